@@ -1,7 +1,8 @@
 """Where the packages lie; everything else about the project stands in pyproject.toml.
 
-`problems`, `hparams` and `bin` are top-level folders to read, and install as `t2tlite.problems`, `t2tlite.hparams` and
-`t2tlite.bin`, so that nothing generic lands in site-packages.
+`problems`, `hparams` and `bin` are top-level folders to read, and install as
+`t2tlite.problems`, `t2tlite.hparams` and `t2tlite.bin`, so that nothing generic lands
+in site-packages.
 """
 
 from setuptools import find_packages, setup

@@ -1,4 +1,6 @@
-"""What mkdocs.yml adds to MkDocs: pages made of files that are not Markdown in docs/, and docstrings of fields."""
+"""What mkdocs.yml adds to MkDocs: pages made of files that are not Markdown in docs/,
+and docstrings of fields.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,40 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE")
-FIELD_FUNCTIONS = ("checked_field", "model_field", "option")  # called as function(default, meaning, ...)
-EXAMPLES = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)  # of a docstring, up to a blank line
-LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+)
+# called as function(default, meaning, ...)
+FIELD_FUNCTIONS = ("checked_field", "model_field", "option")
+# of a docstring, up to a blank line
+EXAMPLES = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>"
+)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the repository's first folder, and the notebook as a page."""
     for name in PAGES:
         page = "index.md" if name == "README.md" else name
-        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
-    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
-    files.append(File.generated(config, "tutorial.md", content="\n\n".join(map(cell_text, cells))))
+        files.append(
+            File.generated(
+                config, page, content=(ROOT / name).read_text(encoding="utf-8")
+            )
+        )
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]
+    files.append(
+        File.generated(
+            config, "tutorial.md", content="\n\n".join(map(cell_text, cells))
+        )
+    )
     return files
 
 
@@ -37,26 +60,43 @@ def cell_text(cell: dict[str, Any]) -> str:
     if cell["cell_type"] != "code":
         return text
     shell = text.startswith("%%bash\n")
-    return f"```{'bash' if shell else 'python'}\n{text.removeprefix('%%bash').strip()}\n```"
+    language = "bash" if shell else "python"
+    return f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links between files of the repository become links between pages, and file names as their text become titles."""
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
+    """Links between files of the repository become links between pages, and file names
+    as their text become titles.
+    """
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
-    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown).replace("](tutorial.ipynb)", "](tutorial.md)")
+    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown).replace(
+        "](tutorial.ipynb)", "](tutorial.md)"
+    )
     for section in config.nav or []:
         pages = next(iter(section.values()))
         for entry in pages if isinstance(pages, list) else [section]:
             ((title, name),) = entry.items()
-            markdown = re.sub(rf"\[[\w./-]+\.(?:md|ipynb)\]\({re.escape(name)}\b", f"[{title}]({name}", markdown)
+            markdown = re.sub(
+                rf"\[[\w./-]+\.(?:md|ipynb)\]\({re.escape(name)}\b",
+                f"[{title}]({name}",
+                markdown,
+            )
     return markdown
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """Refuses a page that loads anything from another host."""
-    tags = [tag for tag in LOADED.findall(output) if "//" in tag and 'rel="canonical"' not in tag]
+    tags = [
+        tag
+        for tag in LOADED.findall(output)
+        if "//" in tag and 'rel="canonical"' not in tag
+    ]
     if tags:
-        raise PluginError(f"{page.file.src_uri} must load nothing from elsewhere. Received: {tags[0]}")
+        raise PluginError(
+            f"{page.file.src_uri} must load nothing from elsewhere. Received: {tags[0]}"
+        )
     return output
 
 
@@ -64,14 +104,23 @@ class Docstrings(griffe.Extension):
     """Documents fields by their meaning, and shows docstrings' examples as code."""
 
     def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:
-        """A field `name: type = checked_field(default, meaning, ...)` has the value `default`."""
+        """A field `name: type = checked_field(default, meaning, ...)` has the value
+        `default`.
+        """
         call = attr.value
-        if isinstance(call, griffe.ExprCall) and call.canonical_name.rpartition(".")[2] in FIELD_FUNCTIONS:
+        if (
+            isinstance(call, griffe.ExprCall)
+            and call.canonical_name.rpartition(".")[2] in FIELD_FUNCTIONS
+        ):
             default, meaning = call.arguments[:2]
             attr.value = default
-            attr.docstring = griffe.Docstring(ast.literal_eval(str(meaning)), parent=attr)
+            attr.docstring = griffe.Docstring(
+                ast.literal_eval(str(meaning)), parent=attr
+            )
 
     def on_function_instance(self, *, func: griffe.Function, **kwargs: Any) -> None:
         """Lines that begin with >>>, and their results, are a block of code."""
         if func.docstring:
-            func.docstring.value = EXAMPLES.sub(r"```pycon\n\g<0>\n```", func.docstring.value)
+            func.docstring.value = EXAMPLES.sub(
+                r"```pycon\n\g<0>\n```", func.docstring.value
+            )

@@ -3,8 +3,9 @@
     python benchmarks/datagen_throughput.py --pairs=300000
     python benchmarks/datagen_throughput.py --pairs=36000000 --folder=/somewhere/large
 
-Text is read, a vocabulary learned, and token shards written, as for a corpus in files. Prints one line that begins
-RESULT. Memory is sampled; pages that processes share count in each.
+Text is read, a vocabulary learned, and token shards written, as for a corpus in files.
+Prints one line that begins RESULT. Memory is sampled; pages that processes share count
+in each.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ from t2tlite.data.generate import generate
 from t2tlite.data.problem import Problem
 
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
-WORDS = [*SYLLABLES, *(a + b for a in SYLLABLES for b in SYLLABLES), *(a + a + b for a in SYLLABLES for b in SYLLABLES)]
+WORDS = [
+    *SYLLABLES,
+    *(a + b for a in SYLLABLES for b in SYLLABLES),
+    *(a + a + b for a in SYLLABLES for b in SYLLABLES),
+]
 CHUNK = 10_000  # pairs drawn together
 MEMORY_SECONDS = 0.05  # between two samples of memory
 
@@ -42,13 +47,20 @@ class RandomText(Problem):
         size = self.train_size if split == "train" else 500
         random = np.random.default_rng([size, len(split)])
         for first in range(0, size, CHUNK):
-            sources, targets = corpus.random_pairs(random, min(CHUNK, size - first), len(WORDS), 20, 0.5)
+            sources, targets = corpus.random_pairs(
+                random, min(CHUNK, size - first), len(WORDS), 20, 0.5
+            )
             for source, target in zip(sources, targets, strict=True):
-                yield " ".join([WORDS[i] for i in source]), " ".join([WORDS[i] for i in target])
+                yield (
+                    " ".join([WORDS[i] for i in source]),
+                    " ".join([WORDS[i] for i in target]),
+                )
 
 
 class PeakMemory:
-    """The most resident memory of a process and its children together while the context is open, in `mb`."""
+    """The most resident memory of a process and its children together while the context
+    is open, in `mb`.
+    """
 
     mb = 0.0
 
@@ -81,9 +93,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = program.argument_parser(__doc__)
     parser.add_argument("--pairs", type=int, default=30_000, help="training pairs")
     parser.add_argument("--vocab_size", type=int, default=8000, help="pieces to learn")
-    parser.add_argument("--num_processes", type=int, default=program.CORES, help="that encode")
     parser.add_argument(
-        "--folder", help="where the data lies until it is deleted (default: the system's for such files)"
+        "--num_processes", type=int, default=program.CORES, help="that encode"
+    )
+    parser.add_argument(
+        "--folder",
+        help=(
+            "where the data lies until it is deleted (default: the system's for such"
+            " files)"
+        ),
     )
     args = parser.parse_args(argv)
     problem = RandomText(vocab_size=args.vocab_size, train_size=args.pairs)

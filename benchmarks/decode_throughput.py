@@ -1,10 +1,12 @@
 """Beam search: sentences a second.
 
     python benchmarks/decode_throughput.py --sentences=256 --batch=32 --steps=32
-    python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de
+    python benchmarks/decode_throughput.py --source=test.en --target=test.de \\
+        --vocab_files train.en train.de
 
-Every sentence is decoded for exactly --steps positions (EOS is forbidden), so that untrained weights cost what trained
-ones do. A first batch (tracing) does not count. Prints one line that begins RESULT.
+Every sentence is decoded for exactly --steps positions (EOS is forbidden), so that
+untrained weights cost what trained ones do. A first batch (tracing) does not count.
+Prints one line that begins RESULT.
 """
 
 from __future__ import annotations
@@ -37,20 +39,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--sentences", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=32, help="sentences decoded together")
-    parser.add_argument("--steps", type=int, default=32, help="positions decoded of each sentence")
+    parser.add_argument(
+        "--batch", type=int, default=32, help="sentences decoded together"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=32, help="positions decoded of each sentence"
+    )
     parser.add_argument("--beam_size", type=int, default=4)
-    parser.add_argument("--save_job", help="file for the batches, for a program of another project")
-    parser.add_argument("--profile", help="folder for a TensorFlow profile of one more batch")
+    parser.add_argument(
+        "--save_job", help="file for the batches, for a program of another project"
+    )
+    parser.add_argument(
+        "--profile", help="folder for a TensorFlow profile of one more batch"
+    )
     args = parser.parse_args(argv)
     hparams = with_dtype_policy(corpus.read_hparams(args), make_strategy())
     with tempfile.TemporaryDirectory() as folder:
         store = corpus.make_store(args, Path(folder))
         rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")
-        indices = [rows[first : first + args.batch] for first in range(0, len(rows), args.batch)]
-        batches = [store.sources(index, int(store.source_lengths[index].max())) for index in indices]
+        indices = [
+            rows[first : first + args.batch]
+            for first in range(0, len(rows), args.batch)
+        ]
+        batches = [
+            store.sources(index, int(store.source_lengths[index].max()))
+            for index in indices
+        ]
     pairs = [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)]
-    job = corpus.make_job(args, hparams, 1, pairs, beam_size=args.beam_size, steps=args.steps)
+    job = corpus.make_job(
+        args, hparams, 1, pairs, beam_size=args.beam_size, steps=args.steps
+    )
     search = make_search(hparams, job)
     program.measure_decoding("t2tlite", hparams.dtype_policy, job, search)
     if args.profile:
@@ -59,7 +77,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], int]:
-    """A function that translates sources [R, S] with untrained weights and returns the length of the best result."""
+    """A function that translates sources [R, S] with untrained weights and returns the
+    length of the best result.
+    """
     model = build_transformer(hparams, job.vocab_size, job.vocab_size)
     forbidden = tf.one_hot(EOS, job.vocab_size, on_value=-1e9, off_value=0.0)
 
@@ -69,17 +89,32 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
 
     def search(inputs: Tensor, length: Tensor) -> Tensor:
         limits = tf.fill(tf.shape(inputs)[:1], length)
-        how = {"max_lengths": limits, "beam_size": job.beam_size, "length": length, "alpha": 0.6}
+        how = {
+            "max_lengths": limits,
+            "beam_size": job.beam_size,
+            "length": length,
+            "alpha": 0.6,
+        }
         if not hparams.jit_compile:
             how["resize_cache"] = model.resize_cache
         with cast_kernels(model):  # as `Decoder` does
-            return beam_search(decode_step, functools.partial(model.start_decoding, inputs, job.beam_size), **how)[0]
+            return beam_search(
+                decode_step,
+                functools.partial(model.start_decoding, inputs, job.beam_size),
+                **how,
+            )[0]
 
     if hparams.jit_compile:  # static shapes: one program for each
-        compiled, length = tf.function(search, autograph=False, jit_compile=True), job.steps
+        compiled, length = (
+            tf.function(search, autograph=False, jit_compile=True),
+            job.steps,
+        )
     else:
         specs = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32))
-        compiled, length = tf.function(search, autograph=False, input_signature=specs), np.int32(job.steps)
+        compiled, length = (
+            tf.function(search, autograph=False, input_signature=specs),
+            np.int32(job.steps),
+        )
     return lambda inputs: np.count_nonzero(compiled(inputs, length).numpy()[0, 0])
 
 

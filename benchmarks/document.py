@@ -1,4 +1,5 @@
-"""Where results go: JSON files in docs/performance, and blocks of a document between two marks.
+"""Where results go: JSON files in docs/performance, and blocks of a document between
+two marks.
 
 <!-- NAME -->
 what a program has written, replaced each time
@@ -25,15 +26,24 @@ DOCS = program.FOLDER.parent / "docs"
 
 def machine() -> str:
     """The machine and the versions that results are of, in a line."""
-    models = re.findall(r"^model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    cpu = f"{models[0] if models else platform.machine()} with {' '.join(program.cpu_features())}"
+    models = re.findall(
+        r"^model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+    )
+    cpu = (
+        f"{models[0] if models else platform.machine()} with"
+        f" {' '.join(program.cpu_features())}"
+    )
     return f"{program.CORES} cores of {cpu}; {shown_versions()}"
 
 
 def read_results(docs: Path, name: str) -> dict[str, Any]:
-    """The content of performance/NAME.json, or an empty dict if there is no such file."""
+    """The content of performance/NAME.json, or an empty dict if there is no such
+    file.
+    """
     try:
-        return read_record(docs / "performance" / f"{name}.json", dict[str, Any], "Delete it.")
+        return read_record(
+            docs / "performance" / f"{name}.json", dict[str, Any], "Delete it."
+        )
     except FileNotFoundError:
         return {}
 
@@ -44,12 +54,17 @@ def write_results(docs: Path, name: str, results: dict[str, Any]) -> None:
 
 
 def replace_block(path: Path, name: str, text: str) -> None:
-    """Replaces what is between the marks of a block of a document; ValueError if it has no such block."""
+    """Replaces what is between the marks of a block of a document; ValueError if it has
+    no such block.
+    """
     first, last = f"<!-- {name} -->\n", f"<!-- {name} end -->"
     before, start, rest = path.read_text(encoding="utf-8").partition(first)
     _, end, after = rest.partition(last)
     if not (start and end):
-        raise ValueError(f"{path} must have a block between {first.strip()} and {last}. Add the two lines.")
+        raise ValueError(
+            f"{path} must have a block between {first.strip()} and {last}. Add the two"
+            " lines."
+        )
     write_text(path, f"{before}{start}{text.strip()}\n{end}{after}")
 
 
@@ -61,4 +76,6 @@ def number(value: float) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table to read on a terminal and in Markdown."""
     alignment = ["left"] + ["right"] * (len(columns) - 1)
-    return tabulate(rows, columns, tablefmt="pipe", colalign=alignment, disable_numparse=True)
+    return tabulate(
+        rows, columns, tablefmt="pipe", colalign=alignment, disable_numparse=True
+    )

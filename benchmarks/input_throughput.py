@@ -1,9 +1,10 @@
-"""The input pipeline alone: source and target tokens a second, padding left out, that could be fed to a model.
+"""The input pipeline alone: source and target tokens a second, padding left out, that
+could be fed to a model.
 
     python benchmarks/input_throughput.py --pairs=300000 --batches=500
 
-Batches are taken inside a compiled function, as a training step takes them. The first tenth of them does not count.
-Prints one line that begins RESULT.
+Batches are taken inside a compiled function, as a training step takes them. The first
+tenth of them does not count. Prints one line that begins RESULT.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         corpus.make_store(args, Path(folder))
         start = time.perf_counter()
         store = TokenStore(sorted(Path(folder).glob("*.arrow")))
-        plan = training_plan(hparams, store.source_lengths, store.target_lengths, 1, seed=1)
+        plan = training_plan(
+            hparams, store.source_lengths, store.target_lengths, 1, seed=1
+        )
         parts = iter(distribute(strategy, store, plan, 0, args.batches))
         take(parts)
         first_batch = time.perf_counter()
@@ -57,12 +60,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             take(parts)
         seconds = time.perf_counter() - begin
     indices = np.concatenate([plan.batch(k).indices for k in range(warm, args.batches)])
-    tokens = int(store.source_lengths[indices].sum() + store.target_lengths[indices].sum())
+    tokens = int(
+        store.source_lengths[indices].sum() + store.target_lengths[indices].sum()
+    )
     program.report(
         program="t2tlite",
         pairs=len(store),
         tokens_per_second=tokens / seconds,
-        seconds_to_first_batch=first_batch - start,  # shards opened, batches planned, epoch shuffled
+        # shards opened, batches planned, epoch shuffled
+        seconds_to_first_batch=first_batch - start,
     )
 
 

@@ -1,11 +1,14 @@
-"""Training and decoding speed under JAX, for machines that have a GPU and no TensorFlow.
+"""Training and decoding speed under JAX, for machines that have a GPU and no
+TensorFlow.
 
     python benchmarks/jax_throughput.py --hparams_sets transformer_base transformer_big
 
-A training step is forward, backward and Adam on random sentences without padding. Decoding is the cached beam search
-for exactly --decode_steps positions (EOS is masked). XLA compiles both, which does not count; speeds are those of the
-median time. Utilisation is the FLOPs of the model a second, by the formula in t2tlite/training/cost.py, over those of a
-large matrix product on the same device. Prints lines that begin RESULT. docs/performance.md says what to install.
+A training step is forward, backward and Adam on random sentences without padding.
+Decoding is the cached beam search for exactly --decode_steps positions (EOS is masked).
+XLA compiles both, which does not count; speeds are those of the median time.
+Utilisation is the FLOPs of the model a second, by the formula in
+t2tlite/training/cost.py, over those of a large matrix product on the same device.
+Prints lines that begin RESULT. docs/performance.md says what to install.
 """
 
 # B batch, T target length, V vocabulary
@@ -58,18 +61,25 @@ class Training:
     tokens_per_second: float  # source and target tokens, by the median step
     flops_per_step: float  # the model's, by formula
     utilisation: float  # FLOPs a second over those of the matrix product
-    peak_bytes: int | None  # of device memory since the program began; None if the device does not report it
+    # of device memory since the program began; None if the device does not report it
+    peak_bytes: int | None
 
     def __str__(self) -> str:
         rows, length = self.batch
-        peak = "not reported" if self.peak_bytes is None else f"{self.peak_bytes / 2**30:.1f} GiB"
+        peak = (
+            "not reported"
+            if self.peak_bytes is None
+            else f"{self.peak_bytes / 2**30:.1f} GiB"
+        )
         return (
-            f"train {self.hparams_set}: {self.parameters:,} parameters, {rows} rows of {length} + {length} tokens, "
-            f"{statistics.median(self.step_seconds):.4f} s/step (median of {len(self.step_seconds)}, "
-            f"{min(self.step_seconds):.4f} to {max(self.step_seconds):.4f}), {self.tokens_per_second:,.0f} "
-            f"source+target tokens/s, {self.flops_per_step / 1e12:.3g} TFLOP/step, utilisation {self.utilisation:.1%}, "
-            f"peak memory {peak}, compiled in {self.compile_seconds:.0f} s, "
-            f"loss {self.losses[0]:.3f} to {self.losses[-1]:.3f}"
+            f"train {self.hparams_set}: {self.parameters:,} parameters, {rows} rows of"
+            f" {length} + {length} tokens, {statistics.median(self.step_seconds):.4f}"
+            f" s/step (median of {len(self.step_seconds)}, {min(self.step_seconds):.4f}"
+            f" to {max(self.step_seconds):.4f}), {self.tokens_per_second:,.0f}"
+            f" source+target tokens/s, {self.flops_per_step / 1e12:.3g} TFLOP/step,"
+            f" utilisation {self.utilisation:.1%}, peak memory {peak}, compiled in"
+            f" {self.compile_seconds:.0f} s, loss {self.losses[0]:.3f} to"
+            f" {self.losses[-1]:.3f}"
         )
 
 
@@ -88,27 +98,72 @@ class Decoding:
     def __str__(self) -> str:
         sentences, length = self.batch
         return (
-            f"decode {self.hparams_set}: beam {self.beam_size}, {sentences} sentences of {length} tokens, {self.steps} "
-            f"steps, {statistics.median(self.seconds):.3f} s (median of {len(self.seconds)}), "
-            f"{self.sentences_per_second:,.1f} sentences/s, compiled in {self.compile_seconds:.0f} s"
+            f"decode {self.hparams_set}: beam {self.beam_size}, {sentences} sentences"
+            f" of {length} tokens, {self.steps} steps,"
+            f" {statistics.median(self.seconds):.3f} s (median of {len(self.seconds)}),"
+            f" {self.sentences_per_second:,.1f} sentences/s, compiled in"
+            f" {self.compile_seconds:.0f} s"
         )
 
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hparams_sets", nargs="+", default=["transformer_base", "transformer_big"])
-    parser.add_argument("--hparams", default="dtype_policy=mixed_bfloat16", help="changes to the sets, field=value,...")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--hparams_sets", nargs="+", default=["transformer_base", "transformer_big"]
+    )
+    parser.add_argument(
+        "--hparams",
+        default="dtype_policy=mixed_bfloat16",
+        help="changes to the sets, field=value,...",
+    )
     parser.add_argument("--vocab_size", type=int, default=37_000)
-    parser.add_argument("--batch_tokens", type=int, default=25_000, help="tokens of each side of a training batch")
-    parser.add_argument("--length", type=int, default=32, help="tokens of every sentence, source and target")
-    parser.add_argument("--steps", type=int, default=20, help="training steps that count")
-    parser.add_argument("--warm", type=int, default=3, help="training steps and searches before those that count")
-    parser.add_argument("--decode_batches", type=int, nargs="*", default=[32, 128], help="sentences decoded together")
-    parser.add_argument("--decode_steps", type=int, default=32, help="positions decoded of each sentence")
-    parser.add_argument("--searches", type=int, default=5, help="searches that count, of each batch")
+    parser.add_argument(
+        "--batch_tokens",
+        type=int,
+        default=25_000,
+        help="tokens of each side of a training batch",
+    )
+    parser.add_argument(
+        "--length",
+        type=int,
+        default=32,
+        help="tokens of every sentence, source and target",
+    )
+    parser.add_argument(
+        "--steps", type=int, default=20, help="training steps that count"
+    )
+    parser.add_argument(
+        "--warm",
+        type=int,
+        default=3,
+        help="training steps and searches before those that count",
+    )
+    parser.add_argument(
+        "--decode_batches",
+        type=int,
+        nargs="*",
+        default=[32, 128],
+        help="sentences decoded together",
+    )
+    parser.add_argument(
+        "--decode_steps",
+        type=int,
+        default=32,
+        help="positions decoded of each sentence",
+    )
+    parser.add_argument(
+        "--searches", type=int, default=5, help="searches that count, of each batch"
+    )
     parser.add_argument("--beam_size", type=int, default=4)
-    parser.add_argument("--matmul_size", type=int, default=8192, help="rows and columns of the matrix product")
+    parser.add_argument(
+        "--matmul_size",
+        type=int,
+        default=8192,
+        help="rows and columns of the matrix product",
+    )
     parser.add_argument("--json", help="file for all numbers")
     args = parser.parse_args()
     results: list[Training | Decoding] = []
@@ -120,8 +175,10 @@ def main() -> None:
         if dtype not in rates:
             rates[dtype] = matmul_flops(args.matmul_size, dtype)
             print(
-                f"RESULT {device.device_kind}, jax {jax.__version__}, keras {keras.__version__}: product of {dtype} "
-                f"matrices of {args.matmul_size} x {args.matmul_size}, {rates[dtype] / 1e12:.3g} TFLOP/s",
+                f"RESULT {device.device_kind}, jax {jax.__version__}, keras"
+                f" {keras.__version__}: product of {dtype} matrices of"
+                f" {args.matmul_size} x {args.matmul_size}, {rates[dtype] / 1e12:.3g}"
+                " TFLOP/s",
                 flush=True,
             )
         training, weights = measure_training(name, hparams, model, args, rates[dtype])
@@ -142,10 +199,13 @@ def main() -> None:
 
 
 def matmul_flops(size: int, dtype: str) -> float:
-    """Floating-point operations a second of a square matrix product on the first device, a median."""
+    """Floating-point operations a second of a square matrix product on the first
+    device, a median.
+    """
     keys = jax.random.split(jax.random.key(1))
     x = jax.random.normal(keys[0], (size, size), dtype)
-    matrix = jax.random.normal(keys[1], (size, size), dtype) * size**-0.5  # keeps the deviation of x at 1
+    # keeps the deviation of x at 1
+    matrix = jax.random.normal(keys[1], (size, size), dtype) * size**-0.5
     product = jax.jit(jax.numpy.matmul)
 
     def chain() -> Tensor:
@@ -154,15 +214,28 @@ def matmul_flops(size: int, dtype: str) -> float:
             y = product(y, matrix)
         return y
 
-    return 2.0 * size**3 * PRODUCTS / statistics.median(seconds_of(chain, warm=1, repeats=CHAINS))
+    return (
+        2.0
+        * size**3
+        * PRODUCTS
+        / statistics.median(seconds_of(chain, warm=1, repeats=CHAINS))
+    )
 
 
 def measure_training(
-    name: str, hparams: HParams, model: Transformer, args: argparse.Namespace, matmul_rate: float
+    name: str,
+    hparams: HParams,
+    model: Transformer,
+    args: argparse.Namespace,
+    matmul_rate: float,
 ) -> tuple[Training, Weights]:
     """Trains on one batch again and again; also returns the trained weights."""
     adam = keras.optimizers.Adam(
-        PaperSchedule(hparams.hidden_size, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant),
+        PaperSchedule(
+            hparams.hidden_size,
+            hparams.learning_rate_warmup_steps,
+            hparams.learning_rate_constant,
+        ),
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
@@ -172,18 +245,31 @@ def measure_training(
     inputs, targets = (random_sentences(rows, args, seed) for seed in (1, 2))
 
     def train_step(
-        weights: Weights, moments: Weights, inputs: Tensor, targets: Tensor, seed: Tensor
+        weights: Weights,
+        moments: Weights,
+        inputs: Tensor,
+        targets: Tensor,
+        seed: Tensor,
     ) -> tuple[Weights, Weights, Tensor]:
         def loss_of(weights: Weights) -> Tensor:
             with with_weights(model, weights):
-                return smoothed_cross_entropy(model(inputs, targets, seed=seed), targets, hparams.label_smoothing)
+                return smoothed_cross_entropy(
+                    model(inputs, targets, seed=seed), targets, hparams.label_smoothing
+                )
 
         loss, gradients = jax.value_and_grad(loss_of)(weights)
         return *adam.stateless_apply(moments, gradients, weights), loss
 
-    state = [variable.value for variable in model.trainable_variables], [variable.value for variable in adam.variables]
+    state = (
+        [variable.value for variable in model.trainable_variables],
+        [variable.value for variable in adam.variables],
+    )
     start = time.perf_counter()
-    compiled = jax.jit(train_step, donate_argnums=(0, 1)).lower(*state, inputs, targets, seed_of(0)).compile()
+    compiled = (
+        jax.jit(train_step, donate_argnums=(0, 1))
+        .lower(*state, inputs, targets, seed_of(0))
+        .compile()
+    )
     compile_seconds = time.perf_counter() - start
     losses = []
 
@@ -212,11 +298,17 @@ def measure_training(
 
 
 def measure_decoding(
-    name: str, model: Transformer, weights: Weights, sentences: int, args: argparse.Namespace
+    name: str,
+    model: Transformer,
+    weights: Weights,
+    sentences: int,
+    args: argparse.Namespace,
 ) -> Decoding:
     """Decodes one batch again and again."""
     inputs = random_sentences(sentences, args)
-    forbidden = jax.numpy.zeros(args.vocab_size).at[jax.numpy.array([PAD, EOS])].set(-1e9)
+    forbidden = (
+        jax.numpy.zeros(args.vocab_size).at[jax.numpy.array([PAD, EOS])].set(-1e9)
+    )
 
     def decode_step(*arguments: Tensor) -> tuple[Tensor, DecodingCache]:
         logits, cache = model.decode_step(*arguments)
@@ -227,7 +319,14 @@ def measure_decoding(
             start = functools.partial(model.start_decoding, inputs, args.beam_size)
             limits = jax.numpy.full(sentences, args.decode_steps, "int32")
             length, size = args.decode_steps, args.beam_size
-            return beam_search(decode_step, start, max_lengths=limits, beam_size=size, length=length, alpha=0.6)[0]
+            return beam_search(
+                decode_step,
+                start,
+                max_lengths=limits,
+                beam_size=size,
+                length=length,
+                alpha=0.6,
+            )[0]
 
     start = time.perf_counter()
     compiled = jax.jit(search).lower(weights, inputs).compile()
@@ -244,11 +343,14 @@ def measure_decoding(
     )
 
 
-def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
-    """The mean over target tokens of the loss in t2tlite/training/train_step.py, whose sum it gives in TensorFlow.
+def smoothed_cross_entropy(
+    logits: Tensor, targets: Tensor, label_smoothing: float
+) -> Tensor:
+    """The mean over target tokens of the loss in t2tlite/training/train_step.py, whose
+    sum it gives in TensorFlow.
 
-    Float32 [B, T, V] and int32 [B, T] to a float32 scalar. Computed as -sum_v p_v log q_v = log Z - sum_v p_v z_v, of
-    which neither p nor log q has to be held in memory.
+    Float32 [B, T, V] and int32 [B, T] to a float32 scalar. Computed as -sum_v p_v log
+    q_v = log Z - sum_v p_v z_v, of which neither p nor log q has to be held in memory.
     """
     size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (size - 1)
@@ -261,13 +363,18 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: flo
 
 def with_weights(model: Transformer, weights: Weights) -> keras.StatelessScope:
     """A context in which the model computes with these weights instead of its own."""
-    return keras.StatelessScope(state_mapping=list(zip(model.trainable_variables, weights, strict=True)))
+    return keras.StatelessScope(
+        state_mapping=list(zip(model.trainable_variables, weights, strict=True))
+    )
 
 
 def random_sentences(rows: int, args: argparse.Namespace, seed: int = 1) -> Tensor:
-    """int32 [rows, --length], each row ending in EOS. By Zipf's law, as in text, a few tokens make up most of it."""
+    """int32 [rows, --length], each row ending in EOS. By Zipf's law, as in text, a few
+    tokens make up most of it.
+    """
     uniform = np.random.default_rng(seed).random((rows, args.length))
-    ids = EOS + (args.vocab_size - EOS - 1) ** uniform  # density 1 / (id - EOS), from EOS + 1 to the last id
+    # density 1 / (id - EOS), from EOS + 1 to the last id
+    ids = EOS + (args.vocab_size - EOS - 1) ** uniform
     ids[:, -1] = EOS
     return jax.numpy.asarray(ids, "int32")
 
@@ -278,7 +385,9 @@ def seed_of(step: int) -> Tensor:
 
 
 def seconds_of(run: Callable[[], Any], warm: int, repeats: int) -> list[float]:
-    """Seconds of each run, until its results are there; the first `warm` runs do not count."""
+    """Seconds of each run, until its results are there; the first `warm` runs do not
+    count.
+    """
     seconds = []
     for _ in range(warm + repeats):
         start = time.perf_counter()

@@ -1,13 +1,16 @@
-"""Table 1 of the paper, measured: what one layer of each type costs over the length n and the width d.
+"""Table 1 of the paper, measured: what one layer of each type costs over the length n
+and the width d.
 
     python benchmarks/layer_complexity.py --quick
     python benchmarks/layer_complexity.py --document=docs/table1.md
 
-A run is the forward and the backward pass of one sequence, in float32 on one core of a CPU. Time is the process's own,
-which other work on the machine changes little, in the fastest of two to six runs; memory is what the first run adds to
-what the process holds, at its peak (needs glibc). Each layer of each size has a process of its own, since a process
-does not give all memory back. Prints the tables; with --document also puts them into the block `layer complexity` of
-that file, and draws them in an SVG of the same name.
+A run is the forward and the backward pass of one sequence, in float32 on one core of a
+CPU. Time is the process's own, which other work on the machine changes little, in the
+fastest of two to six runs; memory is what the first run adds to what the process holds,
+at its peak (needs glibc). Each layer of each size has a process of its own, since a
+process does not give all memory back. Prints the tables; with --document also puts them
+into the block `layer complexity` of that file, and draws them in an SVG of the same
+name.
 """
 
 from __future__ import annotations
@@ -35,8 +38,10 @@ with quiet_stderr():
 
     from t2tlite.layers.attention import MultiHeadAttention
 
-HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
-MAX_RUNS, MAX_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
+# of attention, convolution (k) and restricted self-attention (r)
+HEADS, KERNEL, RADIUS = 8, 3, 32
+# no third run once so many have been made, or have taken so long
+MAX_RUNS, MAX_SECONDS = 6, 3.0
 FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
 
@@ -82,7 +87,10 @@ class Sweep(NamedTuple):
 
     def sizes(self, layer: str) -> list[Size]:
         """The sizes of a layer, the smallest first."""
-        return [Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x))) for x in self.values]
+        return [
+            Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x)))
+            for x in self.values
+        ]
 
     def __str__(self) -> str:
         return f"over {self.of}, {'d' if self.of == 'n' else 'n'} = {self.fixed}"
@@ -95,20 +103,33 @@ def main() -> None:
     """Measures, prints and writes."""
     parser = program.argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="only small sizes")
-    parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
+    parser.add_argument(
+        "--document",
+        type=Path,
+        help="Markdown file whose tables and plot are to be made again",
+    )
     args = parser.parse_args()
-    sweeps = [Sweep("n", [2**i for i in range(6, 13)], 256), Sweep("d", [2**i for i in range(6, 11)], 512)]
+    sweeps = [
+        Sweep("n", [2**i for i in range(6, 13)], 256),
+        Sweep("d", [2**i for i in range(6, 11)], 512),
+    ]
     if args.quick:
         sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
-    sizes = list(dict.fromkeys(size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)))
+    sizes = list(
+        dict.fromkeys(
+            size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)
+        )
+    )
     costs: Costs = {}
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([Path(__file__).stem])  # TensorFlow is imported once for all
+    # TensorFlow is imported once for all
+    processes.set_forkserver_preload([Path(__file__).stem])
     with processes.Pool(1, maxtasksperchild=1) as pool:
         for size, cost in zip(sizes, pool.imap(measure, sizes), strict=True):
             costs[size] = cost
             print(
-                f"{size.layer}, n = {size.n}, d = {size.d}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB",
+                f"{size.layer}, n = {size.n}, d = {size.d}: {cost.milliseconds:.2f} ms,"
+                f" {cost.megabytes:.1f} MB",
                 flush=True,
             )
     text = tables(sweeps, costs)
@@ -134,11 +155,15 @@ def measure(size: Size) -> Cost:
             output = call(x)
         return tape.gradient(output, [x, *layer.trainable_variables])
 
-    x = tf.constant(np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32))
+    x = tf.constant(
+        np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32)
+    )
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
-    ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that using it again counts
+    # what was freed goes back, so that using it again counts
+    ctypes.CDLL(None).malloc_trim(0)
     before, peaks, seconds = program.memory_mb("VmRSS"), [], []
-    Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
+    # the peak, VmHWM, is that from here on
+    Path("/proc/self/clear_refs").write_text("5")
     while len(seconds) < 2 or (len(seconds) < MAX_RUNS and sum(seconds) < MAX_SECONDS):
         start = time.process_time()
         run(x)
@@ -156,36 +181,64 @@ def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
         layer = keras.layers.Conv1D(size.d, KERNEL, padding="same")
         return layer, layer
     radius = RADIUS if size.layer == "restricted self-attention" else 0
-    layer = MultiHeadAttention(size.d, HEADS, size.d, size.d, dropout=0.0, radius=radius)
-    return layer, lambda x: layer(x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1])))
+    layer = MultiHeadAttention(
+        size.d, HEADS, size.d, size.d, dropout=0.0, radius=radius
+    )
+    return layer, lambda x: layer(
+        x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1]))
+    )
 
 
 def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
-    """The slope of the logarithm of a cost over that of n or d, at the largest sizes."""
-    points = [(math.log(getattr(size, of)), math.log(getattr(costs[size], field))) for size in sizes[-FITTED:]]
+    """The slope of the logarithm of a cost over that of n or d, at the largest
+    sizes.
+    """
+    points = [
+        (math.log(getattr(size, of)), math.log(getattr(costs[size], field)))
+        for size in sizes[-FITTED:]
+    ]
     return float(np.polyfit(*zip(*points, strict=True), deg=1)[0])
 
 
 def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
-    """The paper's table beside the measured exponents, and every measurement, in Markdown."""
+    """The paper's table beside the measured exponents, and every measurement, in
+    Markdown.
+    """
     rows = []
     for layer, (complexity, sequential, path, papers) in TABLE_1.items():
         of_time, of_memory = (
-            [f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}" for sweep in sweeps]
+            [
+                f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}"
+                for sweep in sweeps
+            ]
             for field in Cost._fields
         )
-        both = [f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)]
+        both = [
+            f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)
+        ]
         rows.append([layer, complexity, sequential, path, *both, *of_memory])
-    measured = [f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps]
-    text = markdown_table(["layer", "operations", "sequential", "longest path", *measured], rows, labels=4)
+    measured = [
+        f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps
+    ]
+    text = markdown_table(
+        ["layer", "operations", "sequential", "longest path", *measured], rows, labels=4
+    )
     for sweep in sweeps:
         for field in Cost._fields:
             text += f"\n{field.capitalize()} {sweep}:\n\n"
             lines = [
-                [layer, *(document.number(getattr(costs[size], field)) for size in sweep.sizes(layer))]
+                [
+                    layer,
+                    *(
+                        document.number(getattr(costs[size], field))
+                        for size in sweep.sizes(layer)
+                    ),
+                ]
                 for layer in TABLE_1
             ]
-            text += markdown_table(["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1)
+            text += markdown_table(
+                ["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1
+            )
     return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown_versions()}.\n"
 
 
@@ -197,17 +250,31 @@ def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": "table1"}):
         figure = Figure(figsize=(8, 5.6), layout="constrained")
         panels = [(field, sweep) for field in Cost._fields for sweep in sweeps]
-        for axes, (field, sweep) in zip(figure.subplots(2, 2).flat, panels, strict=True):
+        for axes, (field, sweep) in zip(
+            figure.subplots(2, 2).flat, panels, strict=True
+        ):
             for colour, layer in zip(COLOURS, TABLE_1, strict=True):
                 values = [getattr(costs[size], field) for size in sweep.sizes(layer)]
-                axes.plot(sweep.values, values, color=colour, marker="o", markersize=3, linewidth=1.3, label=layer)
-            axes.set(xscale="log", yscale="log", xlabel=sweep.of, title=f"{field} {sweep}")
+                axes.plot(
+                    sweep.values,
+                    values,
+                    color=colour,
+                    marker="o",
+                    markersize=3,
+                    linewidth=1.3,
+                    label=layer,
+                )
+            axes.set(
+                xscale="log", yscale="log", xlabel=sweep.of, title=f"{field} {sweep}"
+            )
             axes.set_xticks(sweep.values, [f"{x:,}" for x in sweep.values])
             axes.yaxis.set_major_formatter("{x:,g}")
             axes.minorticks_off()
         figure.axes[0].legend()
         with atomic_file(path) as file:
-            figure.savefig(file, format="svg", facecolor="white", metadata={"Date": None})
+            figure.savefig(
+                file, format="svg", facecolor="white", metadata={"Date": None}
+            )
 
 
 if __name__ == "__main__":

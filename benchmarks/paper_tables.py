@@ -1,10 +1,12 @@
-"""What each result of the paper costs to train, by formula: Tables 2 to 4, for docs/results.md.
+"""What each result of the paper costs to train, by formula: Tables 2 to 4, for
+docs/results.md.
 
     python benchmarks/paper_tables.py [--docs=docs]
 
-Counts the floating-point operations of each row as `t2t-trainer` does, on the paper's batches. Hours are those at the
-utilisation that the paper's base model reached. With --docs it puts the tables into FOLDER/results.md, with what
-FOLDER/table3.md has measured on a small scale.
+Counts the floating-point operations of each row as `t2t-trainer` does, on the paper's
+batches. Hours are those at the utilisation that the paper's base model reached. With
+--docs it puts the tables into FOLDER/results.md, with what FOLDER/table3.md has
+measured on a small scale.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from t2tlite.training.run_cost import PAPER_TFLOPS
 BATCH_TOKENS = 25_000  # of source, and as many of target: section 5.1
 NEWS = (28, 28)  # mean tokens of a source and a target sentence, EOS included
 TREES = (18, 47)  # of a sentence of GUM and its normalised linearisation
-BASE_SECONDS, GPUS = 0.4, 8  # section 5.2: time of a step of the base model, on so many P100
+# section 5.2: time of a step of the base model, on so many P100
+BASE_SECONDS, GPUS = 0.4, 8
 H100_TFLOPS = 989  # its data sheet, dense bfloat16
 
 
@@ -43,7 +46,11 @@ class Experiment(NamedTuple):
     lengths: tuple[int, int] = NEWS
 
 
-EN_DE, EN_FR, WSJ = "WMT 2014 En-De, 4.5 million pairs", "WMT 2014 En-Fr, 36 million pairs", "WSJ, 40,000 trees"
+EN_DE, EN_FR, WSJ = (
+    "WMT 2014 En-De, 4.5 million pairs",
+    "WMT 2014 En-Fr, 36 million pairs",
+    "WSJ, 40,000 trees",
+)
 TABLE_2 = (
     Experiment("base, En-De", "27.3", "transformer_base", EN_DE, 37_000),
     Experiment("base, En-Fr", "38.1", "transformer_base", EN_FR, 32_000),
@@ -52,14 +59,25 @@ TABLE_2 = (
 )
 TABLE_4 = (
     Experiment("WSJ only", "91.3", "transformer_parsing_wsj", WSJ, 16_000, TREES),
-    Experiment("semi-supervised", "92.7", "transformer_parsing_semi", f"{WSJ}, and 17 million", 32_000, TREES),
+    Experiment(
+        "semi-supervised",
+        "92.7",
+        "transformer_parsing_semi",
+        f"{WSJ}, and 17 million",
+        32_000,
+        TREES,
+    ),
 )
 
 
 def main() -> None:
     """Prints the tables, or puts them into the documents."""
     parser = program.argument_parser(__doc__)
-    parser.add_argument("--docs", type=Path, help="folder of the documents whose tables are to be made again")
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        help="folder of the documents whose tables are to be made again",
+    )
     args = parser.parse_args()
     docs = args.docs or document.DOCS
     for name, text in tables(docs).items():
@@ -76,14 +94,30 @@ def tables(docs: Path) -> dict[str, str]:
         perplexity, bleu = measured[row.name]
         flops = training_flops(row.apply(HParams()), 37_000, NEWS)
         papers = (f"{row.perplexity:.2f}", f"{row.bleu:.1f}")
-        rows_of_3.append([f"{row.label} {row.name}".strip(), *papers, perplexity, bleu, *costs(flops)])
+        rows_of_3.append(
+            [
+                f"{row.label} {row.name}".strip(),
+                *papers,
+                perplexity,
+                bleu,
+                *costs(flops),
+            ]
+        )
     cost = ["FLOPs", "P100-hours", "H100-hours"]
     setup = ["hparam set", "needs"]
     columns = ["row", "PPL in the paper", "BLEU", "PPL on a small scale", "BLEU", *cost]
     return {
-        "table 2": markdown_table(["model", *setup, "BLEU in the paper", *cost], experiments(TABLE_2), labels=3),
+        "table 2": markdown_table(
+            ["model", *setup, "BLEU in the paper", *cost],
+            experiments(TABLE_2),
+            labels=3,
+        ),
         "table 3": markdown_table(columns, rows_of_3, labels=1),
-        "table 4": markdown_table(["training", *setup, "F1 in the paper", *cost], experiments(TABLE_4), labels=3),
+        "table 4": markdown_table(
+            ["training", *setup, "F1 in the paper", *cost],
+            experiments(TABLE_4),
+            labels=3,
+        ),
     }
 
 
@@ -91,15 +125,24 @@ def experiments(rows: tuple[Experiment, ...]) -> list[list[str]]:
     """The lines of a table of experiments."""
     lines = []
     for row in rows:
-        flops = training_flops(registry.hparams(row.hparams_set), row.vocab_size, row.lengths)
-        lines.append([row.result, f"`{row.hparams_set}`", row.corpus, row.paper, *costs(flops)])
+        flops = training_flops(
+            registry.hparams(row.hparams_set), row.vocab_size, row.lengths
+        )
+        lines.append(
+            [row.result, f"`{row.hparams_set}`", row.corpus, row.paper, *costs(flops)]
+        )
     return lines
 
 
-def training_flops(hparams: HParams, vocab_size: int, lengths: tuple[int, int]) -> float:
+def training_flops(
+    hparams: HParams, vocab_size: int, lengths: tuple[int, int]
+) -> float:
     """Floating-point operations of all train_steps on the paper's batches."""
     hparams = dataclasses.replace(hparams, batch_size=BATCH_TOKENS)
-    return estimate(hparams, (vocab_size, vocab_size), lengths).flops_per_step * hparams.train_steps
+    return (
+        estimate(hparams, (vocab_size, vocab_size), lengths).flops_per_step
+        * hparams.train_steps
+    )
 
 
 def utilisation() -> float:
@@ -110,17 +153,28 @@ def utilisation() -> float:
 
 def costs(flops: float) -> list[str]:
     """The cells of FLOPs and of hours of one GPU, at the paper's utilisation."""
-    hours = [flops / (utilisation() * tflops * 1e12) / 3600 for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS)]
-    return [f"{flops:.2g}", *(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in hours)]
+    hours = [
+        flops / (utilisation() * tflops * 1e12) / 3600
+        for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS)
+    ]
+    return [
+        f"{flops:.2g}",
+        *(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in hours),
+    ]
 
 
 def small_scale(text: str) -> dict[str, tuple[str, str]]:
-    """Perplexity and BLEU of each row in a document that `t2t-table3` wrote, "not measured" where a cell is blank."""
+    """Perplexity and BLEU of each row in a document that `t2t-table3` wrote, "not
+    measured" where a cell is blank.
+    """
     results = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) > 14 and re.fullmatch(r"\w+", cells[1]):
-            results[cells[1]] = (cells[12] or "not measured", cells[13] or "not measured")
+            results[cells[1]] = (
+                cells[12] or "not measured",
+                cells[13] or "not measured",
+            )
     return results
 
 

@@ -1,7 +1,9 @@
-"""What every measured program shares, t2tlite's and the peers' alike: the job, the timing, the RESULT line.
+"""What every measured program shares, t2tlite's and the peers' alike: the job, the
+timing, the RESULT line.
 
-A job is a model size and batches of token ids. t2tlite's program saves it in a file, which the peers read, so that all
-train on or decode the same ids. Needs NumPy alone, so that it runs in the environment of any peer.
+A job is a model size and batches of token ids. t2tlite's program saves it in a file,
+which the peers read, so that all train on or decode the same ids. Needs NumPy alone, so
+that it runs in the environment of any peer.
 """
 
 # R rows, S source length, T target length
@@ -24,13 +26,27 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parent
 CORES = len(os.sched_getaffinity(0))  # as many threads each program uses
 PAD, EOS = 0, 1
-QUICK = {  # arguments to add for a trial of t2tlite's programs in little time; the numbers mean nothing
+# arguments to add for a trial of t2tlite's programs in little time; the numbers mean
+# nothing
+QUICK = {
     "train_throughput": "--hparams_set=transformer_tiny --steps=2 --warm=1 --pairs=300",
-    "decode_throughput": "--hparams_set=transformer_tiny --sentences=4 --steps=3 --pairs=20",
+    "decode_throughput": (
+        "--hparams_set=transformer_tiny --sentences=4 --steps=3 --pairs=20"
+    ),
     "input_throughput": "--batches=20",
     "datagen_throughput": "--vocab_size=300 --num_processes=1",
 }
-NOTABLE = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "i8mm", "bf16")
+NOTABLE = (
+    "avx2",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "amx_bf16",
+    "amx_int8",
+    "asimd",
+    "i8mm",
+    "bf16",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,69 +59,99 @@ class Job:
     num_heads: int
     vocab_size: int
     warm: int  # batches at the start that do not count: tracing, memory
-    batches: Sequence[tuple[np.ndarray, np.ndarray]]  # int32 [R, S] and [R, T]; T is 0 in a job of decoding
+    # int32 [R, S] and [R, T]; T is 0 in a job of decoding
+    batches: Sequence[tuple[np.ndarray, np.ndarray]]
     beam_size: int = 0
     steps: int = 0  # positions decoded of each sentence
 
 
 def save_job(path: str | Path, job: Job) -> None:
     """Writes a job as an .npz file."""
-    settings = {field.name: getattr(job, field.name) for field in dataclasses.fields(job) if field.name != "batches"}
-    arrays = {f"{side}_{i}": ids for i, batch in enumerate(job.batches) for side, ids in zip("st", batch, strict=True)}
+    settings = {
+        field.name: getattr(job, field.name)
+        for field in dataclasses.fields(job)
+        if field.name != "batches"
+    }
+    arrays = {
+        f"{side}_{i}": ids
+        for i, batch in enumerate(job.batches)
+        for side, ids in zip("st", batch, strict=True)
+    }
     np.savez(path, settings=json.dumps(settings), **arrays)
 
 
 def load_job(path: str | Path) -> Job:
     """Reads what `save_job` wrote."""
     with np.load(path) as file:
-        batches = [(file[f"s_{i}"], file[f"t_{i}"]) for i in range(len(file.files) // 2)]
+        batches = [
+            (file[f"s_{i}"], file[f"t_{i}"]) for i in range(len(file.files) // 2)
+        ]
         return Job(**json.loads(str(file["settings"])), batches=batches)
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser whose help shows a program's docstring as it is."""
-    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 def peer_arguments(description: str | None, dtypes: Sequence[str]) -> tuple[Job, str]:
     """The job and the number format, from the command line of a peer's program."""
     parser = argument_parser(description)
-    parser.add_argument("job", help="the file that t2tlite's program wrote with --save_job")
+    parser.add_argument(
+        "job", help="the file that t2tlite's program wrote with --save_job"
+    )
     parser.add_argument("--dtype", default=dtypes[0], choices=dtypes)
     args = parser.parse_args()
     return load_job(args.job), args.dtype
 
 
-def measure_training(program: str, dtype: str, job: Job, step: Callable[[np.ndarray, np.ndarray], float]) -> None:
-    """Times `step`, which trains on a batch and returns its loss, and prints a line for each, then RESULT."""
+def measure_training(
+    program: str, dtype: str, job: Job, step: Callable[[np.ndarray, np.ndarray], float]
+) -> None:
+    """Times `step`, which trains on a batch and returns its loss, and prints a line for
+    each, then RESULT.
+    """
     counted_tokens, counted_seconds = [], []
     for number, (inputs, targets) in enumerate(job.batches, 1):
         start = time.perf_counter()
         loss = step(inputs, targets)
         seconds = time.perf_counter() - start
         tokens = np.count_nonzero(inputs) + np.count_nonzero(targets)
-        print(f"step {number} loss {loss:.3f} {seconds:.2f} s, {tokens / seconds:,.0f} tokens/s", flush=True)
+        print(
+            f"step {number} loss {loss:.3f} {seconds:.2f} s, {tokens / seconds:,.0f}"
+            " tokens/s",
+            flush=True,
+        )
         if number > job.warm:
             counted_tokens.append(tokens)
             counted_seconds.append(seconds)
     report(
         program=program,
         dtype=dtype,
-        tokens_per_second=sum(counted_tokens) / sum(counted_seconds),  # source and target, without padding
+        # source and target, without padding
+        tokens_per_second=sum(counted_tokens) / sum(counted_seconds),
         seconds_per_step=sum(counted_seconds) / len(counted_seconds),
         peak_memory_mb=memory_mb("VmHWM"),
     )
 
 
-def measure_decoding(program: str, dtype: str, job: Job, decode: Callable[[np.ndarray], int]) -> None:
-    """Times `decode`, which translates a batch of sources [R, S] and returns how many steps it took; prints RESULT.
+def measure_decoding(
+    program: str, dtype: str, job: Job, decode: Callable[[np.ndarray], int]
+) -> None:
+    """Times `decode`, which translates a batch of sources [R, S] and returns how many
+    steps it took; prints RESULT.
 
     Raises ValueError if it took fewer steps or more than the job's.
     """
     for inputs, _ in job.batches[: job.warm]:
         steps = decode(inputs)
         if steps != job.steps:
-            raise ValueError(f"Every sentence must be decoded for {job.steps} steps. Received: {steps}.")
+            raise ValueError(
+                f"Every sentence must be decoded for {job.steps} steps. Received:"
+                f" {steps}."
+            )
     start = time.perf_counter()
     for inputs, _ in job.batches[job.warm :]:
         decode(inputs)
@@ -121,35 +167,60 @@ def measure_decoding(program: str, dtype: str, job: Job, decode: Callable[[np.nd
 
 
 def memory_mb(field: str) -> float:
-    """The memory that this process has resident (VmRSS), or has had at most (VmHWM), in MB of 10^6 bytes."""
-    return int(re.findall(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024 / 1e6
+    """The memory that this process has resident (VmRSS), or has had at most (VmHWM), in
+    MB of 10^6 bytes.
+    """
+    return (
+        int(
+            re.findall(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())[
+                0
+            ]
+        )
+        * 1024
+        / 1e6
+    )
 
 
 def cpu_features() -> list[str]:
     """Instruction sets of this CPU on which speed depends, as Linux names them."""
-    flags = re.findall(r"^(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    flags = re.findall(
+        r"^(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE
+    )
     return [name for name in NOTABLE if flags and name in flags[0].split()]
 
 
 def has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 by itself; others emulate it, many times slower."""
+    """Whether this CPU multiplies bfloat16 by itself; others emulate it, many times
+    slower.
+    """
     return any(name.endswith("bf16") for name in cpu_features())
 
 
 def report(**values: Any) -> None:
     """Prints the line that `run` reads: RESULT and a JSON object."""
-    rounded = {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in values.items()}
+    rounded = {
+        name: float(f"{value:.4g}") if isinstance(value, float) else value
+        for name, value in values.items()
+    }
     print(f"RESULT {json.dumps(rounded)}", flush=True)
 
 
 def run(python: str, arguments: Sequence[str], **environment: str) -> dict[str, Any]:
-    """Runs one of these programs as `python -m ARGUMENTS` in a process of its own and returns its RESULT.
+    """Runs one of these programs as `python -m ARGUMENTS` in a process of its own and
+    returns its RESULT.
 
     Raises RuntimeError with the end of its error output if it fails.
     """
     done = subprocess.run(
-        [python, "-m", *arguments], cwd=FOLDER, env=os.environ | environment, capture_output=True, text=True
+        [python, "-m", *arguments],
+        cwd=FOLDER,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
-        raise RuntimeError(f"{' '.join(arguments)} failed with status {done.returncode}:\n{done.stderr[-2000:]}")
+        raise RuntimeError(
+            f"{' '.join(arguments)} failed with status"
+            f" {done.returncode}:\n{done.stderr[-2000:]}"
+        )
     return json.loads(done.stdout.rpartition("RESULT ")[2])

@@ -1,13 +1,15 @@
-"""What training, decoding, the input pipeline and data generation cost as one size grows.
+"""What training, decoding, the input pipeline and data generation cost as one size
+grows.
 
-    python benchmarks/scaling.py                                        # every sweep, then the plots
-    python benchmarks/scaling.py --what batch length                    # these alone
-    python benchmarks/scaling.py --what datagen --values 36000000       # one more point of a sweep
-    python benchmarks/scaling.py --plot                                 # only draws what has been measured
+    python benchmarks/scaling.py  # every sweep, then the plots
+    python benchmarks/scaling.py --what batch length  # these alone
+    python benchmarks/scaling.py --what datagen --values 36000000  # one more point
+    python benchmarks/scaling.py --plot  # only draws what has been measured
 
-Each point is measured by one of the programs beside this file, in a process of its own. Results are kept in
-docs/performance/scaling.json, point by point; a point that is measured again is replaced. From them come a plot and a
-table for each sweep, in the block `scaling` of docs/performance.md.
+Each point is measured by one of the programs beside this file, in a process of its own.
+Results are kept in docs/performance/scaling.json, point by point; a point that is
+measured again is replaced. From them come a plot and a table for each sweep, in the
+block `scaling` of docs/performance.md.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ from t2tlite.programs.report.line_chart import COLOURS, STYLE
 
 TRAIN = "train_throughput --steps=5 --warm=2"
 DECODE = "decode_throughput --sentences=64 --steps=32"
-TRAINED = {"seconds_per_step": "s/step", "tokens_per_second": "tokens/s", "peak_memory_mb": "peak memory, MB"}
+TRAINED = {
+    "seconds_per_step": "s/step",
+    "tokens_per_second": "tokens/s",
+    "peak_memory_mb": "peak memory, MB",
+}
 DECODED = {"sentences_per_second": "sentences/s", "peak_memory_mb": "peak memory, MB"}
 
 
@@ -38,55 +44,73 @@ class Sweep:
     caption: str
     axis: str  # what grows
     values: tuple[int, ...]
-    arguments: Callable[[int], str]  # of the program that measures a value, its name first
+    # of the program that measures a value, its name first
+    arguments: Callable[[int], str]
     shown: Mapping[str, str]  # keys of the program's RESULT, and their labels
 
 
 SWEEPS = {
     "input_pipeline": Sweep(
-        "The input pipeline without a model: batches of 4,096 tokens, each pair 28 tokens a side on average.",
+        "The input pipeline without a model: batches of 4,096 tokens, each pair 28"
+        " tokens a side on average.",
         "training pairs",
         (3_000, 30_000, 300_000, 3_000_000),
         lambda pairs: f"input_throughput --pairs={pairs}",
-        {"tokens_per_second": "tokens/s", "seconds_to_first_batch": "s to the first batch"},
+        {
+            "tokens_per_second": "tokens/s",
+            "seconds_to_first_batch": "s to the first batch",
+        },
     ),
     "datagen": Sweep(
-        "Data generation, from text to token shards with a vocabulary of 8,000 pieces. Memory is that of all processes "
-        "together. WMT's 36 million English-French pairs were not measured; each pair costs the same, so they should "
-        "take about twelve times as long as 3 million. Memory holds a sample of the text, then a few chunks of pairs "
-        "for each process, whatever the number of pairs.",
+        "Data generation, from text to token shards with a vocabulary of 8,000 pieces."
+        " Memory is that of all processes together. WMT's 36 million English-French"
+        " pairs were not measured; each pair costs the same, so they should take about"
+        " twelve times as long as 3 million. Memory holds a sample of the text, then a"
+        " few chunks of pairs for each process, whatever the number of pairs.",
         "training pairs",
         (3_000, 30_000, 300_000, 3_000_000),
         lambda pairs: f"datagen_throughput --pairs={pairs}",
-        {"seconds": "time, s", "pairs_per_second": "pairs/s", "peak_memory_mb": "peak memory, MB"},
+        {
+            "seconds": "time, s",
+            "pairs_per_second": "pairs/s",
+            "peak_memory_mb": "peak memory, MB",
+        },
     ),
     "batch": Sweep(
-        "Training against the batch size in tokens of the longer side, padding counted.",
+        "Training against the batch size in tokens of the longer side, padding"
+        " counted.",
         "batch size, tokens",
         (512, 1024, 2048, 4096, 8192),
         lambda tokens: f"{TRAIN} --hparams=batch_size={tokens}",
         TRAINED,
     ),
     "length": Sweep(
-        "Training against the sentence length, 2,048 tokens a batch: all sentences of a corpus have this length.",
+        "Training against the sentence length, 2,048 tokens a batch: all sentences of a"
+        " corpus have this length.",
         "tokens of a sentence",
         (8, 16, 32, 64, 128, 256),
-        lambda length: f"{TRAIN} --mean_length={length} --spread=0 --hparams=batch_size=2048",
+        lambda length: (
+            f"{TRAIN} --mean_length={length} --spread=0 --hparams=batch_size=2048"
+        ),
         TRAINED,
     ),
     "layers": Sweep(
-        "Training against the number of layers of the encoder and of the decoder, 2,048 tokens a batch.",
+        "Training against the number of layers of the encoder and of the decoder, 2,048"
+        " tokens a batch.",
         "layers",
         (1, 2, 4, 6, 8),
         lambda layers: f"{TRAIN} --hparams=num_hidden_layers={layers},batch_size=2048",
         TRAINED,
     ),
     "width": Sweep(
-        "Training against the hidden size, 2,048 tokens a batch; the filter size is four times, a head 64 wide.",
+        "Training against the hidden size, 2,048 tokens a batch; the filter size is"
+        " four times, a head 64 wide.",
         "hidden size",
         (128, 256, 512, 1024),
         lambda size: (
-            f"{TRAIN} --hparams=hidden_size={size},filter_size={4 * size},num_heads={size // 64},batch_size=2048"
+            f"{TRAIN}"
+            f" --hparams=hidden_size={size},filter_size={4 * size}"
+            f",num_heads={size // 64},batch_size=2048"
         ),
         TRAINED,
     ),
@@ -105,18 +129,22 @@ SWEEPS = {
         DECODED,
     ),
     "decoding_batch": Sweep(
-        "Decoding against the sentences decoded together, beam size 4, 32 positions each.",
+        "Decoding against the sentences decoded together, beam size 4, 32 positions"
+        " each.",
         "sentences in a batch",
         (1, 4, 16, 32, 64),
         lambda size: f"{DECODE} --batch={size}",
         DECODED,
     ),
     "replicas": Sweep(
-        "Data-parallel training of a global batch of 4,096 tokens on logical devices of the CPU. They share its cores, "
-        "so this shows what replicas cost beyond the work itself, not what more hardware would gain.",
+        "Data-parallel training of a global batch of 4,096 tokens on logical devices of"
+        " the CPU. They share its cores, so this shows what replicas cost beyond the"
+        " work itself, not what more hardware would gain.",
         "replicas",
         (1, 2, 4),
-        lambda replicas: f"{TRAIN} --replicas={replicas} --hparams=batch_size={4096 // replicas}",
+        lambda replicas: (
+            f"{TRAIN} --replicas={replicas} --hparams=batch_size={4096 // replicas}"
+        ),
         TRAINED,
     ),
 }
@@ -125,19 +153,38 @@ SWEEPS = {
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures, and writes the plots and tables."""
     parser = program.argument_parser(__doc__)
-    parser.add_argument("--what", nargs="+", choices=SWEEPS, default=list(SWEEPS), help="sweeps (default: all)")
-    parser.add_argument("--values", nargs="+", type=int, help="points of the sweep instead of its own")
-    parser.add_argument("--plot", action="store_true", help="measure nothing")
-    parser.add_argument("--quick", action="store_true", help="tiny models, one point a sweep, to try this program")
     parser.add_argument(
-        "--docs", type=Path, default=document.DOCS, help="folder of performance.md (default: %(default)s)"
+        "--what",
+        nargs="+",
+        choices=SWEEPS,
+        default=list(SWEEPS),
+        help="sweeps (default: all)",
+    )
+    parser.add_argument(
+        "--values", nargs="+", type=int, help="points of the sweep instead of its own"
+    )
+    parser.add_argument("--plot", action="store_true", help="measure nothing")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="tiny models, one point a sweep, to try this program",
+    )
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        default=document.DOCS,
+        help="folder of performance.md (default: %(default)s)",
     )
     args = parser.parse_args(argv)
     results = document.read_results(args.docs, "scaling")
     if not args.plot:
         for name in args.what:
-            for value in args.values or SWEEPS[name].values[: 1 if args.quick else None]:
-                results.setdefault(name, {})[str(value)] = measure(name, value, args.quick)
+            for value in (
+                args.values or SWEEPS[name].values[: 1 if args.quick else None]
+            ):
+                results.setdefault(name, {})[str(value)] = measure(
+                    name, value, args.quick
+                )
                 document.write_results(args.docs, "scaling", results)
     for name, points in results.items():
         plot(args.docs / "performance" / f"{name}.svg", SWEEPS[name], points)
@@ -148,25 +195,44 @@ def measure(name: str, value: int, quick: bool) -> dict[str, Any]:
     """One point of a sweep."""
     arguments = SWEEPS[name].arguments(value).split()
     start = time.perf_counter()
-    result = program.run(sys.executable, arguments + (program.QUICK[arguments[0]].split() if quick else []))
-    print(f"{name} {value:,}: {result} in {time.perf_counter() - start:.0f} s", flush=True)
-    return {"command": " ".join(arguments), "machine": document.machine(), "result": result}
+    result = program.run(
+        sys.executable,
+        arguments + (program.QUICK[arguments[0]].split() if quick else []),
+    )
+    print(
+        f"{name} {value:,}: {result} in {time.perf_counter() - start:.0f} s", flush=True
+    )
+    return {
+        "command": " ".join(arguments),
+        "machine": document.machine(),
+        "result": result,
+    }
 
 
-def series(sweep: Sweep, points: Mapping[str, Any], key: str) -> list[tuple[int, float]]:
+def series(
+    sweep: Sweep, points: Mapping[str, Any], key: str
+) -> list[tuple[int, float]]:
     """The measured (value, result), in the order of the values."""
     return sorted((int(value), point["result"][key]) for value, point in points.items())
 
 
 def block(results: Mapping[str, Any]) -> str:
-    """Plots and tables of all sweeps as Markdown, with the machine after each, or once if all have the same."""
-    machines = {name: ". ".join(sorted({point["machine"] for point in results[name].values()})) for name in results}
+    """Plots and tables of all sweeps as Markdown, with the machine after each, or once
+    if all have the same.
+    """
+    machines = {
+        name: ". ".join(sorted({point["machine"] for point in results[name].values()}))
+        for name in results
+    }
     is_same = len(set(machines.values())) == 1
     parts = [f"All on {next(iter(machines.values()))}."] if is_same else []
     for name in [name for name in SWEEPS if name in results]:
         sweep, points = SWEEPS[name], results[name]
         columns = [series(sweep, points, key) for key in sweep.shown]
-        rows = [[f"{cells[0][0]:,}", *(document.number(y) for _, y in cells)] for cells in zip(*columns, strict=True)]
+        rows = [
+            [f"{cells[0][0]:,}", *(document.number(y) for _, y in cells)]
+            for cells in zip(*columns, strict=True)
+        ]
         parts += [f"### {name.replace('_', ' ').capitalize()}", sweep.caption]
         parts += [
             f"![{name} by {sweep.axis}](performance/{name}.svg)",
@@ -178,19 +244,31 @@ def block(results: Mapping[str, Any]) -> str:
 
 
 def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
-    """Draws a sweep: what it costs on logarithmic scales, where a straight line is a power of the size."""
+    """Draws a sweep: what it costs on logarithmic scales, where a straight line is a
+    power of the size.
+    """
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": path.stem, "figure.facecolor": "white"}):
+    with matplotlib.rc_context(
+        {**STYLE, "svg.hashsalt": path.stem, "figure.facecolor": "white"}
+    ):
         figure = Figure(figsize=(3 * len(sweep.shown), 2.4), layout="constrained")
         for axes, (key, label) in zip(
-            figure.subplots(1, len(sweep.shown), squeeze=False)[0], sweep.shown.items(), strict=True
+            figure.subplots(1, len(sweep.shown), squeeze=False)[0],
+            sweep.shown.items(),
+            strict=True,
         ):
             x, y = zip(*series(sweep, points, key), strict=True)
             axes.plot(x, y, color=COLOURS[0], marker="o", markersize=4)
-            axes.set(title=label, xlabel=sweep.axis, xscale="log", yscale="log", ylim=(min(y) / 1.5, max(y) * 1.5))
+            axes.set(
+                title=label,
+                xlabel=sweep.axis,
+                xscale="log",
+                yscale="log",
+                ylim=(min(y) / 1.5, max(y) * 1.5),
+            )
             axes.set_xticks(x, [f"{value:,}" for value in x])
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
@@ -198,7 +276,11 @@ def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
                 axis.set_minor_locator(NullLocator())
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as file:
-            figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+            figure.savefig(
+                file,
+                format="svg",
+                metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")),
+            )
 
 
 if __name__ == "__main__":

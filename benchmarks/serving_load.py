@@ -1,15 +1,20 @@
-"""Load on t2t-serve over the loopback interface: throughput, equality, memory, bad requests, SIGTERM.
+"""Load on t2t-serve over the loopback interface: throughput, equality, memory, bad
+requests, SIGTERM.
 
     make demo
     python benchmarks/serving_load.py runs/demo/grammar_ende
 
-Starts a server for the run, and measures on the sentences of its test split or of --input_file, one in a request:
+Starts a server for the run, and measures on the sentences of its test split or of
+--input_file, one in a request:
 
   one client, then --clients at a time: requests a second, and latency
-  t2t-decoder on a file of the same sentences, without the time in which it loads; lines that differ are counted
-  --requests requests of random length, a part of them broken off by the client: memory of the server before and after
+  t2t-decoder on a file of the same sentences, without the time in which it loads;
+    lines that differ are counted
+  --requests requests of random length, a part of them broken off by the client:
+    memory of the server before and after
   --malformed requests: their statuses
-  SIGTERM while --clients requests are being answered: how many answers came, and the exit status
+  SIGTERM while --clients requests are being answered: how many answers came, and the
+    exit status
 
 The clients are one process of this machine, and share its cores with the server.
 """
@@ -44,7 +49,9 @@ from t2tlite.run_folder import RunFolder
 
 JSON = "application/json"
 START_S = 300  # for a server to load its runs
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "programs" / "serving"))
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1] / "tests" / "programs" / "serving")
+)
 from malformed import MALFORMED, PATHS  # noqa: E402  the cases of the tests
 
 
@@ -56,10 +63,16 @@ class Client:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def post(self, path: str, body: bytes, content_type: str = JSON) -> tuple[int, bytes]:
-        """Sends a request and returns status and body; ConnectionError or IncompleteReadError if none comes."""
+    async def post(
+        self, path: str, body: bytes, content_type: str = JSON
+    ) -> tuple[int, bytes]:
+        """Sends a request and returns status and body; ConnectionError or
+        IncompleteReadError if none comes.
+        """
         if self._writer is None:
-            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+            self._reader, self._writer = await asyncio.open_connection(
+                "127.0.0.1", self._port
+            )
         self._writer.write(self._head(path, len(body), content_type).encode() + body)
         await self._writer.drain()
         return await self._answer()
@@ -67,7 +80,9 @@ class Client:
     async def get(self, path: str) -> tuple[int, bytes]:
         """Asks for a page, over a connection of its own."""
         self.close()
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._reader, self._writer = await asyncio.open_connection(
+            "127.0.0.1", self._port
+        )
         self._writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return await self._answer()
 
@@ -82,7 +97,12 @@ class Client:
 
     @staticmethod
     def _head(path: str, length: int, content_type: str) -> str:
-        lines = f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Type: {content_type}", f"Content-Length: {length}"
+        lines = (
+            f"POST {path} HTTP/1.1",
+            "Host: localhost",
+            f"Content-Type: {content_type}",
+            f"Content-Length: {length}",
+        )
         return "\r\n".join(lines) + "\r\n\r\n"
 
     async def _answer(self) -> tuple[int, bytes]:
@@ -115,13 +135,21 @@ class Load:
 
     def __str__(self) -> str:
         ranks = statistics.quantiles(self.latencies, n=100)
-        return f"{self.per_second:.1f} requests/s, median {1000 * ranks[49]:.0f} ms, 95% {1000 * ranks[94]:.0f} ms"
+        return (
+            f"{self.per_second:.1f} requests/s, median {1000 * ranks[49]:.0f} ms, 95%"
+            f" {1000 * ranks[94]:.0f} ms"
+        )
 
 
 async def load(
-    clients: int, count: int, work: Callable[[Client, int], Awaitable[tuple[int, bytes]]], port: int
+    clients: int,
+    count: int,
+    work: Callable[[Client, int], Awaitable[tuple[int, bytes]]],
+    port: int,
 ) -> Load:
-    """Lets clients do work 0, 1, ... count - 1, each the next one when it is done with one."""
+    """Lets clients do work 0, 1, ... count - 1, each the next one when it is done with
+    one.
+    """
     numbers = iter(range(count))
     statuses: collections.Counter[int] = collections.Counter()
     bodies, latencies = [b""] * count, [0.0] * count
@@ -149,7 +177,14 @@ def translation(body: bytes) -> str:
 
 def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
     """A server of the run at any free port, ready."""
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", f"--output_dir={run}", "--port=0", *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "t2tlite.bin.t2t_serve",
+        f"--output_dir={run}",
+        "--port=0",
+        *flags,
+    ]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr
     for line in server.stderr:
@@ -164,13 +199,23 @@ def decoder_outputs(run: Path, sentences: Sequence[str], engine: str) -> list[st
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.txt"), Path(folder, "out.txt")
         write_lines(source, sentences)
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}", f"--engine={engine}"]
-        subprocess.run([*command, f"--decode_from_file={source}", f"--decode_to_file={target}"], check=True)
+        command = [
+            sys.executable,
+            "-m",
+            "t2tlite.bin.t2t_decoder",
+            f"--output_dir={run}",
+            f"--engine={engine}",
+        ]
+        subprocess.run(
+            [*command, f"--decode_from_file={source}", f"--decode_to_file={target}"],
+            check=True,
+        )
         return list(read_lines(target))
 
 
 def decoder_speed(run: Path, sentences: Sequence[str], engine: str, pipe: Any) -> None:
-    """Sends the seconds of decoding the sentences as t2t-decoder does, the search being built, and those of CPU time.
+    """Sends the seconds of decoding the sentences as t2t-decoder does, the search being
+    built, and those of CPU time.
 
     Runs in a process of its own.
     """
@@ -197,18 +242,30 @@ def random_texts(sentences: Sequence[str], count: int) -> list[str]:
         if draw.random() < 0.02:
             texts.append(" ".join(draw.choices(sentences, k=draw.randint(2, 6))))
         else:
-            texts.append(" ".join(draw.choice(sentences).split()[: draw.randint(1, 12)]))
+            texts.append(
+                " ".join(draw.choice(sentences).split()[: draw.randint(1, 12)])
+            )
     return texts
 
 
-async def measure(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+async def measure(
+    args: argparse.Namespace,
+    sentences: list[str],
+    server: subprocess.Popen[str],
+    port: int,
+) -> None:
     """Measures and prints."""
 
     async def translate(client: Client, number: int) -> tuple[int, bytes]:
-        return await client.post("/v1/translate", request_body(sentences[number % len(sentences)]))
+        return await client.post(
+            "/v1/translate", request_body(sentences[number % len(sentences)])
+        )
 
     await load(args.clients, 2 * args.clients, translate, port)  # warm
-    print(f"load of the machine, of other programs too: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(
+        f"load of the machine, of other programs too: {os.getloadavg()[0]:.1f} on"
+        f" {os.cpu_count()} cores"
+    )
     single = await load(1, args.sentences // 10, translate, port)
     print(f"1 client:    {single}", flush=True)
     texts = [sentences[i % len(sentences)] for i in range(args.sentences)]
@@ -220,23 +277,52 @@ async def measure(args: argparse.Namespace, sentences: list[str], server: subpro
         best = max(best, many, key=lambda result: result.per_second)
         here, there = multiprocessing.Pipe()
         work = (args.run, texts, args.engine, there)
-        decoder = multiprocessing.get_context("spawn").Process(target=decoder_speed, args=work)
+        decoder = multiprocessing.get_context("spawn").Process(
+            target=decoder_speed, args=work
+        )
         decoder.start()
-        seconds, decoder_cpu = await asyncio.get_running_loop().run_in_executor(None, here.recv)
+        seconds, decoder_cpu = await asyncio.get_running_loop().run_in_executor(
+            None, here.recv
+        )
         rates.append(args.sentences / seconds)
-        print(f"{args.clients} clients:  {many}; {1000 * cpu / args.sentences:.1f} ms of CPU time a sentence")
-        print(f"t2t-decoder: {rates[-1]:.1f} sentences/s; {1000 * decoder_cpu / args.sentences:.1f} ms of CPU time")
-        print(f"the server reaches {many.per_second / rates[-1]:.2f} of t2t-decoder's speed", flush=True)
-    print(f"best of {args.repeats}: {best.per_second / single.per_second:.1f} times one client", flush=True)
+        print(
+            f"{args.clients} clients:  {many}; {1000 * cpu / args.sentences:.1f} ms of"
+            " CPU time a sentence"
+        )
+        print(
+            f"t2t-decoder: {rates[-1]:.1f} sentences/s;"
+            f" {1000 * decoder_cpu / args.sentences:.1f} ms of CPU time"
+        )
+        print(
+            f"the server reaches {many.per_second / rates[-1]:.2f} of t2t-decoder's"
+            " speed",
+            flush=True,
+        )
+    print(
+        f"best of {args.repeats}: {best.per_second / single.per_second:.1f} times one"
+        " client",
+        flush=True,
+    )
     expected = decoder_outputs(args.run, texts, args.engine)
-    differing = sum(translation(body) != line for body, line in zip(best.bodies, expected, strict=True))
-    print(f"translations that differ from t2t-decoder's: {differing} of {args.sentences}", flush=True)
+    differing = sum(
+        translation(body) != line
+        for body, line in zip(best.bodies, expected, strict=True)
+    )
+    print(
+        f"translations that differ from t2t-decoder's: {differing} of {args.sentences}",
+        flush=True,
+    )
     await memory(args, sentences, server, port)
     await malformed(args, port)
     await sigterm(args, sentences, server, port)
 
 
-async def memory(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+async def memory(
+    args: argparse.Namespace,
+    sentences: list[str],
+    server: subprocess.Popen[str],
+    port: int,
+) -> None:
     """Requests of random length."""
     texts = random_texts(sentences, args.requests)
     process = psutil.Process(server.pid)
@@ -252,8 +338,15 @@ async def memory(args: argparse.Namespace, sentences: list[str], server: subproc
     for _ in range(parts):
         result = await load(args.clients, args.requests // parts, translate, port)
         sizes.append(process.memory_info().rss >> 20)
-    print(f"memory after each fifth of {args.requests} requests of random length: {sizes} MiB", flush=True)
-    print(f"statuses of the last fifth, 0 for those broken off: {dict(result.statuses)}", flush=True)
+    print(
+        f"memory after each fifth of {args.requests} requests of random length:"
+        f" {sizes} MiB",
+        flush=True,
+    )
+    print(
+        f"statuses of the last fifth, 0 for those broken off: {dict(result.statuses)}",
+        flush=True,
+    )
 
 
 async def malformed(args: argparse.Namespace, port: int) -> None:
@@ -261,55 +354,108 @@ async def malformed(args: argparse.Namespace, port: int) -> None:
     draw = random.Random(2)
     bodies = [draw.choice(MALFORMED) for _ in range(args.malformed)]
     for i in range(0, len(bodies), 3):  # bytes of good requests, changed
-        body = bytearray(request_body("The cat sleeps.") if draw.random() < 0.5 else b"q=a&source=en&target=fr")
+        body = bytearray(
+            request_body("The cat sleeps.")
+            if draw.random() < 0.5
+            else b"q=a&source=en&target=fr"
+        )
         for _ in range(3):
             body[draw.randrange(len(body))] = draw.randrange(256)
         bodies[i] = bytes(body)
 
     async def send(client: Client, number: int) -> tuple[int, bytes]:
-        types = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"
+        types = (
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "text/plain",
+        )
         return await client.post(draw.choice(PATHS), bodies[number], draw.choice(types))
 
     result = await load(8, args.malformed, send, port)
-    print(f"statuses of {args.malformed} malformed requests: {dict(sorted(result.statuses.items()))}", flush=True)
+    print(
+        f"statuses of {args.malformed} malformed requests:"
+        f" {dict(sorted(result.statuses.items()))}",
+        flush=True,
+    )
 
 
-async def sigterm(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+async def sigterm(
+    args: argparse.Namespace,
+    sentences: list[str],
+    server: subprocess.Popen[str],
+    port: int,
+) -> None:
     """Stops the server while it answers."""
     texts = [" ".join(sentences[i : i + 3]) for i in range(args.clients)]
     clients = [Client(port) for _ in texts]
     requests = [
-        asyncio.ensure_future(c.post("/v1/translate", request_body(t))) for c, t in zip(clients, texts, strict=True)
+        asyncio.ensure_future(c.post("/v1/translate", request_body(t)))
+        for c, t in zip(clients, texts, strict=True)
     ]
     watching = Client(port)
     while True:  # until all are accepted
-        match = re.search(rb"^t2tlite_active_requests (\S+)", (await watching.get("/metrics"))[1], re.MULTILINE)
-        if match and float(match[1]) > min(args.clients, sum(not request.done() for request in requests)):
+        match = re.search(
+            rb"^t2tlite_active_requests (\S+)",
+            (await watching.get("/metrics"))[1],
+            re.MULTILINE,
+        )
+        if match and float(match[1]) > min(
+            args.clients, sum(not request.done() for request in requests)
+        ):
             break
     server.send_signal(signal.SIGTERM)
     answers = await asyncio.gather(*requests, return_exceptions=True)
-    kinds = collections.Counter(a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers)
+    kinds = collections.Counter(
+        a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers
+    )
     loop = asyncio.get_running_loop()
     status = await loop.run_in_executor(None, server.wait, START_S)
-    print(f"SIGTERM with {args.clients} requests under way: answers {dict(kinds)}, exit status {status}", flush=True)
+    print(
+        f"SIGTERM with {args.clients} requests under way: answers {dict(kinds)}, exit"
+        f" status {status}",
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--sentences", type=int, default=2000, help="requests in the measurement of throughput")
-    parser.add_argument("--requests", type=int, default=10_000, help="requests in the measurement of memory")
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=2000,
+        help="requests in the measurement of throughput",
+    )
+    parser.add_argument(
+        "--requests",
+        type=int,
+        default=10_000,
+        help="requests in the measurement of memory",
+    )
     parser.add_argument("--malformed", type=int, default=1000)
-    parser.add_argument("--repeats", type=int, default=3, help="of throughput, in turn with t2t-decoder")
-    parser.add_argument("--data_dir", type=Path, help="of the run's data, if it was moved")
-    parser.add_argument("--input_file", type=Path, help="sentences, one a line, instead of the test split")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="of throughput, in turn with t2t-decoder"
+    )
+    parser.add_argument(
+        "--data_dir", type=Path, help="of the run's data, if it was moved"
+    )
+    parser.add_argument(
+        "--input_file",
+        type=Path,
+        help="sentences, one a line, instead of the test split",
+    )
     parser.add_argument("--engine", choices=ENGINES, default=TENSORFLOW)
     args = parser.parse_args()
     if args.input_file:
         sentences = list(read_lines(args.input_file))
     else:
-        sentences = list(run_dataset(RunFolder(args.run), args.data_dir).store("test").source_text())
+        sentences = list(
+            run_dataset(RunFolder(args.run), args.data_dir).store("test").source_text()
+        )
     server, port = start_server(args.run, f"--engine={args.engine}")
     try:
         asyncio.run(measure(args, sentences, server, port))

@@ -1,10 +1,12 @@
-"""Speed of tensor2tensor's subword vocabularies on one core: building one, encoding, decoding.
+"""Speed of tensor2tensor's subword vocabularies on one core: building one, encoding,
+decoding.
 
     python benchmarks/subword_encoder.py --text train.en train.de --vocab_size=8192
-    python benchmarks/subword_encoder.py --text train.en train.de --vocab_file=vocab.translate_ende.subwords
+    python benchmarks/subword_encoder.py --text train.en train.de \\
+        --vocab_file=vocab.translate_ende.subwords
 
-Text is encoded twice; the second time its words are in the cache. Times are the process's own. Prints one line that
-begins RESULT.
+Text is encoded twice; the second time its words are in the cache. Times are the
+process's own. Prints one line that begins RESULT.
 """
 
 from __future__ import annotations
@@ -23,9 +25,18 @@ from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 def main() -> None:
     """Measures and prints."""
     parser = program.argument_parser(__doc__)
-    parser.add_argument("--text", nargs="+", required=True, help="files, one sentence a line")
-    parser.add_argument("--vocab_file", help="vocabulary to use (default: build one from the text)")
-    parser.add_argument("--vocab_size", type=int, default=8192, help="about how large a vocabulary to build")
+    parser.add_argument(
+        "--text", nargs="+", required=True, help="files, one sentence a line"
+    )
+    parser.add_argument(
+        "--vocab_file", help="vocabulary to use (default: build one from the text)"
+    )
+    parser.add_argument(
+        "--vocab_size",
+        type=int,
+        default=8192,
+        help="about how large a vocabulary to build",
+    )
     args = parser.parse_args()
     sentences = [line.strip() for path in args.text for line in read_lines(path)]
     words = sum(len(sentence.split()) for sentence in sentences)
@@ -46,9 +57,10 @@ def main() -> None:
     decode_rate = len(sentences) / (time.process_time() - start)
     built = "read" if args.vocab_file else f"built in {build_seconds:.1f} s"
     print(
-        f"RESULT subwords: {len(sentences)} sentences of {words / len(sentences):.1f} words, "
-        f"{len(count_tokens(sentences))} different tokens, vocabulary of {encoder.vocab_size} {built}; sentences/s "
-        f"encoded {encode_rates[0]:.0f}, with warm cache {encode_rates[1]:.0f}, decoded {decode_rate:.0f}"
+        f"RESULT subwords: {len(sentences)} sentences of {words / len(sentences):.1f}"
+        f" words, {len(count_tokens(sentences))} different tokens, vocabulary of"
+        f" {encoder.vocab_size} {built}; sentences/s encoded {encode_rates[0]:.0f},"
+        f" with warm cache {encode_rates[1]:.0f}, decoded {decode_rate:.0f}"
     )
 
 

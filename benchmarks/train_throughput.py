@@ -1,9 +1,11 @@
 """Training: source and target tokens a second, padding left out, and the most memory.
 
     python benchmarks/train_throughput.py --hparams_set=transformer_base --steps=12
-    python benchmarks/train_throughput.py --source=train.en --target=train.de --hparams=dtype_policy=mixed_bfloat16
+    python benchmarks/train_throughput.py --source=train.en --target=train.de \\
+        --hparams=dtype_policy=mixed_bfloat16
 
-The first --warm steps (tracing, memory) do not count. Prints a line for each step, and one that begins RESULT.
+The first --warm steps (tracing, memory) do not count. Prints a line for each step, and
+one that begins RESULT.
 """
 
 from __future__ import annotations
@@ -36,10 +38,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--steps", type=int, default=12, help="in all")
-    parser.add_argument("--warm", type=int, default=4, help="steps at the start that do not count")
-    parser.add_argument("--replicas", type=int, help="logical CPU devices (default: every GPU, or the CPU)")
-    parser.add_argument("--save_job", help="file for the batches, for a program of another project")
-    parser.add_argument("--profile", help="folder for a TensorFlow profile of three more steps")
+    parser.add_argument(
+        "--warm", type=int, default=4, help="steps at the start that do not count"
+    )
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        help="logical CPU devices (default: every GPU, or the CPU)",
+    )
+    parser.add_argument(
+        "--save_job", help="file for the batches, for a program of another project"
+    )
+    parser.add_argument(
+        "--profile", help="folder for a TensorFlow profile of three more steps"
+    )
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         measure(corpus.read_hparams(args), corpus.make_store(args, Path(folder)), args)
@@ -49,8 +61,16 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
     """Trains a few steps."""
     strategy = logical_devices(args.replicas) if args.replicas else make_strategy()
     hparams = with_dtype_policy(hparams, strategy)
-    plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
-    whole_batches = (load_part(store, plan, step, 0, 1, 1) for step in range(args.steps))
+    plan = training_plan(
+        hparams,
+        store.source_lengths,
+        store.target_lengths,
+        strategy.num_replicas_in_sync,
+        seed=1,
+    )
+    whole_batches = (
+        load_part(store, plan, step, 0, 1, 1) for step in range(args.steps)
+    )
     pairs = [(part.inputs[0], part.targets[0]) for part in whole_batches]
     job = corpus.make_job(args, hparams, args.warm, pairs)
     with strategy.scope():
@@ -58,10 +78,15 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
         optimizer = make_optimizer(model)
     train_step = make_train_step(strategy, model, optimizer)
     extra = 3 if args.profile else 0
-    parts = iter(distribute(strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps))
+    parts = iter(
+        distribute(
+            strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps
+        )
+    )
 
     def step(inputs: np.ndarray, targets: np.ndarray) -> float:
-        return float(train_step(parts).loss)  # the pipeline makes the same batch, and its time counts
+        # the pipeline makes the same batch, and its time counts
+        return float(train_step(parts).loss)
 
     program.measure_training("t2tlite", hparams.dtype_policy, job, step)
     if args.profile:
@@ -74,7 +99,9 @@ def logical_devices(replicas: int) -> tf.distribute.Strategy:
     """Data-parallel training on logical devices that share the cores of the CPU."""
     (cpu,) = tf.config.list_physical_devices("CPU")
     if len(tf.config.get_logical_device_configuration(cpu) or ()) < replicas:
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * replicas)
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * replicas
+        )
     return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
 
 

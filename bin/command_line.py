@@ -1,4 +1,5 @@
-"""The flags of a command line: parses them, says what is wrong with them, prints their help.
+"""The flags of a command line: parses them, says what is wrong with them, prints their
+help.
 
 `bin/definitions.py` defines them; what their values stand for is in `bin/flags.py`.
 """
@@ -14,7 +15,15 @@ from typing import Any
 
 from absl import flags as absl_flags
 
-from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, Args, Flag, field_flags, problem_flags
+from t2tlite.bin.definitions import (
+    DEFINITIONS,
+    PROBLEM_OPTIONS,
+    RUNS,
+    Args,
+    Flag,
+    field_flags,
+    problem_flags,
+)
 from t2tlite.checked_fields import KINDS, CheckedFields
 from t2tlite.config import DecodeHParams, HParams
 
@@ -27,36 +36,51 @@ DEFINE = {
     tuple: absl_flags.DEFINE_multi_string,
 }
 
-TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
-HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
-Names = str | type[CheckedFields]  # names of flags, separated by spaces; or a class whose fields are flags
+# text, in which `~` is not expanded to the home folder
+TEXT_FLAGS = {"source", "target", "word"}
+# whose value is field=value,...
+HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}
+# names of flags, separated by spaces; or a class whose fields are flags
+Names = str | type[CheckedFields]
 
 GENERAL_HELP = {  # of the flags of every command
-    "--flagfile": "File with a flag on each line, such as RUN/flags.txt; flags given after it override it.",
+    "--flagfile": (
+        "File with a flag on each line, such as RUN/flags.txt; flags given after it"
+        " override it."
+    ),
     "--version": "Print the version of t2tlite, and exit.",
 }
 
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command; then, if PROBLEM_OPTIONS is among them, those of all problems."""
+    """The flags of a command; then, if PROBLEM_OPTIONS is among them, those of all
+    problems.
+    """
     flags = own_flags(names)
     options = problem_flags() if flags.pop(PROBLEM_OPTIONS, None) else {}
     return flags | {name: flag for name, flag in options.items() if name not in flags}
 
 
 def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command without problem options, for which there is one entry, PROBLEM_OPTIONS."""
+    """The flags of a command without problem options, for which there is one entry,
+    PROBLEM_OPTIONS.
+    """
     flags: dict[str, Flag] = {}
     for entry in names:
         if isinstance(entry, str):
-            flags |= {"output_dir" if name == RUNS else name: DEFINITIONS[name] for name in entry.split()}
+            flags |= {
+                "output_dir" if name == RUNS else name: DEFINITIONS[name]
+                for name in entry.split()
+            }
         else:
             flags |= field_flags(entry)
     return flags
 
 
 def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
-    """Flag values by name, in which `~` at the start of a path is the home folder; absl.flags.Error for a mistake."""
+    """Flag values by name, in which `~` at the start of a path is the home folder;
+    absl.flags.Error for a mistake.
+    """
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)
@@ -65,13 +89,26 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
     except absl_flags.IllegalFlagValueError as error:
         raise absl_flags.Error(_wrong_value(error, known)) from error
     if rest:
-        raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
+        raise absl_flags.Error(
+            f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
+        )
     args = {name: getattr(values, name) for name in known}
-    args |= {name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS}
+    args |= {
+        name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS
+    }
     command_flags = own_flags(names)
-    options = {name: value for name, value in args.items() if name not in command_flags and value is not None}
+    options = {
+        name: value
+        for name, value in args.items()
+        if name not in command_flags and value is not None
+    }
     args = {name: value for name, value in args.items() if name in command_flags}
-    return Args(**args, options={name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})
+    return Args(
+        **args,
+        options={
+            name: tuple(v) if isinstance(v, list) else v for name, v in options.items()
+        },
+    )
 
 
 def help_text(doc: str | None, names: Sequence[Names]) -> str:
@@ -79,43 +116,81 @@ def help_text(doc: str | None, names: Sequence[Names]) -> str:
     lines = [(doc or "").strip(), "", "Flags:"]
     for name, (text, kind, default) in definitions(names).items():
         lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
-        suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
+        suffix = (
+            "" if default in (None, "") or kind is bool else f" (default: {default})"
+        )
         for part in (text + suffix).split("\n"):
-            lines += [f"      {line}" for line in textwrap.wrap(part, 94, break_on_hyphens=False)]
+            lines += [
+                f"      {line}"
+                for line in textwrap.wrap(part, 94, break_on_hyphens=False)
+            ]
     for name, text in GENERAL_HELP.items():
         lines += [f"  {name}", f"      {text}"]
     return "\n".join(lines)
 
 
-def read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False) -> list[str]:
-    """Parses flags, also those in the files of --flagfile, into `values`; returns what is not a flag."""
+def read(
+    values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False
+) -> list[str]:
+    """Parses flags, also those in the files of --flagfile, into `values`; returns what
+    is not a flag.
+    """
     try:
         return values(["t2tlite", *argv], known_only=known_only)[1:]
     except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
-        raise ValueError(f"--flagfile must be a text file with a flag on each line. Received: {reason}.") from error
+        raise ValueError(
+            "--flagfile must be a text file with a flag on each line. Received:"
+            f" {reason}."
+        ) from error
 
 
-def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]) -> str:
-    """The kind of value that a flag takes, instead of absl's message `flag --NAME=VALUE: REASON`."""
+def _wrong_value(
+    error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]
+) -> str:
+    """The kind of value that a flag takes, instead of absl's message `flag
+    --NAME=VALUE: REASON`.
+    """
     name, _, rest = str(error).removeprefix("flag --").partition("=")
-    value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
-    return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
+    value, kind = (
+        rest.removesuffix(f": {error.__context__}"),
+        (known[name].kind if name in known else None),
+    )
+    return (
+        f"--{name} must be {KINDS[kind]}. Received: {value!r}."
+        if kind in KINDS
+        else str(error)
+    )
 
 
-def unknown_flag(error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]) -> str:
-    """absl's message with flags that are spelt like it; or how to set a field of the hparams of that name."""
+def unknown_flag(
+    error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]
+) -> str:
+    """absl's message with flags that are spelt like it; or how to set a field of the
+    hparams of that name.
+    """
     records = {flag: record for flag, record in HPARAMS_FLAGS.items() if flag in known}
-    fields = {field.name: flag for flag, record in records.items() for field in dataclasses.fields(record)}
-    likely = difflib.get_close_matches(error.flagname, [*known, *fields], n=1, cutoff=0.8)
+    fields = {
+        field.name: flag
+        for flag, record in records.items()
+        for field in dataclasses.fields(record)
+    }
+    likely = difflib.get_close_matches(
+        error.flagname, [*known, *fields], n=1, cutoff=0.8
+    )
     if not likely or likely[0] in known:
         return str(error).replace(" ?", "?")
     value = error.flagvalue.partition("=")[2] or "VALUE"
-    return f"Unknown command line flag {error.flagname!r}. Did you mean --{fields[likely[0]]}={likely[0]}={value}?"
+    return (
+        f"Unknown command line flag {error.flagname!r}. Did you mean"
+        f" --{fields[likely[0]]}={likely[0]}={value}?"
+    )
 
 
 def _expand(value: Any) -> Any:
-    """The value, or each entry of a list, with a leading `~` replaced by the home folder."""
+    """The value, or each entry of a list, with a leading `~` replaced by the home
+    folder.
+    """
     if isinstance(value, list):
         return [_expand(entry) for entry in value]
     return os.path.expanduser(value) if isinstance(value, str) else value

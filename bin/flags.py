@@ -1,12 +1,15 @@
-"""The frame in which every command runs and reports mistakes; and what flag values stand for.
+"""The frame in which every command runs and reports mistakes; and what flag values
+stand for.
 
-A command names its flags, which `bin/definitions.py` defines and `bin/command_line.py` parses. A class of
-`CheckedFields` among the names stands for a flag for each field; `filled` makes an object of that class.
+A command names its flags, which `bin/definitions.py` defines and `bin/command_line.py`
+parses. A class of `CheckedFields` among the names stands for a flag for each field;
+`filled` makes an object of that class.
 
-    @flags.command(__doc__, "problem data_dir tmp_dir problem_options", LoopConfig, "verbosity")
+    @flags.command(__doc__, "problem data_dir problem_options", LoopConfig, "verbosity")
     def main(args: flags.Args) -> None: ...
 
-Each call of `main` has flag values of its own, so that several commands can run in one process.
+Each call of `main` has flag values of its own, so that several commands can run in one
+process.
 """
 
 from __future__ import annotations
@@ -27,8 +30,22 @@ from absl import flags as absl_flags
 
 import t2tlite
 from t2tlite import registry
-from t2tlite.bin.command_line import Names, definitions, help_text, own_flags, parse, read, unknown_flag
-from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR, Args
+from t2tlite.bin.command_line import (
+    Names,
+    definitions,
+    help_text,
+    own_flags,
+    parse,
+    read,
+    unknown_flag,
+)
+from t2tlite.bin.definitions import (
+    DATA_DIR,
+    DEFINITIONS,
+    PROBLEM_OPTIONS,
+    RUNS_DIR,
+    Args,
+)
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
@@ -46,22 +63,27 @@ C = TypeVar("C", bound=CheckedFields)
 
 
 class CommandError(Exception):
-    """A user error other than a bad value or a missing file, such as flags that exclude each other."""
+    """A user error other than a bad value or a missing file, such as flags that exclude
+    each other.
+    """
 
 
 class Command(NamedTuple):
     """A command, which is called as `main(argv=None)`."""
 
     doc: str | None  # its docstring: the first part of --help
-    names: Sequence[Names]  # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
+    # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
+    names: Sequence[Names]
     run: Callable[[Args], None]  # what to do with the flag values
-    check: Callable[[Args], object] | None = None  # raises for wrong values, before TensorFlow is imported
+    # raises for wrong values, before TensorFlow is imported
+    check: Callable[[Args], object] | None = None
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Parses the command line and runs the command; a user error becomes one message without a traceback.
+        """Parses the command line and runs the command; a user error becomes one
+        message without a traceback.
 
-        The arguments are by default those of this process. Returns the exit status: 0; 1 after a user error; 128 + its
-        number after a signal.
+        The arguments are by default those of this process. Returns the exit status: 0;
+        1 after a user error; 128 + its number after a signal.
         """
         program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
         argv = sys.argv[1:] if argv is None else list(argv)
@@ -86,16 +108,30 @@ class Command(NamedTuple):
             self.run(args)
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
-            message = unknown_flag(error, definitions(self.names)) if unknown else str(error)
-            return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
-        except BrokenPipeError:  # the program that reads the output, such as head, has closed it
+            message = (
+                unknown_flag(error, definitions(self.names)) if unknown else str(error)
+            )
+            return _fail(
+                program,
+                f"{message}{'' if message[-1] in '.?' else '.'} --help lists the"
+                " flags.",
+            )
+        except BrokenPipeError:
+            # the program that reads the output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
-        except (ValueError, OSError, ArithmeticError, MemoryError, CommandError) as error:
+        except (
+            ValueError,
+            OSError,
+            ArithmeticError,
+            MemoryError,
+            CommandError,
+        ) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
             return _fail(program, _explained(error))
-        except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
+        except KeyboardInterrupt as error:
+            # raised with a message if a signal stopped training
             number = getattr(error, "signal_number", signal.SIGINT)
             return _fail(program, str(error) or "Interrupted.", 128 + number)
         return 0
@@ -104,17 +140,23 @@ class Command(NamedTuple):
 def command(
     doc: str | None, *names: Names, check: Callable[[Args], object] | None = None
 ) -> Callable[[Callable[[Args], None]], Command]:
-    """Makes a command of a function of the flag values; for the arguments see `Command`."""
+    """Makes a command of a function of the flag values; for the arguments see
+    `Command`.
+    """
     return functools.partial(Command, doc, names, check=check)
 
 
 def require(args: Args, *names: str, example: str = "") -> list[str]:
-    """The values of flags that must be given. Raises CommandError that names those that are not."""
+    """The values of flags that must be given. Raises CommandError that names those that
+    are not.
+    """
     values = {f"--{name}": getattr(args, name) for name in names}
     missing = [name for name, value in values.items() if value in (None, "", [])]
     if missing:
         shown = f" Example: {example}." if example else ""
-        raise CommandError(f"{' and '.join(missing)} must be given. --help explains the flags.{shown}")
+        raise CommandError(
+            f"{' and '.join(missing)} must be given. --help explains the flags.{shown}"
+        )
     return list(values.values())
 
 
@@ -122,14 +164,17 @@ def require(args: Args, *names: str, example: str = "") -> list[str]:
 
 
 def run_folder(args: Args) -> RunFolder:
-    """The run that --output_dir names, or --problem and --hparams_set; CommandError without either."""
+    """The run that --output_dir names, or --problem and --hparams_set; CommandError
+    without either.
+    """
     from t2tlite.run_folder import RunFolder
 
     if args.output_dir is None and args.problem and args.hparams_set:
         return RunFolder(Path(RUNS_DIR) / f"{args.problem}-{args.hparams_set}")
     if not args.output_dir:
         raise CommandError(
-            f"--output_dir must be given, or --problem and --hparams_set for the run in {RUNS_DIR}/PROBLEM-HPARAMS_SET."
+            "--output_dir must be given, or --problem and --hparams_set for the run in"
+            f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
     return RunFolder(args.output_dir)
 
@@ -144,7 +189,9 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     from t2tlite.data.generate import generate
 
     example = "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
-    problem = registry.problem(*require(args, "problem", example=example), **args.options)
+    problem = registry.problem(
+        *require(args, "problem", example=example), **args.options
+    )
     importlib.import_module("t2tlite.tasks")
     registry.task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
@@ -152,16 +199,26 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
 
 
 def pipeline(args: Args) -> Pipeline | None:
-    """The pipeline of --beam_runner, or None; CommandError for --beam_options without a runner."""
+    """The pipeline of --beam_runner, or None; CommandError for --beam_options without a
+    runner.
+    """
     if args.beam_options and not args.beam_runner:
-        raise CommandError(f"--beam_options go with --beam_runner. Received: {args.beam_options} alone.")
+        raise CommandError(
+            f"--beam_options go with --beam_runner. Received: {args.beam_options}"
+            " alone."
+        )
     return Pipeline(args.beam_runner, args.beam_options) if args.beam_runner else None
 
 
 def load_run(
-    folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
+    folder: RunFolder,
+    checkpoint_path: str | None,
+    engine: str = "tensorflow",
+    quantization: str | None = None,
 ) -> Translator:
-    """Loads the model of a run, and prints notes on its checkpoint. Raises as t2tlite.load does."""
+    """Loads the model of a run, and prints notes on its checkpoint. Raises as
+    t2tlite.load does.
+    """
     from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
     from t2tlite.programs.runs.load import load
 
@@ -174,8 +231,9 @@ def load_run(
 def open_data(args: Args) -> Dataset:
     """Opens the data to train on, and makes it first if --generate_data is given.
 
-    Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that
-    makes the data if there is none, and ValueError for an unknown problem, or if none of several is named.
+    Raises CommandError for options of the data without --generate_data,
+    FileNotFoundError with the command that makes the data if there is none, and
+    ValueError for an unknown problem, or if none of several is named.
     """
     from t2tlite.data.dataset import open_dataset
 
@@ -183,35 +241,54 @@ def open_data(args: Args) -> Dataset:
         say(str(make_data(args)))
     elif args.options:
         given = ", ".join(f"--{name}" for name in args.options)
-        raise CommandError(f"{given}: options of the data need --generate_data, or belong to t2t-datagen.")
+        raise CommandError(
+            f"{given}: options of the data need --generate_data, or belong to"
+            " t2t-datagen."
+        )
     try:
         return open_dataset(data_dir(args), args.problem or None, datagen_command(args))
     except FileNotFoundError as error:
         if args.problem:
             registry.problem(args.problem)  # an unknown name is the mistake to report
-        raise FileNotFoundError(f"{error} Or add --generate_data to this command.") from error
+        raise FileNotFoundError(
+            f"{error} Or add --generate_data to this command."
+        ) from error
 
 
 def datagen_command(args: Args) -> str:
-    """The command that makes the problem's data; FOLDER and FILE stand for what only the user knows."""
+    """The command that makes the problem's data; FOLDER and FILE stand for what only
+    the user knows.
+    """
     values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir")}
     values = {name: value for name, value in values.items() if value is not None}
     cls = registry.problem_classes().get((args.problem or "").removesuffix("_rev"))
     for name in getattr(cls, "needed_flags", ()):
         values.setdefault(name, "FOLDER" if name.endswith("_dir") else "FILE")
     given = {"problem": args.problem or "PROBLEM", "data_dir": data_dir(args), **values}
-    return shlex.join(["t2t-datagen", *(f"--{name}={value}" for name, value in given.items())])
+    return shlex.join(
+        ["t2t-datagen", *(f"--{name}={value}" for name, value in given.items())]
+    )
 
 
 def filled(cls: type[C], args: Args, **others: Any) -> C:
-    """An object whose fields are flags of the command; `others` are values for those not given."""
-    given = {field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)}
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if v is not None}
+    """An object whose fields are flags of the command; `others` are values for those
+    not given.
+    """
+    given = {
+        field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)
+    }
+    values = {
+        name: tuple(v) if isinstance(v, list) else v
+        for name, v in given.items()
+        if v is not None
+    }
     return cls(**(others | values))
 
 
 def words(args: Args, defaults: bool = False) -> list[str]:
-    """The flags that were given, as --name=value; with `defaults`, all flags that have a value."""
+    """The flags that were given, as --name=value; with `defaults`, all flags that have
+    a value.
+    """
     words = []
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
@@ -224,25 +301,34 @@ def words(args: Args, defaults: bool = False) -> list[str]:
 
 
 def set_verbosity(verbosity: str) -> None:
-    """Hides TensorFlow's start-up messages unless it is info or debug. Call before TensorFlow is imported."""
+    """Hides TensorFlow's start-up messages unless it is info or debug. Call before
+    TensorFlow is imported.
+    """
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
-        raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
+        raise ValueError(
+            f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}."
+        )
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = levels[verbosity]
 
 
 def _prepare(args: Args) -> None:
-    """Imports the user's package, and TensorFlow with its log level, for a command that takes these flags."""
+    """Imports the user's package, and TensorFlow with its log level, for a command that
+    takes these flags.
+    """
     verbosity = getattr(args, "verbosity", None)
     if verbosity is not None:
         set_verbosity(verbosity)
     import_user_package(getattr(args, "t2t_usr_dir", None))
-    other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
+    # starts sooner without TensorFlow
+    other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"
     if verbosity is None or other_engine:
         return
     if "tensorflow" not in sys.modules:
         import_tensorflow()
-        gc.freeze()  # neither garbage collection nor the end of the process looks through its objects
+        # neither garbage collection nor the end of the process looks through its
+        # objects
+        gc.freeze()
     import tensorflow as tf
 
     tf.get_logger().setLevel(verbosity.upper())
@@ -267,9 +353,14 @@ def _register_problems(argv: Sequence[str]) -> None:
 
 
 def _explained(error: Exception) -> str:
-    """The message of an error; an operating system's own, such as `[Errno 2] ...: '/proc/x'`, with what to do."""
+    """The message of an error; an operating system's own, such as `[Errno 2] ...:
+    '/proc/x'`, with what to do.
+    """
     if isinstance(error, OSError) and error.errno and error.filename:
-        return f"{error.filename} cannot be used: {error.strerror}. Use another path, or change its permissions."
+        return (
+            f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
+            " change its permissions."
+        )
     return str(error)
 
 

@@ -1,4 +1,6 @@
-"""--show_hparams: every field of an hparam set, its value, its meaning, and where the set differs."""
+"""--show_hparams: every field of an hparam set, its value, its meaning, and where the
+set differs.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,32 @@ WIDTH = 110
 
 
 def show_hparams(name: str, changes: str) -> str:
-    """The fields of a set with `changes`, as in --hparams; `*` marks those that differ from transformer_base."""
+    """The fields of a set with `changes`, as in --hparams; `*` marks those that differ
+    from transformer_base.
+    """
     base, shown = HParams(), registry.hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
     lines = [f"{name}{changed}", ""]
-    lines += textwrap.wrap(" ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH)
+    lines += textwrap.wrap(
+        " ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH
+    )
     lines += [
         "",
-        "`*` marks fields that differ from transformer_base, the paper's base model, whose value is in brackets.",
+        (
+            "`*` marks fields that differ from transformer_base, the paper's base"
+            " model, whose value is in brackets."
+        ),
         "",
     ]
     for field in dataclasses.fields(HParams):
         value, usual = getattr(shown, field.name), getattr(base, field.name)
         differs = value != usual
-        lines.append(f"{'*' if differs else ' '} {field.name}={value}" + (f"  [{usual}]" if differs else ""))
-        meaning = textwrap.wrap(facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False)
+        lines.append(
+            f"{'*' if differs else ' '} {field.name}={value}"
+            + (f"  [{usual}]" if differs else "")
+        )
+        meaning = textwrap.wrap(
+            facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False
+        )
         lines += [f"      {line}" for line in meaning]
     return "\n".join(lines)

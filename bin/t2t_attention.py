@@ -1,25 +1,32 @@
-"""t2t-attention shows what the heads of a trained model attend to while it translates a sentence.
+"""t2t-attention shows what the heads of a trained model attend to while it translates a
+sentence.
 
 A page to explore in a browser, and a picture of heat maps; their paths are printed:
-  t2t-attention --output_dir=RUN --source="The animal didn't cross the street because it was too tired."
+  t2t-attention --output_dir=RUN \\
+      --source="The animal didn't cross the street because it was too tired."
 
-Lines from a word to what it attends to, as in the paper's Figures 3 to 5; a word of the source shows the
-encoder's self-attention, a word of the target the decoder's and cross-attention:
+Lines from a word to what it attends to, as in the paper's Figures 3 to 5; a word of the
+source shows the encoder's self-attention, a word of the target the decoder's and
+cross-attention:
   t2t-attention --output_dir=RUN --source="..." --word=it --picture=it.svg
 
 Cross-attention of two heads in layers 4 and 5, with a translation of your own:
-  t2t-attention --output_dir=RUN --source="..." --target="..." --kind=cross --layers=4,5 --heads=1,3 --picture=c.png
+  t2t-attention --output_dir=RUN --source="..." --target="..." \\
+      --kind=cross --layers=4,5 --heads=1,3 --picture=c.png
 
-The kinds are encoder and decoder (self-attention) and cross (from the decoder to the source); layers and heads
-are counted from 1. A picture shows the last layer but one unless --layers is given, the page all layers. Without
---picture and --html both are made, in RUN/attention/; with one of them, only that one.
+The kinds are encoder and decoder (self-attention) and cross (from the decoder to the
+source); layers and heads are counted from 1. A picture shows the last layer but one
+unless --layers is given, the page all layers. Without --picture and --html both are
+made, in RUN/attention/; with one of them, only that one.
 
-The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it
-predicts where it is a query, and with the token that it has read where it is a key: a row of cross-attention is
-what the model attended to when it wrote that token.
+The decoder reads its target shifted right by one. So a decoder position is labelled
+with the token that it predicts where it is a query, and with the token that it has read
+where it is a key: a row of cross-attention is what the model attended to when it wrote
+that token.
 
-Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without
-a network. A PNG shows only characters in this machine's fonts; SVG and page all that the viewer's has.
+Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is
+one file, and opens without a network. A PNG shows only characters in this machine's
+fonts; SVG and page all that the viewer's has.
 """
 
 from __future__ import annotations
@@ -32,7 +39,8 @@ from t2tlite.files.atomic_file import write_text
 
 @flags.command(
     __doc__,
-    "problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path",
+    "problem hparams_set output_dir source target kind layers heads word picture html"
+    " checkpoint_path",
     "t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
@@ -45,7 +53,10 @@ def main(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     kinds = args.kind or visualise.KINDS
     check_kinds(kinds)  # before the model is loaded
-    chosen = {"layers": _numbers("layers", args.layers), "heads": _numbers("heads", args.heads)}
+    chosen = {
+        "layers": _numbers("layers", args.layers),
+        "heads": _numbers("heads", args.heads),
+    }
     if args.picture:
         picture_ending(args.picture)
     model = flags.load_run(folder, args.checkpoint_path)
@@ -59,11 +70,16 @@ def main(args: flags.Args) -> None:
             if args.word is None:
                 figure = visualise.heat_maps(attention, kinds, **chosen)
             else:
-                figure = visualise.word_lines(attention, args.word, args.kind or (), **chosen)
+                figure = visualise.word_lines(
+                    attention, args.word, args.kind or (), **chosen
+                )
             missing = visualise.save_picture(figure, path)
             print(f"picture      {path}")
             if missing:
-                print(f"No font on this machine has {missing[:40]}. An .svg or the page can show these characters.")
+                print(
+                    f"No font on this machine has {missing[:40]}. An .svg or the page"
+                    " can show these characters."
+                )
         except ImportError as error:
             if args.picture:
                 raise flags.CommandError(str(error)) from error
@@ -78,7 +94,10 @@ def _numbers(name: str, texts: list[str] | None) -> list[int]:
     """The numbers of a list flag."""
     for text in texts or []:
         if not text.strip().isdecimal():
-            raise ValueError(f"--{name} must be numbers from 1 on, comma-separated. Received: {text!r}.")
+            raise ValueError(
+                f"--{name} must be numbers from 1 on, comma-separated. Received:"
+                f" {text!r}."
+            )
     return [int(text) for text in texts or []]
 
 

@@ -1,4 +1,5 @@
-"""t2t-avg-checkpoints averages checkpoints of a run, as the paper does before it decodes.
+"""t2t-avg-checkpoints averages checkpoints of a run, as the paper does before it
+decodes.
 
 The newest five, or as many as there are:
   t2t-avg-checkpoints --output_dir=RUN
@@ -7,10 +8,12 @@ The newest 20; or all of some steps, for example those around the best evaluatio
   t2t-avg-checkpoints --output_dir=RUN --n=20
   t2t-avg-checkpoints --output_dir=RUN --from_step=8000 --to_step=12000
 
-writes RUN/averaged/model.ckpt-N, an ordinary checkpoint, in place of an earlier average. Use it with
+writes RUN/averaged/model.ckpt-N, an ordinary checkpoint, in place of an earlier
+average. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=averaged ...
-The paper averages the last 5 checkpoints of its base models and the last 20 of its big ones. t2t-trainer keeps the
-newest 20 (--keep_checkpoint_max), one of each evaluation and one every ten minutes.
+The paper averages the last 5 checkpoints of its base models and the last 20 of its big
+ones. t2t-trainer keeps the newest 20 (--keep_checkpoint_max), one of each evaluation
+and one every ten minutes.
 """
 
 from __future__ import annotations
@@ -31,8 +34,14 @@ def main(args: flags.Args) -> None:
     path, averaged = average_run(folder.path, count, args.from_step or 0, args.to_step)
     if count and len(averaged) < count:
         where = " of these steps" if of_steps else ""
-        print(f"Checkpoints{where} in {folder}: {len(averaged)}, fewer than {count}; all are averaged.")
-    print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
+        print(
+            f"Checkpoints{where} in {folder}: {len(averaged)}, fewer than {count}; all"
+            " are averaged."
+        )
+    print(
+        f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into"
+        f" {path}."
+    )
 
 
 if __name__ == "__main__":

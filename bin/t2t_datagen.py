@@ -1,26 +1,31 @@
-"""t2t-datagen makes a problem's data: a vocabulary, token shards, and a manifest of what they were made from.
+"""t2t-datagen makes a problem's data: a vocabulary, token shards, and a manifest of
+what they were made from.
 
 Generated data, which needs no files:
   t2t-datagen --problem=grammar_ende
 
 Your own files, translations of each other line by line, plain text or .gz:
   t2t-datagen --problem=parallel_text \\
-      --train_source=train.en --train_target=train.de --dev_source=dev.en --dev_target=dev.de
+      --train_source=train.en --train_target=train.de \\
+      --dev_source=dev.en --dev_target=dev.de
 
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:
   t2t-datagen --problem=wmt_ende --tmp_dir=raw
 
-Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
+Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your
+own, in --tmp_dir:
   t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
-On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all share; the result is the
-same:
-  t2t-datagen --problem=wmt_enfr --tmp_dir=raw --data_dir=/shared/data --beam_runner=FlinkRunner \\
-      --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
+On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that
+all share; the result is the same:
+  t2t-datagen --problem=wmt_enfr --tmp_dir=raw --data_dir=/shared/data \\
+      --beam_runner=FlinkRunner --beam_options='--flink_master=HOST:8081 \\
+      --environment_type=EXTERNAL --environment_config=localhost:50000'
 
-The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`), also for PROBLEM_rev, after the text was
-checked. The same command resumes after an interruption; complete data is kept.
-Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
+The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`), also for
+PROBLEM_rev, after the text was checked. The same command resumes after an interruption;
+complete data is kept. Next: t2t-trainer --problem=PROBLEM
+--hparams_set=transformer_base.
 """
 
 from __future__ import annotations
@@ -30,7 +35,8 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    "problem data_dir tmp_dir num_processes beam_runner beam_options problem_options t2t_usr_dir registry_help",
+    "problem data_dir tmp_dir num_processes beam_runner beam_options problem_options"
+    " t2t_usr_dir registry_help",
 )
 def main(args: flags.Args) -> None:
     """Makes the data and prints a summary."""

@@ -2,52 +2,64 @@
 
 A split of the data that the run was trained on, scored with sacrebleu:
   t2t-decoder --problem=wmt_ende --hparams_set=transformer_big --split=test
-RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the references line by line (a parser's
-gold trees are NAME.gold), for t2t-bleu and t2t-evalb; NAME.json has the scores, for t2t-report. NAME is
-SPLIT.STEP, with the checkpoint, if it is not among the run's newest, and all options that are not the default:
+RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the references
+line by line (a parser's gold trees are NAME.gold), for t2t-bleu and t2t-evalb;
+NAME.json has the scores, for t2t-report. NAME is SPLIT.STEP, with the checkpoint, if it
+is not among the run's newest, and all options that are not the default:
 test.9000.averaged.beam_size=8.
 
 A file, one sentence per line; the output has a line for each, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
-The unfinished output is in out.txt.part. After an interruption the same command resumes there, and out.txt is
-what it would have been; with another input, checkpoint or option it starts anew. So does --split.
+The unfinished output is in out.txt.part. After an interruption the same command resumes
+there, and out.txt is what it would have been; with another input, checkpoint or option
+it starts anew. So does --split.
 
-A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and folders that all of them see;
-the output is the same, and the same command resumes with the windows that are left in out.txt.windows:
-  t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt --beam_runner=FlinkRunner \\
-      --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
+A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and
+folders that all of them see; the output is the same, and the same command resumes with
+the windows that are left in out.txt.windows:
+  t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt \\
+      --beam_runner=FlinkRunner --beam_options='--flink_master=HOST:8081 \\
+      --environment_type=EXTERNAL --environment_config=localhost:50000'
 
-Lines that are typed or arrive through a pipe; each output is written as soon as it is done, and nothing else:
+Lines that are typed or arrive through a pipe; each output is written as soon as it is
+done, and nothing else:
   t2t-decoder --output_dir=RUN --decode_interactive
   cat in.txt | t2t-decoder --output_dir=RUN --decode_from_file=- > out.txt
 
-The scores of given translations, from a file of lines "source TAB target", as lines "log_prob TAB score":
+The scores of given translations, from a file of lines "source TAB target", as lines
+"log_prob TAB score":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
---decode_hparams=beam_size=4,alpha=0.6,return_beams=3 changes how it decodes; the flag's help below lists all
-options. --prefixes reads lines "source TAB beginning of the translation".
+--decode_hparams=beam_size=4,alpha=0.6,return_beams=3 changes how it decodes; the flag's
+help below lists all options. --prefixes reads lines "source TAB beginning of the
+translation".
 
-A translation has two values: log_prob, the natural log-probability of its tokens and end-of-sentence token
-(EOS); and score = log_prob / ((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered.
---output_format
+A translation has two values: log_prob, the natural log-probability of its tokens and
+end-of-sentence token (EOS); and score = log_prob / ((5 + tokens) / 6)^alpha, EOS
+counted, by which translations are ordered. --output_format
   text     the best translation of each line
-  nbest    "line ||| translation ||| log_prob= -0.54 ||| -0.32", lines counted from 0 and the score last, as in Moses
-  jsonl    {"source": ..., "hypotheses": [{"text", "log_prob", "score", "tokens"}, ...]} for each line; --alignments
-           adds "alignment": "0-0 2-1", pairs of source and target word from cross-attention
+  nbest    "line ||| translation ||| log_prob= -0.54 ||| -0.32", lines counted from 0
+           and the score last, as in Moses
+  jsonl    {"source": ..., "hypotheses": [{"text", "log_prob", "score", "tokens"}, ...]}
+           for each line; --alignments adds "alignment": "0-0 2-1", pairs of source and
+           target word from cross-attention
 docs/decoding.md explains all of this.
 
---engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's rules too; sampling,
-min_length, no_repeat_ngram_size, --prefixes and --alignments need TensorFlow.
+--engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's
+rules too; sampling, min_length, no_repeat_ngram_size, --prefixes and --alignments need
+TensorFlow.
 
-A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
-extra_length is counted from the longest source of a batch, a hypothesis without an EOS has its log-probability
-as score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a
-token. Since a translation depends on its batch, a file, a split, or standard input (except with
+A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true):
+batch_size counts sentences, extra_length is counted from the longest source of a batch,
+a hypothesis without an EOS has its log-probability as score, a parser's output stays a
+sequence, and --score_file gives the mean negative log-probability of a token. Since a
+translation depends on its batch, a file, a split, or standard input (except with
 --decode_interactive) is decoded as a whole, and again from its first line.
 
-A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per
-line; --raw_text separates the punctuation itself. --split scores trees as EVALB does. The repairs that made trees of
-the decoded sequences are counted.
+A run of a parsing problem takes words and punctuation separated by spaces, and gives
+bracketed trees, one per line; --raw_text separates the punctuation itself. --split
+scores trees as EVALB does. The repairs that made trees of the decoded sequences are
+counted.
 """
 
 from __future__ import annotations
@@ -71,8 +83,10 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
 @flags.command(
     __doc__,
-    "problem hparams_set output_dir decode_from_file decode_to_file split decode_interactive score_file",
-    "output_format alignments prefixes raw_text decode_hparams checkpoint_path engine quantization",
+    "problem hparams_set output_dir decode_from_file decode_to_file split"
+    " decode_interactive score_file",
+    "output_format alignments prefixes raw_text decode_hparams checkpoint_path engine"
+    " quantization",
     "data_dir beam_runner beam_options t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
@@ -83,24 +97,36 @@ def main(args: flags.Args) -> None:
 
     folder = flags.run_folder(args)
     _check_flags(args)
-    line_format = jobs.LineFormat(args.output_format or "", args.alignments, args.prefixes, args.raw_text)
+    line_format = jobs.LineFormat(
+        args.output_format or "", args.alignments, args.prefixes, args.raw_text
+    )
     folder.hparams()  # raises if there is no run
     options = translator.decode_options(folder.manifest(), args.decode_hparams)
     features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
-    load.check_engine_options(args.engine, options, *features)  # before a model is converted for the engine
+    # before a model is converted for the engine
+    load.check_engine_options(args.engine, options, *features)
     pipeline = flags.pipeline(args)
     _check_before_work(args, pipeline)
     model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
     if args.score_file:
-        return _decode_lines(args, jobs.ScoreJob(model, options, line_format), args.score_file)
+        return _decode_lines(
+            args, jobs.ScoreJob(model, options, line_format), args.score_file
+        )
     job = jobs.DecodeJob(model, options, line_format)
     if args.split:
-        dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
+        dataset = load.run_dataset(
+            folder, Path(args.data_dir) if args.data_dir else None
+        )
         decode_split.decode_split(job, folder, dataset, args.split, args.decode_to_file)
     elif pipeline and args.decode_from_file and args.decode_to_file:
         work = folder.path, pipeline, args.decode_from_file, args.decode_to_file
         say(decode_pipeline.decode_by_workers(job, *work))
-    elif args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
+    elif (
+        args.decode_interactive
+        and not args.decode_to_file
+        and sys.stdin.isatty()
+        and sys.stdout.isatty()
+    ):
         _decode_typed(job)
     else:
         _decode_lines(args, job, args.decode_from_file or STANDARD_INPUT)
@@ -136,7 +162,10 @@ def _decode_typed(job: DecodeJob) -> None:
                 print("\n".join(job.lines(sources, n_best)))
             else:
                 for output in n_best[0]:
-                    print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
+                    print(
+                        f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f} "
+                        f" {output.text}"
+                    )
         return
     print()
 
@@ -147,7 +176,9 @@ def _target(args: flags.Args) -> str | None:
 
 
 def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
-    """Raises what would otherwise be raised after hours of work: by files, or by a pipeline that cannot be run."""
+    """Raises what would otherwise be raised after hours of work: by files, or by a
+    pipeline that cannot be run.
+    """
     source = args.decode_from_file or args.score_file
     target = _target(args)
     if source:
@@ -159,30 +190,55 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
         check_writable(target)
     if pipeline is not None:
         if not (args.decode_from_file and target):
-            raise flags.CommandError("--beam_runner goes with --decode_from_file and --decode_to_file.")
+            raise flags.CommandError(
+                "--beam_runner goes with --decode_from_file and --decode_to_file."
+            )
         pipeline.check()
 
 
 def _check_flags(args: flags.Args) -> None:
-    """Raises CommandError unless one thing to do is given, or for flags that do not go together."""
+    """Raises CommandError unless one thing to do is given, or for flags that do not go
+    together.
+    """
     given = [mode for mode in MODES if getattr(args, mode)]
     if len(given) != 1:
-        modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in given) or "none"
-        raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
+        modes, received = (
+            ", --".join(MODES),
+            " and ".join(f"--{mode}" for mode in given) or "none",
+        )
+        raise flags.CommandError(
+            f"One of --{modes} must be given. Received: {received}."
+        )
     if args.split and (args.output_format or args.prefixes):
-        raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
+        raise flags.CommandError(
+            "--output_format and --prefixes go with files and pipes. Received: --split"
+            " as well."
+        )
     if args.split and args.decode_to_file == "-":
-        raise flags.CommandError("--split prints its report. Received: --decode_to_file=- as well. Name a file.")
+        raise flags.CommandError(
+            "--split prints its report. Received: --decode_to_file=- as well. Name a"
+            " file."
+        )
     if args.raw_text and not (args.decode_from_file or args.decode_interactive):
-        raise flags.CommandError("--raw_text goes with --decode_from_file or --decode_interactive.")
+        raise flags.CommandError(
+            "--raw_text goes with --decode_from_file or --decode_interactive."
+        )
     if args.raw_text and args.prefixes:
-        raise flags.CommandError("--raw_text is for a parser, and --prefixes for translation. Received: both.")
+        raise flags.CommandError(
+            "--raw_text is for a parser, and --prefixes for translation. Received:"
+            " both."
+        )
     nbest = args.output_format == "nbest"
-    refused = {"--output_format=nbest": nbest, "--alignments": args.alignments, "--prefixes": args.prefixes}
+    refused = {
+        "--output_format=nbest": nbest,
+        "--alignments": args.alignments,
+        "--prefixes": args.prefixes,
+    }
     for flag, is_given in refused.items():
         if args.score_file and is_given:
             raise flags.CommandError(
-                f"--score_file writes text or jsonl, without alignments, and reads pairs. Received: {flag} as well."
+                "--score_file writes text or jsonl, without alignments, and reads"
+                f" pairs. Received: {flag} as well."
             )
 
 

@@ -1,16 +1,20 @@
-"""t2t-report writes a report of a run, fit to attach to a paper, as one HTML file and as Markdown.
+"""t2t-report writes a report of a run, fit to attach to a paper, as one HTML file and
+as Markdown.
 
   t2t-report --output_dir=RUN
 
-writes RUN/report.html and RUN/report.md: problem and hparam set, scores with their signatures, samples beside
-their references (a parser's as drawn trees), training curves, checkpoints, hyperparameters that differ from the
-set, data with hashes, versions and the command. The HTML file needs no other file and no network, prints well and
-follows the reader's dark mode. Without matplotlib (pip install 't2tlite[plots]') the curves are tables.
+writes RUN/report.html and RUN/report.md: problem and hparam set, scores with their
+signatures, samples beside their references (a parser's as drawn trees), training
+curves, checkpoints, hyperparameters that differ from the set, data with hashes,
+versions and the command. The HTML file needs no other file and no network, prints well
+and follows the reader's dark mode. Without matplotlib (pip install 't2tlite[plots]')
+the curves are tables.
 
-Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and
-references are read from the data that the run was trained on, or from --data_dir if it has moved. Of a run that
-is incomplete, or still training, the report shows what there is, and says what is missing. For an hparam set of
-your own, give --t2t_usr_dir too.
+Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that
+first. Sources and references are read from the data that the run was trained on, or
+from --data_dir if it has moved. Of a run that is incomplete, or still training, the
+report shows what there is, and says what is missing. For an hparam set of your own,
+give --t2t_usr_dir too.
 """
 
 from __future__ import annotations
@@ -30,9 +34,12 @@ def main(args: flags.Args) -> None:
     folder, base = flags.run_folder(args), None
     with contextlib.suppress(ValueError):  # damaged: the report says so
         folder.hparams()
-    with contextlib.suppress(ValueError):  # none recorded, or not registered: the report says so
+    # none recorded, or not registered: the report says so
+    with contextlib.suppress(ValueError):
         base = registry.hparams(folder.flags().get("hparams_set", ""))
-    for path in write_report(folder, Path(args.data_dir) if args.data_dir else None, base):
+    for path in write_report(
+        folder, Path(args.data_dir) if args.data_dir else None, base
+    ):
         print(path)
 
 

@@ -1,7 +1,9 @@
-"""t2t-serve answers HTTP requests with trained runs: a web page, and an API to translate, score and parse.
+"""t2t-serve answers HTTP requests with trained runs: a web page, and an API to
+translate, score and parse.
 
   t2t-serve --output_dir=RUN
-  curl -s http://127.0.0.1:5000/translate -d q="The cat sees the dog." -d source=en -d target=de
+  curl -s http://127.0.0.1:5000/translate \\
+      -d q="The cat sees the dog." -d source=en -d target=de
 
 Several runs, one for each language pair (or parser):
   t2t-serve --output_dir=ENDE --output_dir=DEEN --output_dir=PARSER
@@ -16,10 +18,15 @@ import importlib
 from t2tlite.bin import flags
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 
-EXTRA = ("fastapi", "prometheus_client", "py3langid", "python_multipart", "uvicorn")  # packages of the extra
+# packages of the extra
+EXTRA = ("fastapi", "prometheus_client", "py3langid", "python_multipart", "uvicorn")
 
 
-@flags.command(__doc__, "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir", ServerOptions)
+@flags.command(
+    __doc__,
+    "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir",
+    ServerOptions,
+)
 def main(args: flags.Args) -> None:
     """Serves the runs until a signal comes."""
     flags.require(args, "output_dir")
@@ -31,13 +38,16 @@ def main(args: flags.Args) -> None:
 
 
 def require_extra() -> None:
-    """Raises CommandError, which says what to install, if a package of the extra is missing."""
+    """Raises CommandError, which says what to install, if a package of the extra is
+    missing.
+    """
     try:
         for package in EXTRA:
             importlib.import_module(package)
     except ImportError as error:
         raise flags.CommandError(
-            f"t2t-serve needs the packages {', '.join(EXTRA)} ({error}): pip install 't2tlite[serve]'."
+            f"t2t-serve needs the packages {', '.join(EXTRA)} ({error}): pip install"
+            " 't2tlite[serve]'."
         ) from error
 
 

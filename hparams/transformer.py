@@ -1,4 +1,5 @@
-"""The paper's hparam sets and small ones: each is a diff from another, and its docstring is the experiment.
+"""The paper's hparam sets and small ones: each is a diff from another, and its
+docstring is the experiment.
 
 The rows of Table 3 (t2tlite/programs/table3/rows.py) are the sets `transformer_NAME`.
 """
@@ -14,19 +15,23 @@ from t2tlite.registry import register_hparams
 
 @register_hparams
 def transformer_base() -> HParams:
-    """The paper's base model: 6 layers, 512 wide, 8 heads, 100,000 steps (En-De newstest2014 BLEU 27.3).
+    """The paper's base model: 6 layers, 512 wide, 8 heads, 100,000 steps (En-De
+    newstest2014 BLEU 27.3).
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_base`; the paper trains batches of about 25,000 source
-    and 25,000 target tokens on 8 GPUs for 12 hours, and averages the last 5 checkpoints.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_base`; the paper trains
+    batches of about 25,000 source and 25,000 target tokens on 8 GPUs for 12 hours, and
+    averages the last 5 checkpoints.
     """
     return HParams()
 
 
 @register_hparams
 def transformer_big() -> HParams:
-    """The paper's big model: 1024 wide, 16 heads, dropout 0.3, 300,000 steps (En-De newstest2014 BLEU 28.4).
+    """The paper's big model: 1024 wide, 16 heads, dropout 0.3, 300,000 steps (En-De
+    newstest2014 BLEU 28.4).
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; averages the last 20.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs;
+    averages the last 20.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -40,9 +45,11 @@ def transformer_big() -> HParams:
 
 @register_hparams
 def transformer_big_enfr() -> HParams:
-    """The paper's big model for English-French: dropout 0.1 (En-Fr newstest2014 BLEU 41.8).
+    """The paper's big model for English-French: dropout 0.1 (En-Fr newstest2014 BLEU
+    41.8).
 
-    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; averages the last 20 checkpoints.
+    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; averages the
+    last 20 checkpoints.
     """
     return dataclasses.replace(transformer_big(), layer_prepostprocess_dropout=0.1)
 
@@ -51,8 +58,9 @@ def transformer_big_enfr() -> HParams:
 def transformer_tiny() -> HParams:
     """2 layers, 128 wide, pre-norm: learns the embedded grammar in minutes on a CPU.
 
-    `make demo` runs `t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny`. After 1,000
-    steps with batches of 2,048 tokens, pre-norm has BLEU 94.0 on test, the paper's post-norm 84.0.
+    `make demo` runs `t2t-trainer --generate_data --problem=grammar_ende
+    --hparams_set=transformer_tiny`. After 1,000 steps with batches of 2,048 tokens,
+    pre-norm has BLEU 94.0 on test, the paper's post-norm 84.0.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -72,7 +80,9 @@ def transformer_tiny() -> HParams:
 
 @register_hparams
 def transformer_small() -> HParams:
-    """3 layers, 256 wide, dropout 0.3: for tens of thousands of pairs, on a CPU or a small GPU."""
+    """3 layers, 256 wide, dropout 0.3: for tens of thousands of pairs, on a CPU or a
+    small GPU.
+    """
     return dataclasses.replace(
         transformer_base(),
         hidden_size=256,
@@ -88,11 +98,13 @@ def transformer_small() -> HParams:
 
 @register_hparams
 def transformer_multi30k() -> HParams:
-    """transformer_tiny with 4 layers and dropout 0.3, for Multi30k En-De (29,000 pairs): 12,000 steps.
+    """transformer_tiny with 4 layers and dropout 0.3, for Multi30k En-De (29,000
+    pairs): 12,000 steps.
 
-    BLEU on test2016 39.9 with 5 checkpoints averaged (beam size 4, alpha 0.6) after some 70 minutes on one core that
-    has bfloat16; docs/results.md has the commands. 3 layers of twice the width have 38.9 after as much computation: so
-    small a corpus wants a small model, as Wu et al. (2021) report for it too.
+    BLEU on test2016 39.9 with 5 checkpoints averaged (beam size 4, alpha 0.6) after
+    some 70 minutes on one core that has bfloat16; docs/results.md has the commands. 3
+    layers of twice the width have 38.9 after as much computation: so small a corpus
+    wants a small model, as Wu et al. (2021) report for it too.
     """
     return dataclasses.replace(
         transformer_tiny(),
@@ -108,9 +120,11 @@ def transformer_multi30k() -> HParams:
 
 @register_hparams
 def transformer_news() -> HParams:
-    """transformer_small, pre-norm, for 203,000 pairs En-De: 4,000 steps, an hour on two cores that have bfloat16.
+    """transformer_small, pre-norm, for 203,000 pairs En-De: 4,000 steps, an hour on two
+    cores that have bfloat16.
 
-    BLEU on newstest2014 6.6 with 3 checkpoints averaged, and still rising; docs/results.md has the commands.
+    BLEU on newstest2014 6.6 with 3 checkpoints averaged, and still rising;
+    docs/results.md has the commands.
     """
     return dataclasses.replace(
         transformer_small(),
@@ -131,8 +145,8 @@ def _register_row(row: Row) -> None:
     size = "" if row.parameters is None else f", {row.parameters} million parameters"
     hparam_set.__name__ = f"transformer_{row.name}"
     hparam_set.__doc__ = (
-        f"Table 3, row ({row.group}), {row.setting}: perplexity {row.perplexity:.2f}, BLEU {row.bleu} on newstest2013 "
-        f"after 100,000 steps{size}."
+        f"Table 3, row ({row.group}), {row.setting}: perplexity {row.perplexity:.2f},"
+        f" BLEU {row.bleu} on newstest2013 after 100,000 steps{size}."
     )
     register_hparams(hparam_set)
 

@@ -1,3 +1,8 @@
 """Problems; importing this package registers them."""
 
-from t2tlite.problems import grammar, parallel_text, translate_wmt, wsj_parsing  # noqa: F401
+from t2tlite.problems import (  # noqa: F401
+    grammar,
+    parallel_text,
+    translate_wmt,
+    wsj_parsing,
+)

@@ -1,4 +1,6 @@
-"""A user's own corpus: two text files, line n of one the translation of line n of the other."""
+"""A user's own corpus: two text files, line n of one the translation of line n of the
+other.
+"""
 
 from __future__ import annotations
 
@@ -16,84 +18,138 @@ from t2tlite.files import text_files
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class ParallelText(Problem):
-    """Your own text files, one sentence a line: --train_source, --train_target, --dev_source, --dev_target.
+    """Your own text files, one sentence a line: --train_source, --train_target,
+    --dev_source, --dev_target.
 
-    Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
-    folder, and `~` is the home folder. Each pair of training files is a corpus, and each pair of dev files a dev set;
-    several test files are read one after the other.
+    Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative
+    names start from the current folder, and `~` is the home folder. Each pair of
+    training files is a corpus, and each pair of dev files a dev set; several test files
+    are read one after the other.
     """
 
     vocab_size: int = 0  # by the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text or .gz. Each is a corpus, to which the hparam "
-        "corpus_weights gives a weight.",
+        "Source files to train on, comma-separated; plain text or .gz. Each is a"
+        " corpus, to which the hparam corpus_weights gives a weight.",
     )
-    train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
+    train_target: tuple[str, ...] = option(
+        (), "As many target files, translations of --train_source line by line."
+    )
     dev_source: tuple[str, ...] = option(
         (),
-        "Source files to evaluate on during training; each is a dev set, of which the first decides what is best.",
+        "Source files to evaluate on during training; each is a dev set, of which the"
+        " first decides what is best.",
     )
-    dev_target: tuple[str, ...] = option((), "Translations of --dev_source, line by line.")
-    test_source: tuple[str, ...] = option((), "Source files of the final test; optional.")
-    test_target: tuple[str, ...] = option((), "Translations of --test_source, line by line.")
+    dev_target: tuple[str, ...] = option(
+        (), "Translations of --dev_source, line by line."
+    )
+    test_source: tuple[str, ...] = option(
+        (), "Source files of the final test; optional."
+    )
+    test_target: tuple[str, ...] = option(
+        (), "Translations of --test_source, line by line."
+    )
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
-        "", "Language code of the source, such as en; recorded in the manifest, and shown by t2t-report."
+        "",
+        "Language code of the source, such as en; recorded in the manifest, and shown"
+        " by t2t-report.",
     )
-    target_language: str = option("", "Language code of the target, such as de; used likewise.")  # type: ignore[misc]
+    target_language: str = option(  # type: ignore[misc]
+        "", "Language code of the target, such as de; used likewise."
+    )
 
-    needed_flags: ClassVar[tuple[str, ...]] = ("train_source", "train_target", "dev_source", "dev_target")
+    needed_flags: ClassVar[tuple[str, ...]] = (
+        "train_source",
+        "train_target",
+        "dev_source",
+        "dev_target",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in SPLITS:
-            source, target = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
+            source, target = (
+                getattr(self, f"{split}_source"),
+                getattr(self, f"{split}_target"),
+            )
             if bool(source) != bool(target):
-                given, missing = ("source", "target") if source else ("target", "source")
+                given, missing = (
+                    ("source", "target") if source else ("target", "source")
+                )
                 raise ValueError(
-                    f"--{split}_source and --{split}_target must be given together. "
-                    f"Received: --{split}_{given}={','.join(source or target)} alone. Add --{split}_{missing}."
+                    f"--{split}_source and --{split}_target must be given together."
+                    f" Received: --{split}_{given}={','.join(source or target)} alone."
+                    f" Add --{split}_{missing}."
                 )
             if len(source) != len(target):
                 raise ValueError(
-                    f"--{split}_source and --{split}_target must name as many source files as target files. "
-                    f"Received: {len(source)} source ({', '.join(source)}) and {len(target)} target "
-                    f"({', '.join(target)}). Give a target file for each source file."
+                    f"--{split}_source and --{split}_target must name as many source"
+                    f" files as target files. Received: {len(source)} source"
+                    f" ({', '.join(source)}) and {len(target)} target"
+                    f" ({', '.join(target)}). Give a target file for each source file."
                 )
 
     def splits(self) -> tuple[str, ...]:
-        """A split for each corpus (train, train2, ...) and each dev set (dev, dev2, ...), and test if it has files."""
-        more_train = [f"train{number}" for number in range(2, 1 + len(self.train_source))]
+        """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
+        ...), and test if it has files.
+        """
+        more_train = [
+            f"train{number}" for number in range(2, 1 + len(self.train_source))
+        ]
         more_dev = [f"dev{number}" for number in range(2, 1 + len(self.dev_source))]
-        return ("train", *more_train, "dev", *more_dev, *(["test"] if self.test_source else []))
+        return (
+            "train",
+            *more_train,
+            "dev",
+            *more_dev,
+            *(["test"] if self.test_source else []),
+        )
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""
+        """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files`
+        and `read_parallel` do.
+        """
         self.files(tmp_dir)
         if split not in self.splits():
             raise ValueError(
-                f"The splits of these files are {' and '.join(self.splits())}. Received: {split!r}. "
-                "For a test split give --test_source and --test_target."
+                f"The splits of these files are {' and '.join(self.splits())}."
+                f" Received: {split!r}. For a test split give --test_source and"
+                " --test_target."
             )
         return text_files.read_parallel(*self._paths(split))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits, train, dev, test: the source files of each, then its target files."""
+        """The files of all splits, train, dev, test: the source files of each, then its
+        target files.
+        """
         files = {"train": self.train_source, "dev": self.dev_source}
-        missing = [f"--{split}_source and --{split}_target" for split, names in files.items() if not names]
+        missing = [
+            f"--{split}_source and --{split}_target"
+            for split, names in files.items()
+            if not names
+        ]
         if missing:
             raise ValueError(
-                "parallel_text needs files to train on and files to evaluate on. "
-                f"Received: none for {' nor for '.join(missing)}. Give them, several separated by commas."
+                "parallel_text needs files to train on and files to evaluate on."
+                f" Received: none for {' nor for '.join(missing)}. Give them, several"
+                " separated by commas."
             )
         sides = itertools.chain.from_iterable(map(self._paths, self.splits()))
         return [text_files.check_file(path) for side in sides for path in side]
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
-        """The source files and the target files of a split: one of each for train, train2, dev and so on."""
+        """The source files and the target files of a split: one of each for train,
+        train2, dev and so on.
+        """
         base = split.rstrip("0123456789")
         number = int(split.removeprefix(base) or 1)
         files = slice(None) if base == "test" else slice(number - 1, number)
-        sources, targets = getattr(self, f"{base}_source")[files], getattr(self, f"{base}_target")[files]
-        return [Path(name).expanduser() for name in sources], [Path(name).expanduser() for name in targets]
+        sources, targets = (
+            getattr(self, f"{base}_source")[files],
+            getattr(self, f"{base}_target")[files],
+        )
+        return [Path(name).expanduser() for name in sources], [
+            Path(name).expanduser() for name in targets
+        ]

@@ -1,7 +1,8 @@
-"""The paper's translation tasks: WMT 2014 English-German and English-French (section 5.1).
+"""The paper's translation tasks: WMT 2014 English-German and English-French (section
+5.1).
 
-The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder below --tmp_dir. If none of them is
-there, TensorFlow Datasets downloads the text.
+The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder below
+--tmp_dir. If none of them is there, TensorFlow Datasets downloads the text.
 """
 
 from __future__ import annotations
@@ -21,14 +22,22 @@ from t2tlite import registry
 from t2tlite.data.problem import Problem
 from t2tlite.files import text_files
 
-TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
-TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # newstest2013, newstest2014
+# in --tmp_dir; files of TensorFlow Datasets are not read as raw files
+TFDS_FOLDER = "tensorflow_datasets"
+# newstest2013, newstest2014
+TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 
 # Training files of both language pairs, without language -> archive
 TRAINING = {
-    "europarl-v7.{}-en": "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
-    "commoncrawl.{}-en": "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
-    "news-commentary-v9.{}-en": "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
+    "europarl-v7.{}-en": (
+        "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz"
+    ),
+    "commoncrawl.{}-en": (
+        "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
+    ),
+    "news-commentary-v9.{}-en": (
+        "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz"
+    ),
 }
 DEV = "https://www.statmt.org/wmt14/dev.tgz"
 TEST = "https://www.statmt.org/wmt14/test-full.tgz"
@@ -43,7 +52,8 @@ class Corpus:
     """A pair of files."""
 
     split: str  # train, dev or test
-    names: tuple[tuple[str, str], ...]  # (source, target), preferred names first; each may also end in .gz
+    # (source, target), preferred names first; each may also end in .gz
+    names: tuple[tuple[str, str], ...]
     archive: str  # the URL of the archive that contains them
 
     def __str__(self) -> str:
@@ -54,101 +64,153 @@ class Wmt14(Problem):
     """The base class of both language pairs: English is the source."""
 
     source_language: ClassVar[str] = "en"
-    more_training: ClassVar[dict[str, str]] = {}  # training files in addition to TRAINING
+    # training files in addition to TRAINING
+    more_training: ClassVar[dict[str, str]] = {}
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields one corpus after the other, or the pairs in the order of TensorFlow Datasets."""
+        """Yields one corpus after the other, or the pairs in the order of TensorFlow
+        Datasets.
+        """
         if split not in TFDS_SPLITS:
-            raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
+            raise ValueError(
+                f"The splits of {self.name()} are train, dev and test. Received:"
+                f" {split!r}."
+            )
         corpora = self._find(tmp_dir)
         if not corpora:
             return self._tfds_pairs(split, tmp_dir)
-        return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in corpora if corpus.split == split)
+        return itertools.chain.from_iterable(
+            _read_pair(*paths) for corpus, paths in corpora if corpus.split == split
+        )
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The raw files in `tmp_dir`; none with TensorFlow Datasets."""
         return [path for _, paths in self._find(tmp_dir) for path in paths]
 
     def corpora(self) -> list[Corpus]:
-        """The files that make up the three splits, in the order in which they are read."""
+        """The files that make up the three splits, in the order in which they are
+        read.
+        """
         foreign = self.target_language
-        stems = {stem.format(foreign): archive for stem, archive in (TRAINING | self.more_training).items()}
-        training = [Corpus("train", ((f"{stem}.en", f"{stem}.{foreign}"),), stems[stem]) for stem in stems]
+        stems = {
+            stem.format(foreign): archive
+            for stem, archive in (TRAINING | self.more_training).items()
+        }
+        training = [
+            Corpus("train", ((f"{stem}.en", f"{stem}.{foreign}"),), stems[stem])
+            for stem in stems
+        ]
         dev = (
             ("newstest2013.en", f"newstest2013.{foreign}"),
             ("newstest2013-src.en.sgm", f"newstest2013-ref.{foreign}.sgm"),
         )
-        # Since 2014 each language pair has its own test set, so the name with the pair is preferred.
+        # Since 2014 each language pair has its own test set, so the name with the pair
+        # is preferred.
         test = (
-            (f"newstest2014-{foreign}en-src.en.sgm", f"newstest2014-{foreign}en-ref.{foreign}.sgm"),
+            (
+                f"newstest2014-{foreign}en-src.en.sgm",
+                f"newstest2014-{foreign}en-ref.{foreign}.sgm",
+            ),
             ("newstest2014.en", f"newstest2014.{foreign}"),
         )
         return [*training, Corpus("dev", dev, DEV), Corpus("test", test, TEST)]
 
     def _find(self, tmp_dir: Path | None) -> list[tuple[Corpus, tuple[Path, Path]]]:
-        """All corpora with their files, or nothing if neither files nor archives of them are in `tmp_dir`."""
+        """All corpora with their files, or nothing if neither files nor archives of
+        them are in `tmp_dir`.
+        """
         if tmp_dir is None:
             return []
         by_name = _files_by_name(tmp_dir)
         pairs = {corpus: _find_pair(corpus, by_name) for corpus in self.corpora()}
         complete = [(corpus, paths) for corpus, paths in pairs.items() if paths]
-        archives = {corpus: by_name[Path(corpus.archive).name] for corpus, paths in pairs.items() if not paths}
+        archives = {
+            corpus: by_name[Path(corpus.archive).name]
+            for corpus, paths in pairs.items()
+            if not paths
+        }
         if not complete and not any(archives.values()):
             return []
         if archives:
             missing = "\n".join(
-                f"  {corpus}: unpack {paths[0]}" if paths else f"  {corpus}: in {corpus.archive}"
+                (
+                    f"  {corpus}: unpack {paths[0]}"
+                    if paths
+                    else f"  {corpus}: in {corpus.archive}"
+                )
                 for corpus, paths in archives.items()
             )
             raise FileNotFoundError(
-                f"{self.name()} needs all its files in {tmp_dir}, both files of a pair in one folder. Received: "
-                f"{len(complete)} of {len(pairs)} pairs. Missing:\n{missing}\n"
-                "Add them, or give an empty --tmp_dir to download everything through TensorFlow Datasets."
+                f"{self.name()} needs all its files in {tmp_dir}, both files of a pair"
+                f" in one folder. Received: {len(complete)} of {len(pairs)} pairs."
+                f" Missing:\n{missing}\nAdd them, or give an empty --tmp_dir to"
+                " download everything through TensorFlow Datasets."
             )
         _, (test_source, _) = complete[-1]
         self._check_test(test_source)
         return complete
 
     def _check_test(self, source: Path) -> None:
-        """Raises ValueError if the source of the test set may be of another language pair."""
+        """Raises ValueError if the source of the test set may be of another language
+        pair.
+        """
         names = sorted(path.name for path in source.parent.glob("newstest2014.*"))
-        others = [name for name in names if name.split(".")[1] not in ("en", self.target_language)]
+        others = [
+            name
+            for name in names
+            if name.split(".")[1] not in ("en", self.target_language)
+        ]
         if others and source.name.startswith("newstest2014.en"):
             raise ValueError(
-                f"{source} must be the English side of the {self.target_language}-en test set; each language pair "
-                f"of 2014 has its own. Received: a folder that also holds {', '.join(others)}. "
-                f"Move other pairs' files away, or use the .sgm files in {TEST}."
+                f"{source} must be the English side of the {self.target_language}-en"
+                " test set; each language pair of 2014 has its own. Received: a folder"
+                f" that also holds {', '.join(others)}. Move other pairs' files away,"
+                f" or use the .sgm files in {TEST}."
             )
 
-    def _tfds_pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+    def _tfds_pairs(
+        self, split: str, tmp_dir: Path | None
+    ) -> Iterator[tuple[str, str]]:
         foreign = self.target_language
         name = f"wmt14_translate/{foreign}-en"
         data_dir = None if tmp_dir is None else tmp_dir / TFDS_FOLDER
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
-            dataset = tfds.load(name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False)
-        except Exception as error:  # network, checksums, archives, disk: these have no common class
+            dataset = tfds.load(
+                name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False
+            )
+        except Exception as error:
+            # network, checksums, archives, disk: these have no common class
             searched = f"None of its files were found in {tmp_dir} or the folders in it"
             if tmp_dir is None:
                 searched = "No --tmp_dir was given to look for files in"
-            corpora = "\n".join(f"  {corpus}: in {corpus.archive}" for corpus in self.corpora())
+            corpora = "\n".join(
+                f"  {corpus}: in {corpus.archive}" for corpus in self.corpora()
+            )
             raise FileNotFoundError(
-                f"{self.name()} needs the WMT 2014 files or a network to download them. {searched}, and TensorFlow "
-                f"Datasets could not prepare {name}: {type(error).__name__}: {error}\n"
-                f"Download and unpack these in a folder, and name it by --tmp_dir:\n{corpora}"
+                f"{self.name()} needs the WMT 2014 files or a network to download them."
+                f" {searched}, and TensorFlow Datasets could not prepare {name}:"
+                f" {type(error).__name__}: {error}\nDownload and unpack these in a"
+                f" folder, and name it by --tmp_dir:\n{corpora}"
             ) from error
-        # The test set of TensorFlow Datasets comes from .sgm, whose entities it does not replace.
+        # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
+        # not replace.
         clean = _unescape if split == "test" else str
         for example in tfds.as_numpy(dataset):
-            source, target = (clean(example[language].decode().removesuffix("\r")) for language in ("en", foreign))
+            source, target = (
+                clean(example[language].decode().removesuffix("\r"))
+                for language in ("en", foreign)
+            )
             yield source, target
 
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class WmtEnde(Wmt14):
-    """WMT 2014 English-German: 4.5 million pairs, dev newstest2013, test newstest2014."""
+    """WMT 2014 English-German: 4.5 million pairs, dev newstest2013, test
+    newstest2014.
+    """
 
     vocab_size: int = 37000
 
@@ -158,33 +220,42 @@ class WmtEnde(Wmt14):
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class WmtEnfr(Wmt14):
-    """WMT 2014 English-French: 36 to 41 million pairs, dev newstest2013, test newstest2014."""
+    """WMT 2014 English-French: 36 to 41 million pairs, dev newstest2013, test
+    newstest2014.
+    """
 
     vocab_size: int = 32000
 
     target_language: ClassVar[str] = "fr"
     more_training: ClassVar[dict[str, str]] = {
         "undoc.2000.fr-en": "https://www.statmt.org/wmt13/training-parallel-un.tgz",
-        "giga-fren.release2.fixed": "https://www.statmt.org/wmt10/training-giga-fren.tar",
+        "giga-fren.release2.fixed": (
+            "https://www.statmt.org/wmt10/training-giga-fren.tar"
+        ),
     }
 
 
 def read_segments(path: Path) -> list[str]:
     """The texts of the `<seg>` elements of an NIST .sgm file, with entities replaced.
 
-    These files are not well-formed XML (bare `&`), so each line is searched for elements.
+    These files are not well-formed XML (bare `&`), so each line is searched for
+    elements.
     """
     segments: list[str] = []
     for number, line in enumerate(text_files.read_lines(path), start=1):
         texts = SEGMENT.findall(line)
         if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
             raise ValueError(
-                f"{path}, line {number}: each <seg> must end on its line with </seg>. Received: {line.strip()[:80]!r}. "
-                "Fetch the file again or correct the line."
+                f"{path}, line {number}: each <seg> must end on its line with </seg>."
+                f" Received: {line.strip()[:80]!r}. Fetch the file again or correct the"
+                " line."
             )
         segments += map(_unescape, texts)
     if not segments:
-        raise ValueError(f'An .sgm file must hold <seg id="..."> elements. Received: {path} without any.')
+        raise ValueError(
+            f'An .sgm file must hold <seg id="..."> elements. Received: {path} without'
+            " any."
+        )
     return segments
 
 
@@ -194,12 +265,15 @@ def _read_pair(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         return text_files.read_parallel([source], [target])
     sources, targets = read_segments(source), read_segments(target)
     counts = {f"{source}": len(sources), f"{target}": len(targets)}
-    text_files.check_line_counts(counts, "Check that both are from the same archive.", unit="segments")
+    text_files.check_line_counts(
+        counts, "Check that both are from the same archive.", unit="segments"
+    )
     return zip(sources, targets, strict=True)
 
 
 def _unescape(text: str) -> str:
-    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays one line.
+    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays
+    one line.
 
     Unlike `html.unescape`, it does not replace `&lt` without a semicolon.
     """
@@ -212,7 +286,9 @@ def _unescape(text: str) -> str:
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder and below, links followed: name -> paths, in a fixed order; [] for others."""
+    """The files in a folder and below, links followed: name -> paths, in a fixed order;
+    [] for others.
+    """
     by_name: dict[str, list[Path]] = collections.defaultdict(list)
     seen = set()
     for root, folders, names in os.walk(folder, followlinks=True):
@@ -227,15 +303,24 @@ def _files_by_name(folder: Path) -> dict[str, list[Path]]:
     return by_name
 
 
-def _find_pair(corpus: Corpus, by_name: dict[str, list[Path]]) -> tuple[Path, Path] | None:
-    """The two files of a corpus, both in one folder, or None if there is no such folder.
+def _find_pair(
+    corpus: Corpus, by_name: dict[str, list[Path]]
+) -> tuple[Path, Path] | None:
+    """The two files of a corpus, both in one folder, or None if there is no such
+    folder.
 
-    Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may lack sentences), then the one
-    nearest to --tmp_dir.
+    Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may lack
+    sentences), then the one nearest to --tmp_dir.
     """
     for names in corpus.names:
         source, target = (by_name[name] + by_name[f"{name}.gz"] for name in names)
         pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
         if pairs:
-            return min(pairs, key=lambda pair: (pair[0].parent.name != "test-full", len(pair[0].parts)))
+            return min(
+                pairs,
+                key=lambda pair: (
+                    pair[0].parent.name != "test-full",
+                    len(pair[0].parts),
+                ),
+            )
     return None

@@ -1,4 +1,6 @@
-"""Constituency parsing (section 6.3 of the paper): sentences to their linearised trees."""
+"""Constituency parsing (section 6.3 of the paper): sentences to their linearised
+trees.
+"""
 
 from __future__ import annotations
 
@@ -16,87 +18,110 @@ from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
 
-SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}  # of the Wall Street Journal
+# of the Wall Street Journal
+SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
 
 
 @dataclasses.dataclass(frozen=True)
 class ParsingProblem(Problem):
-    """What the parsing problems share: the source is the words, the target the linearised tree.
+    """What the parsing problems share: the source is the words, the target the
+    linearised tree.
 
-    Every labelled bracket is one piece of the vocabulary. Decoded sequences become trees again in t2tlite/tasks.
+    Every labelled bracket is one piece of the vocabulary. Decoded sequences become
+    trees again in t2tlite/tasks.
     """
 
     vocab_size: int = 16000
     linearisation: str = option(
         NORMALISED.name,
-        "How trees are written: normalised writes every part of speech except punctuation as XX, as Vinyals "
-        "et al. (2015) did; tags keeps the tags, so that the model also learns to tag; words writes the words "
-        "themselves, which is longer, but the model need not count them and learns from few trees; t2t is "
-        "tensor2tensor's form.",
+        "How trees are written: normalised writes every part of speech except"
+        " punctuation as XX, as Vinyals et al. (2015) did; tags keeps the tags, so that"
+        " the model also learns to tag; words writes the words themselves, which is"
+        " longer, but the model need not count them and learns from few trees; t2t is"
+        " tensor2tensor's form.",
     )
     fragments: int = option(
         0,
-        "Also train on this many random constituents of each tree, of 2 to 15 words. They help with no more than some "
-        "ten thousand trees.",
+        "Also train on this many random constituents of each tree, of 2 to 15 words."
+        " They help with no more than some ten thousand trees.",
         low=0,
     )
     substitutions: int = option(
         0,
-        "Also train on this many copies of each tree with some constituents substituted by those of other trees that "
-        "have the same label (Shi et al., 2021). They gain F1 with ten thousand trees and fewer; more were not tried.",
+        "Also train on this many copies of each tree with some constituents substituted"
+        " by those of other trees that have the same label (Shi et al., 2021). They"
+        " gain F1 with ten thousand trees and fewer; more were not tried.",
         low=0,
     )
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam size 21, alpha 0.3, at most 300 tokens more than the input.
-    decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
+    decode_defaults: ClassVar[dict[str, float]] = {
+        "beam_size": 21,
+        "alpha": 0.3,
+        "extra_length": 300,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
         find_linearisation(self.linearisation)
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises as `pairs`."""
+        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises as
+        `pairs`.
+        """
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (words, linearised tree), both with spaces; in train, also of trees made from the others."""
+        """Yields (words, linearised tree), both with spaces; in train, also of trees
+        made from the others.
+        """
         write = find_linearisation(self.linearisation).write
         trees = self.trees(split, tmp_dir)
         if split == "train":
-            trees = with_fragments(with_substitutions(trees, self.substitutions), self.fragments)
+            trees = with_fragments(
+                with_substitutions(trees, self.substitutions), self.fragments
+            )
         for tree in trees:
             yield " ".join(tree.words()), write(tree)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The brackets and tags of the training trees that contain more than letters: `(NP`, `)NP`, -LRB-, PRP$.
+        """The brackets and tags of the training trees that contain more than letters:
+        `(NP`, `)NP`, -LRB-, PRP$.
 
-        Tags such as NN, and the opening labels of tensor2tensor's form, are left out: words that begin with them would
-        be split after them.
+        Tags such as NN, and the opening labels of tensor2tensor's form, are left out:
+        words that begin with them would be split after them.
         """
         return self._symbols(self.trees("train", tmp_dir))
 
     def _symbols(self, trees: Iterable[Tree]) -> tuple[str, ...]:
-        symbols = set().union(*map(find_linearisation(self.linearisation).symbols, trees))
+        symbols = set().union(
+            *map(find_linearisation(self.linearisation).symbols, trees)
+        )
         return tuple(sorted(symbol for symbol in symbols if not symbol.isalpha()))
 
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class WsjParsing(ParsingProblem):
-    """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or trees of your own in --tmp_dir.
+    """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
+    trees of your own in --tmp_dir.
 
-    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any folder) or the files
-    `train.trees`, `dev.trees` and `test.trees` with bracketed trees of any origin. Trees are cleaned by
-    `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and 2,416 test trees.
+    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any
+    folder) or the files `train.trees`, `dev.trees` and `test.trees` with bracketed
+    trees of any origin. Trees are cleaned by `trees.tree.clean_tree`. The Treebank has
+    39,832 training, 1,700 dev and 2,416 test trees.
     """
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the cleaned trees of a split, file by file in the order of their names."""
+        """Yields the cleaned trees of a split, file by file in the order of their
+        names.
+        """
         paths = self._paths(split, tmp_dir)
-        self.files(tmp_dir)  # reports a missing file of another split before any tree is read
+        # reports a missing file of another split before any tree is read
+        self.files(tmp_dir)
         return _read_clean(paths)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
@@ -104,26 +129,37 @@ class WsjParsing(ParsingProblem):
 
     def _paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
         if split not in SECTIONS:
-            raise ValueError(f"split must be one of {', '.join(SECTIONS)}. Received: {split!r}.")
+            raise ValueError(
+                f"split must be one of {', '.join(SECTIONS)}. Received: {split!r}."
+            )
         needed = (
-            "Trees are needed in --tmp_dir: either train.trees, dev.trees and test.trees, or the Treebank's files "
-            "wsj_0200.mrg to wsj_2399.mrg (LDC99T42)."
+            "Trees are needed in --tmp_dir: either train.trees, dev.trees and"
+            " test.trees, or the Treebank's files wsj_0200.mrg to wsj_2399.mrg"
+            " (LDC99T42)."
         )
         if tmp_dir is None:
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
             return [check_file(tmp_dir / f"{split}.trees")]
-        paths = [path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split]]
+        paths = [
+            path
+            for path in tmp_dir.rglob("wsj_*.mrg")
+            if _section(path) in SECTIONS[split]
+        ]
         paths.sort(key=lambda path: (path.name, path))
         missing = set(SECTIONS[split]).difference(map(_section, paths))
         if missing:
             sections = ", ".join(f"{section:02}" for section in sorted(missing))
-            raise FileNotFoundError(f"{needed} Received: {tmp_dir}, without files of section {sections} ({split}).")
+            raise FileNotFoundError(
+                f"{needed} Received: {tmp_dir}, without files of section {sections}"
+                f" ({split})."
+            )
         for path, next_path in itertools.pairwise(paths):
             if path.name == next_path.name:  # its trees would count twice
                 raise ValueError(
-                    f"Each file of the Treebank must be in --tmp_dir once. Received: {path} and {next_path}. Remove "
-                    "one, or name a folder that holds only one of them."
+                    "Each file of the Treebank must be in --tmp_dir once. Received:"
+                    f" {path} and {next_path}. Remove one, or name a folder that holds"
+                    " only one of them."
                 )
         return paths
 
@@ -131,22 +167,31 @@ class WsjParsing(ParsingProblem):
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class WsjParsingSemi(WsjParsing):
-    """wsj_parsing with automatically parsed trees (--extra_trees) in training: the paper's semi-supervised setting.
+    """wsj_parsing with automatically parsed trees (--extra_trees) in training: the
+    paper's semi-supervised setting.
 
-    The paper added the 17 million sentences of Vinyals et al. (2015), parsed by other parsers.
+    The paper added the 17 million sentences of Vinyals et al. (2015), parsed by other
+    parsers.
     """
 
     vocab_size: int = 32000
     extra_trees: tuple[str, ...] = option(
-        (), "Additional training files of automatically parsed trees, comma-separated; plain text or .gz."
+        (),
+        "Additional training files of automatically parsed trees, comma-separated;"
+        " plain text or .gz.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, then the extra ones."""
-        trees = super().trees(split, tmp_dir)  # checks all files first, the extra ones included
-        return itertools.chain(trees, _read_clean(self._extra())) if split == "train" else trees
+        # checks all files first, the extra ones included
+        trees = super().trees(split, tmp_dir)
+        return (
+            itertools.chain(trees, _read_clean(self._extra()))
+            if split == "train"
+            else trees
+        )
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""
@@ -158,7 +203,8 @@ class WsjParsingSemi(WsjParsing):
     def _extra(self) -> list[Path]:
         if not self.extra_trees:
             raise ValueError(
-                "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the files, or use wsj_parsing."
+                "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
+                " files, or use wsj_parsing."
             )
         return [check_file(Path(name).expanduser()) for name in self.extra_trees]
 

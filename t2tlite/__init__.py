@@ -4,8 +4,8 @@
     model = t2tlite.load("RUN")
     model.translate("A man rides a bicycle.")        # -> "Ein Mann fährt Fahrrad."
 
-Importing this package is light: TensorFlow is imported when `load` is called. Import it before tensorflow, so that its
-settings for this machine (`machine.py`) take effect.
+Importing this package is light: TensorFlow is imported when `load` is called. Import it
+before tensorflow, so that its settings for this machine (`machine.py`) take effect.
 """
 
 from __future__ import annotations
@@ -30,18 +30,23 @@ def load(
     engine: str = "tensorflow",
     quantization: str | None = None,
 ) -> Translator:
-    """The trained model in a run folder, ready to translate; `t2tlite.programs.runs.load.load` says more.
+    """The trained model in a run folder, ready to translate;
+    `t2tlite.programs.runs.load.load` says more.
 
     Args:
         run: the run folder (t2t-trainer's --output_dir).
-        checkpoint_path: newest (the default), best, averaged, a step, or the path of a checkpoint.
-        engine: what computes, tensorflow or ctranslate2 (pip install 't2tlite[ctranslate2]'), which is faster on CPUs;
-            the model is converted once, into the run folder.
-        quantization: how CTranslate2 stores the weights: float32 (the default), int8, ...
+        checkpoint_path: newest (the default), best, averaged, a step, or the path of a
+            checkpoint.
+        engine: what computes, tensorflow or ctranslate2 (pip install
+            't2tlite[ctranslate2]'), which is faster on CPUs; the model is converted
+            once, into the run folder.
+        quantization: how CTranslate2 stores the weights: float32 (the default), int8,
+            ...
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
-        ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot compute the model.
+        ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot
+            compute the model.
     """
     from t2tlite.programs.runs import load as runs
 

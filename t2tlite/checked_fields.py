@@ -1,6 +1,8 @@
-"""Frozen dataclasses with checked values, overrides in the command line's notation, and JSON.
+"""Frozen dataclasses with checked values, overrides in the command line's notation, and
+JSON.
 
-What is to be known of a field stands in its declaration: its meaning, its range, and what depends on it.
+What is to be known of a field stands in its declaration: its meaning, its range, and
+what depends on it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from t2tlite.registry import did_you_mean
 
-CHECKED = (bool, int, float, str, tuple)  # kinds of values; a field of a user's class may be of another
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}  # in messages
+# kinds of values; a field of a user's class may be of another
+CHECKED = (bool, int, float, str, tuple)
+# in messages
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
@@ -28,16 +32,21 @@ class Facts(NamedTuple):
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     choices: tuple[str, ...] = ()  # all values, unless empty
-    model: bool = False  # with another value, a run's checkpoints would be of another model
+    # with another value, a run's checkpoints would be of another model
+    model: bool = False
     t2t: bool = True  # tensor2tensor has an hparam of this name
 
     def in_range(self, value: float) -> bool:
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        return (self.low is None or value >= self.low) and (
+            self.high is None or value <= self.high
+        )
 
     @property
     def range(self) -> str:
         """The range in words, of a field with a least value."""
-        return f"at least {self.low}" + ("" if self.high is None else f" and at most {self.high}")
+        return f"at least {self.low}" + (
+            "" if self.high is None else f" and at most {self.high}"
+        )
 
 
 def checked_field(
@@ -51,19 +60,25 @@ def checked_field(
     model: bool = False,
     t2t: bool = True,
 ) -> T:
-    """A dataclass field with this default and these facts (see `Facts`); a default of None needs a `kind`."""
+    """A dataclass field with this default and these facts (see `Facts`); a default of
+    None needs a `kind`.
+    """
     facts = Facts(kind or type(default), meaning, low, high, choices, model, t2t)
     return dataclasses.field(default=default, metadata={"facts": facts})
 
 
-def required_field(kind: type[T], meaning: str, low: float | None = None, high: float | None = None) -> T:
+def required_field(
+    kind: type[T], meaning: str, low: float | None = None, high: float | None = None
+) -> T:
     """A dataclass field without a default."""
     field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low, high)})
     return field
 
 
 def facts_of(field: dataclasses.Field[Any]) -> Facts:
-    """What the field's declaration says; without `checked_field`, the type of its default alone."""
+    """What the field's declaration says; without `checked_field`, the type of its
+    default alone.
+    """
     return field.metadata.get("facts") or Facts(type(field.default), "")
 
 
@@ -76,23 +91,30 @@ class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
     called: ClassVar[str] = "hparams"  # in messages
-    largest: ClassVar[int] = 2**31 - 1  # of whole numbers: what fits in TensorFlow's shapes
+    # of whole numbers: what fits in TensorFlow's shapes
+    largest: ClassVar[int] = 2**31 - 1
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if type(value) is int and abs(value) > self.largest:
-                raise ValueError(f"{field.name} must be a number of at most {self.largest:,}. Received: {value}.")
+                raise ValueError(
+                    f"{field.name} must be a number of at most {self.largest:,}."
+                    f" Received: {value}."
+                )
             facts = facts_of(field)
-            if facts.kind in CHECKED and (value is not None or field.default is not None):
+            if facts.kind in CHECKED and (
+                value is not None or field.default is not None
+            ):
                 _check_value(field.name, facts, value)
 
     def override(self: C, text: str) -> C:
         """A copy with the changes in `text`, `field=value,field=value`.
 
-        Spaces around names and values and a trailing comma are ignored. Booleans are true, false, 1 or 0, in upper or
-        lower case; strings have no quotes. An unknown field, a field set twice, a value of the wrong type or out of
-        range, or a part that is not `field=value` raises a ValueError.
+        Spaces around names and values and a trailing comma are ignored. Booleans are
+        true, false, 1 or 0, in upper or lower case; strings have no quotes. An unknown
+        field, a field set twice, a value of the wrong type or out of range, or a part
+        that is not `field=value` raises a ValueError.
 
         >>> from t2tlite.config import HParams
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
@@ -103,10 +125,14 @@ class CheckedFields:
         for part in filter(None, map(str.strip, text.split(","))):
             name, equals, value = (piece.strip() for piece in part.partition("="))
             if not equals or not name:
-                raise ValueError(f"Each change must be field=value. Received: {part!r} in {text!r}.")
+                raise ValueError(
+                    f"Each change must be field=value. Received: {part!r} in {text!r}."
+                )
             self.check_names([name])
             if name in changes:
-                raise ValueError(f"A field can be set once. Received: {name!r} twice in {text!r}.")
+                raise ValueError(
+                    f"A field can be set once. Received: {name!r} twice in {text!r}."
+                )
             changes[name] = _parse(name, value, kinds[name])
         return dataclasses.replace(self, **changes)
 
@@ -117,14 +143,22 @@ class CheckedFields:
     def from_json(cls: type[C], text: str) -> C:
         """The object that `to_json` wrote; a missing field has its default.
 
-        Text that is not a JSON object, an unknown field or a bad value raises a ValueError.
+        Text that is not a JSON object, an unknown field or a bad value raises a
+        ValueError.
         """
         try:
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:  # a huge number, or too many brackets
-            raise ValueError(f"The hparams must be a JSON object. Received text that is not: {error}.") from error
+        except (ValueError, RecursionError) as error:
+            # a huge number, or too many brackets
+            raise ValueError(
+                "The hparams must be a JSON object. Received text that is not:"
+                f" {error}."
+            ) from error
         if not isinstance(values, dict):
-            raise ValueError(f"The hparams must be a JSON object. Received: a {type(values).__name__}.")
+            raise ValueError(
+                "The hparams must be a JSON object. Received: a"
+                f" {type(values).__name__}."
+            )
         return cls.of(values)
 
     @classmethod
@@ -142,12 +176,18 @@ class CheckedFields:
         fields = [field.name for field in dataclasses.fields(cls)]
         for name in names:
             if name not in fields:
-                raise ValueError(f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}")
+                raise ValueError(
+                    f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}"
+                )
 
     def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
-        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+        return {
+            name: (mine[name], theirs[name])
+            for name in mine
+            if mine[name] != theirs[name]
+        }
 
 
 def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
@@ -157,21 +197,30 @@ def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
         return value.lower() in ("true", "1")
     if kind is str:
         if not value or any(mark in value for mark in "\"'[]"):
-            raise ValueError(f"{name} takes plain text, without quotes or brackets. Received: {value!r}.")
+            raise ValueError(
+                f"{name} takes plain text, without quotes or brackets. Received:"
+                f" {value!r}."
+            )
         return value
     try:
         return int(value) if kind is int else float(value)
     except ValueError:
-        raise ValueError(f"{name} must be {KINDS[kind]}. Received: {value!r}.") from None
+        raise ValueError(
+            f"{name} must be {KINDS[kind]}. Received: {value!r}."
+        ) from None
 
 
 def _check_value(name: str, facts: Facts, value: Any) -> None:
     if facts.kind is float and type(value) is int:
         value = float(value)
     if type(value) is not facts.kind:
-        raise ValueError(f"{name} must be of type {facts.kind.__name__}. Received: {value!r}.")
+        raise ValueError(
+            f"{name} must be of type {facts.kind.__name__}. Received: {value!r}."
+        )
     if facts.choices and value not in facts.choices:
-        raise ValueError(f"{name} must be one of {', '.join(facts.choices)}. Received: {value!r}.")
+        raise ValueError(
+            f"{name} must be one of {', '.join(facts.choices)}. Received: {value!r}."
+        )
     if isinstance(value, int | float):
         if not facts.in_range(value):
             raise ValueError(f"{name} must be {facts.range}. Received: {value}.")

@@ -1,7 +1,8 @@
 """Hyperparameters: flat, frozen, typed dataclasses.
 
-`HParams` describes a model and its training, `DecodeHParams` decoding. Field names are tensor2tensor's wherever it has
-one. A named set is a function in `t2tlite/hparams` that returns an HParams.
+`HParams` describes a model and its training, `DecodeHParams` decoding. Field names are
+tensor2tensor's wherever it has one. A named set is a function in `t2tlite/hparams` that
+returns an HParams.
 """
 
 from __future__ import annotations
@@ -11,39 +12,57 @@ import re
 
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
-T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the name of tensor2tensor's schedule
+# the name of tensor2tensor's schedule
+T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
 
 
-def model_field(default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()) -> T:
+def model_field(
+    default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()
+) -> T:
     """A field that is part of the model, see `Facts`."""
     return checked_field(default, meaning, low, choices=choices, model=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class HParams(CheckedFields):
-    """A model and its training. The defaults are the paper's base model, and sections are the paper's."""
+    """A model and its training. The defaults are the paper's base model, and sections
+    are the paper's.
+    """
 
     # The model, section 3.
     hidden_size: int = model_field(512, "d_model, width of every layer's output", low=2)
-    filter_size: int = model_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1)
-    num_hidden_layers: int = model_field(6, "N, layers in the encoder and in the decoder", low=1)
-    num_encoder_layers: int = model_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0)
-    num_decoder_layers: int = model_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0)
+    filter_size: int = model_field(
+        2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1
+    )
+    num_hidden_layers: int = model_field(
+        6, "N, layers in the encoder and in the decoder", low=1
+    )
+    num_encoder_layers: int = model_field(
+        0, "layers in the encoder; 0 means num_hidden_layers", low=0
+    )
+    num_decoder_layers: int = model_field(
+        0, "layers in the decoder; 0 means num_hidden_layers", low=0
+    )
     num_heads: int = model_field(8, "h, attention heads of each layer (3.2.2)", low=1)
-    attention_key_channels: int = model_field(0, "h * d_k, all heads together; 0 means hidden_size", low=0)
-    attention_value_channels: int = model_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
+    attention_key_channels: int = model_field(
+        0, "h * d_k, all heads together; 0 means hidden_size", low=0
+    )
+    attention_value_channels: int = model_field(
+        0, "h * d_v, all heads together; 0 means hidden_size", low=0
+    )
     self_attention_radius: int = checked_field(
         0,
-        "r of restricted self-attention (section 4): a position attends to positions at a distance below r, in the "
-        "decoder to the last r; 0: to all",
+        "r of restricted self-attention (section 4): a position attends to positions at"
+        " a distance below r, in the decoder to the last r; 0: to all",
         low=0,
         model=True,
         t2t=False,
     )
     pos: str = model_field(
         "timing",
-        "positions: 'timing' the sinusoids of 3.5; 'timing_halves' tensor2tensor's, all sines then all cosines; "
-        "'emb' a learned row for each of max_length positions (Table 3, row E); 'none'",
+        "positions: 'timing' the sinusoids of 3.5; 'timing_halves' tensor2tensor's, all"
+        " sines then all cosines; 'emb' a learned row for each of max_length positions"
+        " (Table 3, row E); 'none'",
         choices=("timing", "timing_halves", "emb", "none"),
     )
     layer_preprocess_sequence: str = model_field(
@@ -54,8 +73,12 @@ class HParams(CheckedFields):
         "after each sublayer; 'd': dropout, 'a': add, 'n': normalise (post-norm)",
         choices=("dan", "da"),
     )
-    norm_epsilon: float = model_field(1e-6, "added to the variance in layer normalisation", low=0.0)
-    shared_embedding_and_softmax_weights: bool = model_field(True, "one matrix for source, target and softmax (3.4)")
+    norm_epsilon: float = model_field(
+        1e-6, "added to the variance in layer normalisation", low=0.0
+    )
+    shared_embedding_and_softmax_weights: bool = model_field(
+        True, "one matrix for source, target and softmax (3.4)"
+    )
     use_target_space_embedding: bool = model_field(
         False, "tensor2tensor's: a learned row added to every source embedding"
     )
@@ -64,107 +87,154 @@ class HParams(CheckedFields):
     layer_prepostprocess_dropout: float = checked_field(
         0.1, "P_drop: of sublayer outputs, embeddings", low=0.0, high=0.99
     )
-    attention_dropout: float = checked_field(0.0, "of attention weights; not in the paper", low=0.0, high=0.99)
-    relu_dropout: float = checked_field(0.0, "in feed-forward layers; not in the paper", low=0.0, high=0.99)
-    label_smoothing: float = checked_field(0.1, "epsilon_ls, probability of all other tokens", low=0.0, high=0.99)
+    attention_dropout: float = checked_field(
+        0.0, "of attention weights; not in the paper", low=0.0, high=0.99
+    )
+    relu_dropout: float = checked_field(
+        0.0, "in feed-forward layers; not in the paper", low=0.0, high=0.99
+    )
+    label_smoothing: float = checked_field(
+        0.1, "epsilon_ls, probability of all other tokens", low=0.0, high=0.99
+    )
 
     # Batches, section 5.1.
     batch_size: int = checked_field(
-        4096, "tokens, padding counted, of the longer side, per replica and micro-batch", low=1
+        4096,
+        "tokens, padding counted, of the longer side, per replica and micro-batch",
+        low=1,
     )
     accumulate_steps: int = checked_field(
-        1, "micro-batches whose gradients are summed for one optimizer step", low=1, t2t=False
+        1,
+        "micro-batches whose gradients are summed for one optimizer step",
+        low=1,
+        t2t=False,
     )
     global_batch_tokens: int = checked_field(
         0,
-        "tokens, padding counted, of the longer side, of all micro-batches of all replicas: then accumulate_steps is "
-        "derived, and batch_size is the maximum of a micro-batch; 0: batch_size x accumulate_steps x replicas",
+        "tokens, padding counted, of the longer side, of all micro-batches of all"
+        " replicas: then accumulate_steps is derived, and batch_size is the maximum of"
+        " a micro-batch; 0: batch_size x accumulate_steps x replicas",
         low=0,
         t2t=False,
     )
     corpus_weights: str = checked_field(
         "",
-        "how many times an epoch has the pairs of each training corpus, in the order of --train_source, such as "
-        "1:4; empty: once",
+        "how many times an epoch has the pairs of each training corpus, in the order of"
+        " --train_source, such as 1:4; empty: once",
         t2t=False,
     )
-    max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
-    min_length_bucket: int = checked_field(8, "tokens; the first bucket boundary", low=1)
-    length_bucket_step: float = checked_field(1.1, "ratio of a boundary to the one before", low=1.01, high=2.0)
+    max_length: int = checked_field(
+        256,
+        "tokens; training pairs with a longer side are left out, and counted",
+        low=1,
+    )
+    min_length_bucket: int = checked_field(
+        8, "tokens; the first bucket boundary", low=1
+    )
+    length_bucket_step: float = checked_field(
+        1.1, "ratio of a boundary to the one before", low=1.01, high=2.0
+    )
 
     # The optimizer, section 5.3.
     learning_rate_schedule: str = checked_field(
         "noam",
-        "'noam' is formula (3), with the first update at step 1; the other, tensor2tensor's, is formula (3) one step "
-        "later: its first update has rate 0",
+        "'noam' is formula (3), with the first update at step 1; the other,"
+        " tensor2tensor's, is formula (3) one step later: its first update has rate 0",
         choices=("noam", T2T_SCHEDULE),
     )
-    learning_rate_constant: float = checked_field(1.0, "factor of the learning rate, times formula (3)", low=1e-9)
-    learning_rate_warmup_steps: int = checked_field(4000, "optimizer steps in which the learning rate rises", low=1)
+    learning_rate_constant: float = checked_field(
+        1.0, "factor of the learning rate, times formula (3)", low=1e-9
+    )
+    learning_rate_warmup_steps: int = checked_field(
+        4000, "optimizer steps in which the learning rate rises", low=1
+    )
     optimizer_adam_beta1: float = checked_field(
         0.9, "Adam's decay of the mean of the gradients", low=0.0, high=0.999999
     )
     optimizer_adam_beta2: float = checked_field(
         0.98, "Adam's decay of the mean of their squares", low=0.0, high=0.999999
     )
-    optimizer_adam_epsilon: float = checked_field(1e-9, "added to the divisor in Adam's update", low=0.0)
+    optimizer_adam_epsilon: float = checked_field(
+        1e-9, "added to the divisor in Adam's update", low=0.0
+    )
     clip_grad_norm: float = checked_field(
-        0.0, "gradients of a greater global norm are scaled down to it; 0: never; not in the paper", low=0.0
+        0.0,
+        "gradients of a greater global norm are scaled down to it; 0: never; not in the"
+        " paper",
+        low=0.0,
     )
     weight_decay: float = checked_field(
         0.0,
-        "this times the sum of squares of all weights but biases, halved, is part of the loss (L2); not in the paper",
+        "this times the sum of squares of all weights but biases, halved, is part of"
+        " the loss (L2); not in the paper",
         low=0.0,
     )
-    train_steps: int = checked_field(100_000, "optimizer steps in total, unless --train_steps is given", low=1)
+    train_steps: int = checked_field(
+        100_000, "optimizer steps in total, unless --train_steps is given", low=1
+    )
 
     # Arithmetic.
     dtype_policy: str = checked_field(
         "float32",
-        "'auto': bfloat16 if the hardware has it, otherwise float32; a run records which",
+        "'auto': bfloat16 if the hardware has it, otherwise float32; a run records"
+        " which",
         choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"),
         t2t=False,
     )
     jit_compile: bool = checked_field(
         False,
-        "compile the training step and the beam search with XLA, for GPUs; training batches then have at most 24 "
-        "shapes",
+        "compile the training step and the beam search with XLA, for GPUs; training"
+        " batches then have at most 24 shapes",
         t2t=False,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2 and self.pos.startswith("timing"):
-            raise ValueError(f"hidden_size must be even for sinusoid positions. Received: {self.hidden_size}.")
-        for name, channels in (("key", self.key_channels), ("value", self.value_channels)):
+            raise ValueError(
+                "hidden_size must be even for sinusoid positions. Received:"
+                f" {self.hidden_size}."
+            )
+        for name, channels in (
+            ("key", self.key_channels),
+            ("value", self.value_channels),
+        ):
             if channels % self.num_heads:
                 raise ValueError(
-                    f"The attention {name} channels must be a multiple of num_heads. Received: {channels} channels, "
-                    f"num_heads={self.num_heads}. Set attention_{name}_channels (0 means hidden_size) or num_heads."
+                    f"The attention {name} channels must be a multiple of num_heads."
+                    f" Received: {channels} channels, num_heads={self.num_heads}. Set"
+                    f" attention_{name}_channels (0 means hidden_size) or num_heads."
                 )
-        if (self.layer_preprocess_sequence == "n") == (self.layer_postprocess_sequence == "dan"):
+        if (self.layer_preprocess_sequence == "n") == (
+            self.layer_postprocess_sequence == "dan"
+        ):
             raise ValueError(
-                "A sublayer normalises once: layer_preprocess_sequence=none with layer_postprocess_sequence=dan (the "
-                "paper's), or n with da (pre-norm). Received: "
-                f"{self.layer_preprocess_sequence} with {self.layer_postprocess_sequence}."
+                "A sublayer normalises once: layer_preprocess_sequence=none with"
+                " layer_postprocess_sequence=dan (the paper's), or n with da"
+                f" (pre-norm). Received: {self.layer_preprocess_sequence} with"
+                f" {self.layer_postprocess_sequence}."
             )
         if self.batch_size < self.max_length:
             raise ValueError(
-                f"batch_size must be at least max_length, so that the longest pair fits. Received: "
-                f"batch_size={self.batch_size}, max_length={self.max_length}. Lower max_length or raise batch_size."
+                "batch_size must be at least max_length, so that the longest pair"
+                f" fits. Received: batch_size={self.batch_size},"
+                f" max_length={self.max_length}. Lower max_length or raise batch_size."
             )
         if 0 < self.global_batch_tokens < self.max_length:
             raise ValueError(
-                f"global_batch_tokens must be at least max_length, so that the longest pair fits, or 0. Received: "
-                f"global_batch_tokens={self.global_batch_tokens}, max_length={self.max_length}. Raise it or "
-                "lower max_length."
+                "global_batch_tokens must be at least max_length, so that the longest"
+                " pair fits, or 0. Received:"
+                f" global_batch_tokens={self.global_batch_tokens},"
+                f" max_length={self.max_length}. Raise it or lower max_length."
             )
         weight = "[1-9][0-9]{0,3}"
-        if self.corpus_weights and not re.fullmatch(f"{weight}(:{weight})*", self.corpus_weights):
+        if self.corpus_weights and not re.fullmatch(
+            f"{weight}(:{weight})*", self.corpus_weights
+        ):
             raise ValueError(
-                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with "
-                f"colons between them, such as 1:4. Received: {self.corpus_weights!r}. Leave it out to weigh all "
-                "pairs alike."
+                "corpus_weights must be whole numbers from 1 to 9,999, one for each"
+                " training corpus, with colons between them, such as 1:4. Received:"
+                f" {self.corpus_weights!r}. Leave it out to weigh all pairs alike."
             )
 
     @property
@@ -173,18 +243,30 @@ class HParams(CheckedFields):
         return [int(weight) for weight in self.corpus_weights.split(":") if weight]
 
     def for_replicas(self, replicas: int) -> HParams:
-        """The same hparams with the accumulate_steps that global_batch_tokens needs on so many replicas.
+        """The same hparams with the accumulate_steps that global_batch_tokens needs on
+        so many replicas.
 
-        >>> [HParams(global_batch_tokens=25_000).for_replicas(n).accumulate_steps for n in (1, 2, 8)]
+        >>> hparams = HParams(global_batch_tokens=25_000)
+        >>> [hparams.for_replicas(n).accumulate_steps for n in (1, 2, 8)]
         [7, 4, 1]
         """
         if not self.global_batch_tokens:
             return self
-        return dataclasses.replace(self, accumulate_steps=-(-self.global_batch_tokens // (self.batch_size * replicas)))
+        return dataclasses.replace(
+            self,
+            accumulate_steps=-(
+                -self.global_batch_tokens // (self.batch_size * replicas)
+            ),
+        )
 
     def batch_tokens(self, replicas: int) -> int:
-        """Tokens of an optimizer step's batch on so many replicas, padding counted, of the longer side."""
-        return self.global_batch_tokens or self.batch_size * self.accumulate_steps * replicas
+        """Tokens of an optimizer step's batch on so many replicas, padding counted, of
+        the longer side.
+        """
+        return (
+            self.global_batch_tokens
+            or self.batch_size * self.accumulate_steps * replicas
+        )
 
     @property
     def encoder_layers(self) -> int:
@@ -206,24 +288,33 @@ class HParams(CheckedFields):
 
     @property
     def max_positions(self) -> int | None:
-        """The number of positions that the model can represent: max_length if learned, otherwise None."""
+        """The number of positions that the model can represent: max_length if learned,
+        otherwise None.
+        """
         return self.max_length if self.pos == "emb" else None
 
     def check_positions(self, longest: int, what: str) -> None:
-        """Raises ValueError if the model has no positions for the `longest` tokens, those of `what`."""
+        """Raises ValueError if the model has no positions for the `longest` tokens,
+        those of `what`.
+        """
         if self.max_positions is not None and longest > self.max_positions:
             raise ValueError(
-                f"Learned positions (pos=emb) reach max_length tokens. Received: max_length={self.max_length}, but "
-                f"{what} has {longest}. Raise max_length."
+                "Learned positions (pos=emb) reach max_length tokens. Received:"
+                f" max_length={self.max_length}, but {what} has {longest}. Raise"
+                " max_length."
             )
 
     @property
     def pre_norm(self) -> bool:
-        """Whether sublayers normalise their input, and each stack its output, not the residual sum."""
+        """Whether sublayers normalise their input, and each stack its output, not the
+        residual sum.
+        """
         return self.layer_preprocess_sequence == "n"
 
 
-MODEL_FIELDS = tuple(field.name for field in dataclasses.fields(HParams) if facts_of(field).model)
+MODEL_FIELDS = tuple(
+    field.name for field in dataclasses.fields(HParams) if facts_of(field).model
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,30 +323,62 @@ class DecodeHParams(CheckedFields):
 
     called = "decode_hparams"
 
-    beam_size: int = checked_field(4, "hypotheses kept for each sentence; 1 is greedy search", low=1, high=1024)
-    alpha: float = checked_field(0.6, "exponent of the length penalty ((5 + length) / 6) ** alpha", low=0.0, high=10.0)
-    extra_length: int = checked_field(50, "a translation has at most this many tokens more than its source", low=0)
-    batch_size: int = checked_field(  # or sentences, see decoding/rules.py
-        0, "source tokens of a batch, padding counted; 0: 1,024 or fewer; with t2t_rules sentences, 0: 32", low=0
+    beam_size: int = checked_field(
+        4, "hypotheses kept for each sentence; 1 is greedy search", low=1, high=1024
     )
-    return_beams: int = checked_field(1, "n-best: this many translations of each sentence, with their scores", low=1)
-    t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # see decoding/rules.py
+    alpha: float = checked_field(
+        0.6,
+        "exponent of the length penalty ((5 + length) / 6) ** alpha",
+        low=0.0,
+        high=10.0,
+    )
+    extra_length: int = checked_field(
+        50, "a translation has at most this many tokens more than its source", low=0
+    )
+    batch_size: int = checked_field(  # or sentences, see decoding/rules.py
+        0,
+        "source tokens of a batch, padding counted; 0: 1,024 or fewer; with t2t_rules"
+        " sentences, 0: 32",
+        low=0,
+    )
+    return_beams: int = checked_field(
+        1, "n-best: this many translations of each sentence, with their scores", low=1
+    )
+    # see decoding/rules.py
+    t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")
 
     # Constraints; see decoding/constraints.py and decoding/tree_constraint.py.
-    tree_constraint: bool = checked_field(False, "a parser's sequences are trees over the sentence's words")
-    min_length: int = checked_field(0, "a translation has at least this many tokens, EOS not counted", low=0)
+    tree_constraint: bool = checked_field(
+        False, "a parser's sequences are trees over the sentence's words"
+    )
+    min_length: int = checked_field(
+        0, "a translation has at least this many tokens, EOS not counted", low=0
+    )
     no_repeat_ngram_size: int = checked_field(
-        0, "no sequence of this many tokens occurs twice in a translation; 0: no limit", low=0
+        0,
+        "no sequence of this many tokens occurs twice in a translation; 0: no limit",
+        low=0,
     )
 
     # Sampling; see decoding/sampling.py.
-    sampling_method: str = checked_field("argmax", "random: draw instead of searching", choices=("argmax", "random"))
-    sampling_temp: float = checked_field(1.0, "temperature: logits are divided by it", low=1e-3, high=1e3)
-    sampling_keep_top_k: int = checked_field(0, "draw from this many most probable tokens; 0: from all", low=0)
-    sampling_top_p: float = checked_field(
-        1.0, "draw from the fewest tokens that together have this probability", low=1e-6, high=1.0
+    sampling_method: str = checked_field(
+        "argmax", "random: draw instead of searching", choices=("argmax", "random")
     )
-    sampling_seed: int = checked_field(0, "random seed; the same seed draws the same translations", low=0)
+    sampling_temp: float = checked_field(
+        1.0, "temperature: logits are divided by it", low=1e-3, high=1e3
+    )
+    sampling_keep_top_k: int = checked_field(
+        0, "draw from this many most probable tokens; 0: from all", low=0
+    )
+    sampling_top_p: float = checked_field(
+        1.0,
+        "draw from the fewest tokens that together have this probability",
+        low=1e-6,
+        high=1.0,
+    )
+    sampling_seed: int = checked_field(
+        0, "random seed; the same seed draws the same translations", low=0
+    )
 
     @property
     def samples(self) -> bool:
@@ -270,15 +393,22 @@ class DecodeHParams(CheckedFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.samples:
-            for name in ("sampling_temp", "sampling_keep_top_k", "sampling_top_p", "sampling_seed"):
+            for name in (
+                "sampling_temp",
+                "sampling_keep_top_k",
+                "sampling_top_p",
+                "sampling_seed",
+            ):
                 value = getattr(self, name)
                 if value != getattr(DecodeHParams, name):
                     raise ValueError(
-                        f"{name} requires sampling_method=random. Received: {name}={value}, sampling_method=argmax. "
-                        f"Add sampling_method=random, or leave {name} out."
+                        f"{name} requires sampling_method=random. Received:"
+                        f" {name}={value}, sampling_method=argmax. Add"
+                        f" sampling_method=random, or leave {name} out."
                     )
         if self.return_beams > self.beam_size and not self.samples:
             raise ValueError(
-                f"return_beams must be at most beam_size. Received: return_beams={self.return_beams}, "
-                f"beam_size={self.beam_size}. Raise beam_size."
+                "return_beams must be at most beam_size. Received:"
+                f" return_beams={self.return_beams}, beam_size={self.beam_size}. Raise"
+                " beam_size."
             )

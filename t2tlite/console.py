@@ -1,4 +1,6 @@
-"""What the library says to the user: lines on standard error, never written into progress bars."""
+"""What the library says to the user: lines on standard error, never written into
+progress bars.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Prints a line to standard error without breaking a progress bar that is shown there."""
+    """Prints a line to standard error without breaking a progress bar that is shown
+    there.
+    """
     from tqdm import tqdm  # takes a tenth of the time of --help
 
     tqdm.write(line, file=sys.stderr)
@@ -25,14 +29,23 @@ def progress_bar(
     unit: str = "it",
     bar_format: str | None = None,
 ) -> tqdm:
-    """A tqdm bar on standard error; if that is not a terminal, one line at the beginning and no bar."""
+    """A tqdm bar on standard error; if that is not a terminal, one line at the
+    beginning and no bar.
+    """
     from tqdm import tqdm
 
     terminal = sys.stderr.isatty()
     if not terminal:
         say(f"{desc} ...")
-    options = {"unit": unit, "unit_scale": True, "bar_format": bar_format, "mininterval": 0.5}
-    return tqdm(iterable, desc, total, disable=not terminal, dynamic_ncols=True, **options)
+    options = {
+        "unit": unit,
+        "unit_scale": True,
+        "bar_format": bar_format,
+        "mininterval": 0.5,
+    }
+    return tqdm(
+        iterable, desc, total, disable=not terminal, dynamic_ncols=True, **options
+    )
 
 
 def counted(number: int, noun: str) -> str:

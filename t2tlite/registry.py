@@ -1,15 +1,18 @@
 """Problems, tasks and hparam sets by name.
 
-A problem and a task are classes, an hparam set is a function without arguments; a decorator registers each under its
-name. --registry_help prints the first line of the docstring of each problem and set. CONTRIBUTING.md has examples.
+A problem and a task are classes, an hparam set is a function without arguments; a
+decorator registers each under its name. --registry_help prints the first line of the
+docstring of each problem and set. CONTRIBUTING.md has examples.
 
-Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects. Manifests name tasks.
+Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects.
+Manifests name tasks.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -25,7 +28,9 @@ _hparams: dict[str, Callable[[], object]] = {}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known names similar to `name`, or all of them if none is similar."""
+    """The end of an error message: the known names similar to `name`, or all of them if
+    none is similar.
+    """
     known = sorted(known)
     similar = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if similar:
@@ -40,28 +45,39 @@ def snake_case(name: str) -> str:
 
 
 def register_problem(cls: type[T]) -> type[T]:
-    """Registers a Problem class under its name in snake case; that name with `_rev` swaps source and target.
+    """Registers a Problem class under its name in snake case; that name with `_rev`
+    swaps source and target.
 
     Raises ValueError if the name is taken or ends in `_rev`.
     """
     name = snake_case(cls.__name__)
     if name.endswith("_rev"):
-        raise ValueError(f"A problem's name must not end in '_rev', which reverses a problem. Received: {name!r}.")
+        raise ValueError(
+            "A problem's name must not end in '_rev', which reverses a problem."
+            f" Received: {name!r}."
+        )
     _add(_problems, name, cls, "problem")
     return cls
 
 
 def register_task(cls: type[T]) -> type[T]:
-    """Registers a Task class under its `name`. Raises ValueError if that is taken or missing."""
+    """Registers a Task class under its `name`. Raises ValueError if that is taken or
+    missing.
+    """
     name = vars(cls).get("name")
     if not isinstance(name, str) or not name:
-        raise ValueError(f"A task needs a class attribute `name`, a text. Received: {cls.__name__} with {name!r}.")
+        raise ValueError(
+            f"A task needs a class attribute `name`, a text. Received: {cls.__name__}"
+            f" with {name!r}."
+        )
     _add(_tasks, name, cls, "task")
     return cls
 
 
 def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
-    """Registers a function that returns HParams under its name. Raises ValueError if the name is taken."""
+    """Registers a function that returns HParams under its name. Raises ValueError if
+    the name is taken.
+    """
     _add(_hparams, function.__name__, function, "hparam set")
     return function
 
@@ -77,22 +93,33 @@ def problem_classes() -> dict[str, type]:
 
 
 def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
-    """The fields of a problem that are its options: all but `reverse`, which the name sets."""
-    return [field for field in dataclasses.fields(cls) if field.init and field.name != "reverse"]
+    """The fields of a problem that are its options: all but `reverse`, which the name
+    sets.
+    """
+    return [
+        field
+        for field in dataclasses.fields(cls)
+        if field.init and field.name != "reverse"
+    ]
 
 
 def problem(name: str, **options: object) -> Any:
     """The problem of a registered name, reversed if the name ends in `_rev`.
 
-    The options are values for its fields, such as `vocab_size=8000`. Raises ValueError if there is no such problem or
-    option.
+    The options are values for its fields, such as `vocab_size=8000`. Raises ValueError
+    if there is no such problem or option.
     """
-    classes = {listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}
+    classes = {
+        listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()
+    }
     cls, base = _find(classes, name, "problem"), name.removesuffix("_rev")
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:
-            raise ValueError(f"Problem {base!r} has no option {option!r}. Its options: {', '.join(fields) or 'none'}.")
+            raise ValueError(
+                f"Problem {base!r} has no option {option!r}. Its options:"
+                f" {', '.join(fields) or 'none'}."
+            )
     return cls(reverse=name != base, **options)
 
 
@@ -109,38 +136,54 @@ def hparams_doc(name: str) -> str:
 def list_problems() -> dict[str, str]:
     """Every problem's name and one-line description, `_rev` names included."""
     names: dict[str, str] = {}
-    for name, text in _first_lines(_problems).items():
+    for name, text in summaries(_problems).items():
         names |= {name: text, f"{name}_rev": f"{name} with source and target swapped."}
     return names
 
 
 def list_hparams() -> dict[str, str]:
-    return _first_lines(_hparams)
+    return summaries(_hparams)
 
 
 def registry_help() -> str:
     """What --registry_help prints: one line for each problem and hparam set."""
     lines = []
-    for title, entries in (("Problems", list_problems()), ("Hparam sets", list_hparams())):
+    for title, entries in (
+        ("Problems", list_problems()),
+        ("Hparam sets", list_hparams()),
+    ):
         width = max(map(len, entries), default=0)
-        lines += [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in entries.items()), ""]
+        lines += [
+            f"{title}:",
+            *(f"  {name:<{width}}  {text}" for name, text in entries.items()),
+            "",
+        ]
     return "\n".join(lines)
 
 
 def _find(table: Mapping[str, T], name: str, kind: str) -> T:
     if name not in table:
-        raise ValueError(f"There is no {kind} {name!r}. {did_you_mean(name, table)} {USER_PACKAGE_HINT}")
+        raise ValueError(
+            f"There is no {kind} {name!r}. {did_you_mean(name, table)}"
+            f" {USER_PACKAGE_HINT}"
+        )
     return table[name]
 
 
 def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
     if name in table:
         raise ValueError(
-            f"Each {kind} needs a name of its own. Received: {name!r} from {item.__module__}, "
-            f"already registered by {table[name].__module__}. Rename one of them."
+            f"Each {kind} needs a name of its own. Received: {name!r} from"
+            f" {item.__module__}, already registered by {table[name].__module__}."
+            " Rename one of them."
         )
     table[name] = item
 
 
-def _first_lines(table: Mapping[str, object]) -> dict[str, str]:
-    return {name: (item.__doc__ or "").strip().split("\n")[0] for name, item in sorted(table.items())}
+def summaries(table: Mapping[str, object]) -> dict[str, str]:
+    """The first paragraph of each entry's docstring, on one line."""
+    summary = {}
+    for name, item in sorted(table.items()):
+        paragraphs = inspect.cleandoc(item.__doc__ or "").split("\n\n")
+        summary[name] = " ".join(paragraphs[0].split())
+    return summary

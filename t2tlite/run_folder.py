@@ -11,16 +11,19 @@ RUN/cost.json          time and floating-point operations of training so far
 RUN/model.ckpt-N.*     checkpoints: the newest of the run
 RUN/best/              the best checkpoint on dev, and its metrics in best.json
 RUN/averaged/          the output of t2t-avg-checkpoints
-RUN/decodes/           outputs of splits, NAME.txt, line by line with their sources, NAME.src, and references, NAME.ref
-                       (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and if they are not the
-                       default the checkpoint's folder (with a hash if that is outside), options and engine:
-                       test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8;
-                       NAME.txt.part and NAME.txt.part.json while it is decoded (bulk/outputs.py)
+RUN/decodes/           outputs of splits, see below
 RUN/attention/         the output of t2t-attention
-RUN/ctranslate2/       the model in CTranslate2's format, in a folder for each quantization
+RUN/ctranslate2/       the model in CTranslate2's format, a folder for each quantization
 RUN/report.*           the output of t2t-report
 RUN/result.json        the result of a row of Table 3
 RUN/events.*           TensorBoard
+
+The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
+and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
+decoded, NAME.txt.part and NAME.txt.part.json hold what is done (bulk/outputs.py). NAME
+is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
+if that is outside), options and engine, such as
+test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8.
 """
 
 from __future__ import annotations
@@ -35,12 +38,21 @@ from typing import Any
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
 from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
-from t2tlite.files.checkpoint_paths import AVERAGED, BEST, checkpoint_at, list_checkpoints, step_of
+from t2tlite.files.checkpoint_paths import (
+    AVERAGED,
+    BEST,
+    checkpoint_at,
+    list_checkpoints,
+    step_of,
+)
 from t2tlite.files.records import Amount, Count, R, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-NBEST_LINE = re.compile(r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+")  # best first
+# best first
+NBEST_LINE = re.compile(
+    r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
+)
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
 
@@ -63,11 +75,15 @@ class RunCost:
     """The cost of training up to a checkpoint."""
 
     step: Count  # the checkpoint's
-    steps: Count  # optimizer steps counted: `step`, unless cost.json was deleted meanwhile
-    seconds: Amount  # spent in the training loop, compilation and saving included, evaluation left out
+    # optimizer steps counted: `step`, unless cost.json was deleted meanwhile
+    steps: Count
+    # spent in the training loop, compilation and saving included, evaluation left out
+    seconds: Amount
     device_seconds: Amount  # the same, times the number of devices
     tokens: Count  # source and target tokens trained on, padding left out
-    flops: Amount  # floating-point operations: tokens times the cost of a token by formula (training/cost.py)
+    # floating-point operations: tokens times the cost of a token by formula
+    # (training/cost.py)
+    flops: Amount
 
 
 NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
@@ -75,7 +91,9 @@ NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, fl
 
 @dataclasses.dataclass(frozen=True)
 class CostFile:
-    """cost.json: the cost of training up to each checkpoint that exists, oldest first."""
+    """cost.json: the cost of training up to each checkpoint that exists, oldest
+    first.
+    """
 
     costs: tuple[RunCost, ...]
 
@@ -87,8 +105,10 @@ class TrainedWith:
     random_seed: int
     data_sha256: str  # of the training and dev pairs
     replicas: Count
-    global_batch_tokens: Count  # of an optimizer step: batch_size x accumulate_steps x replicas
-    warm_start_from: str | None = None  # the run or checkpoint whose weights it started from
+    # of an optimizer step: batch_size x accumulate_steps x replicas
+    global_batch_tokens: Count
+    # the run or checkpoint whose weights it started from
+    warm_start_from: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +116,8 @@ class DevEvaluation:
     """The result of an evaluation on dev during training."""
 
     step: Count
-    metrics: dict[str, Amount]  # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
+    # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
+    metrics: dict[str, Amount]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,24 +136,34 @@ class DecodeRecord:
     checkpoint: str
     sentences: Count
     scores: dict[str, int | float]  # percent, or counts, which are whole numbers
-    signatures: dict[str, str]  # how they were computed, by score; one for scores that are computed together
+    # how they were computed, by score; one for scores that are computed together
+    signatures: dict[str, str]
     decode_hparams: dict[str, bool | int | float | str]
     seconds: Amount
     engine: str = "tensorflow"
     quantization: str = ""  # of the weights, if the engine is ctranslate2
-    name: str = ""  # of the record's files, without ending; taken from the file name when read
+    # of the record's files, without ending; taken from the file name when read
+    name: str = ""
 
 
 class RunFolder:
-    """A run directory. Methods that read a file raise a ValueError if the file is damaged."""
+    """A run directory. Methods that read a file raise a ValueError if the file is
+    damaged.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path).expanduser()
         self.best_folder, self.averaged_folder = path / BEST, path / AVERAGED
-        self.attention_folder, self.result_file = path / "attention", path / "result.json"
+        self.attention_folder, self.result_file = (
+            path / "attention",
+            path / "result.json",
+        )
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
-        self.evaluations_file, self.best_file = path / "evaluations.json", self.best_folder / "best.json"
+        self.evaluations_file, self.best_file = (
+            path / "evaluations.json",
+            self.best_folder / "best.json",
+        )
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
@@ -147,39 +178,55 @@ class RunFolder:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
-            hint = f" {above} is one; use it with checkpoint_path={self}." if above.exists() else ""
+            hint = (
+                f" {above} is one; use it with checkpoint_path={self}."
+                if above.exists()
+                else ""
+            )
             raise FileNotFoundError(
-                f"The run must be a folder that t2t-trainer made (--output_dir). Received: {self}, which has no "
-                f"{self._hparams.name}.{hint}"
+                "The run must be a folder that t2t-trainer made (--output_dir)."
+                f" Received: {self}, which has no {self._hparams.name}.{hint}"
             )
         try:
-            return HParams.from_json(self._hparams.read_text(encoding="utf-8", errors="replace"))
+            return HParams.from_json(
+                self._hparams.read_text(encoding="utf-8", errors="replace")
+            )
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
     def manifest(self) -> RunManifest:
         """The manifest of the run; FileNotFoundError if there is none."""
         if not self.has_manifest():
-            raise FileNotFoundError(f"A run needs its {MANIFEST}. {self} has none: was it copied whole?")
+            raise FileNotFoundError(
+                f"A run needs its {MANIFEST}. {self} has none: was it copied whole?"
+            )
         return read_record(self.path / MANIFEST, RunManifest, COPY_AGAIN)
 
     def has_manifest(self) -> bool:
         return (self.path / MANIFEST).is_file()
 
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target; raises FileNotFoundError or ValueError as
-        `open_encoders`."""
-        return open_encoders(self.path, *self.manifest().vocabularies, advice=COPY_AGAIN)
+        """The vocabularies of source and target; raises FileNotFoundError or ValueError
+        as `open_encoders`.
+        """
+        return open_encoders(
+            self.path, *self.manifest().vocabularies, advice=COPY_AGAIN
+        )
 
-    def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
+    def create(
+        self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]
+    ) -> None:
         """Writes everything that decoding needs except a checkpoint.
 
-        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises
-        ValueError as `check_path`, and OSError if a file cannot be written.
+        `vocabularies` are the files to copy, in the order of
+        `manifest.vocabulary_entries()`. Raises ValueError as `check_path`, and OSError
+        if a file cannot be written.
         """
         self.check_path()
         self.path.mkdir(parents=True, exist_ok=True)
-        for entry, source in zip(manifest.vocabulary_entries(), vocabularies, strict=True):
+        for entry, source in zip(
+            manifest.vocabulary_entries(), vocabularies, strict=True
+        ):
             target = self.path / entry.file
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
@@ -187,33 +234,54 @@ class RunFolder:
         write_text(self._hparams, hparams.to_json())
 
     def check_path(self) -> None:
-        """Raises ValueError if the path is a file, or a folder with a problem's data or several of them."""
+        """Raises ValueError if the path is a file, or a folder with a problem's data or
+        several of them.
+        """
         if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
+            raise ValueError(
+                f"--output_dir must be a folder. Received: {self}, which is a file."
+            )
         if self.exists() or not self.path.exists():
             return
         # A run's manifest would replace that of data in the folder itself.
-        if any(holds_data(folder) for folder in (self.path, *self.path.iterdir()) if folder.is_dir()):
+        if any(
+            holds_data(folder)
+            for folder in (self.path, *self.path.iterdir())
+            if folder.is_dir()
+        ):
             raise ValueError(
-                f"--output_dir must be a folder of its own. Received: {self}, which holds data. Use another."
+                f"--output_dir must be a folder of its own. Received: {self}, which"
+                " holds data. Use another."
             )
 
     # how it was trained
 
     def write_flags(self, command: Sequence[str]) -> None:
-        """Records the command line for --flagfile: the program as a comment, then a flag on each line."""
+        """Records the command line for --flagfile: the program as a comment, then a
+        flag on each line.
+        """
         program, *flags = (" ".join(word.splitlines()) for word in command)
         write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
         path = self.path / "flags.txt"
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+        lines = (
+            path.read_text(encoding="utf-8", errors="replace").splitlines()
+            if path.is_file()
+            else []
+        )
         return [line.removeprefix("# ") for line in lines]
 
     def flags(self) -> dict[str, str]:
-        """The flags of that command line, such as {"hparams_set": "transformer_base"}."""
-        pairs = (line.removeprefix("--").partition("=") for line in self.command() if line.startswith("--"))
+        """The flags of that command line, such as {"hparams_set":
+        "transformer_base"}.
+        """
+        pairs = (
+            line.removeprefix("--").partition("=")
+            for line in self.command()
+            if line.startswith("--")
+        )
         return {name: value for name, _, value in pairs}
 
     def write_environment(self, environment: Environment) -> None:
@@ -221,14 +289,20 @@ class RunFolder:
 
     def environment(self) -> Environment | None:
         """The recorded versions and device; None if there are none."""
-        return self._optional("environment.json", Environment, "Delete it; training writes it again.")
+        return self._optional(
+            "environment.json", Environment, "Delete it; training writes it again."
+        )
 
     def write_trained_with(self, record: TrainedWith) -> None:
         write_record(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
-        """The recorded seed, data, replicas and global batch; None if nothing was trained."""
-        return self._optional("training.json", TrainedWith, "Delete it; training writes it again.")
+        """The recorded seed, data, replicas and global batch; None if nothing was
+        trained.
+        """
+        return self._optional(
+            "training.json", TrainedWith, "Delete it; training writes it again."
+        )
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""
@@ -236,7 +310,11 @@ class RunFolder:
 
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
-        record = self._optional("evaluations.json", EvaluationsFile, "Delete it; the best alone is then known.")
+        record = self._optional(
+            "evaluations.json",
+            EvaluationsFile,
+            "Delete it; the best alone is then known.",
+        )
         return list(record.evaluations) if record else []
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
@@ -244,8 +322,12 @@ class RunFolder:
         write_record(self.path / "cost.json", CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
-        """The cost of training at each checkpoint, oldest first; empty if nothing was counted."""
-        record = self._optional("cost.json", CostFile, "Delete it to count from here on.")
+        """The cost of training at each checkpoint, oldest first; empty if nothing was
+        counted.
+        """
+        record = self._optional(
+            "cost.json", CostFile, "Delete it to count from here on."
+        )
         return list(record.costs) if record else []
 
     # checkpoints
@@ -256,7 +338,9 @@ class RunFolder:
 
     def best(self) -> DevEvaluation | None:
         """The evaluation of the best checkpoint on dev; None if there is none yet."""
-        return self._optional("best/best.json", DevEvaluation, "Delete the folder best.")
+        return self._optional(
+            "best/best.json", DevEvaluation, "Delete the folder best."
+        )
 
     def write_best(self, best: DevEvaluation) -> None:
         write_record(self.best_file, best)
@@ -266,10 +350,14 @@ class RunFolder:
     def write_decode_record(self, record: DecodeRecord) -> None:
         write_record(self.decoded_file(record.name, "json"), record)
 
-    def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:
-        """The name of the record of a decoding with a checkpoint and the given non-default options.
+    def decode_name(
+        self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None
+    ) -> str:
+        """The name of the record of a decoding with a checkpoint and the given
+        non-default options.
 
-        A checkpoint outside the run has its folder's name and a hash of its path: each run has a folder `best`.
+        A checkpoint outside the run has its folder's name and a hash of its path: each
+        run has a folder `best`.
         """
         folder, run = Path(checkpoint).parent.resolve(), self.path.resolve()
         if folder == run:
@@ -277,22 +365,34 @@ class RunFolder:
         elif folder.parent == run:
             where = folder.name
         else:
-            where = f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+            where = (
+                f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
+            )
         changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
         return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
-        """A file of a decoding: its outputs, or by another ending its sources, references or record."""
+        """A file of a decoding: its outputs, or by another ending its sources,
+        references or record.
+        """
         return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
-        """The recorded decodings, newest first, and a message for each record that cannot be read."""
+        """The recorded decodings, newest first, and a message for each record that
+        cannot be read.
+        """
         records, complaints = [], []
         paths = (self.path / "decodes").glob("*.json")
         for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
-                records.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))
+                records.append(
+                    (
+                        path.stat().st_mtime,
+                        path.name,
+                        dataclasses.replace(record, name=path.stem),
+                    )
+                )
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
         records.sort(key=lambda entry: entry[:2], reverse=True)
@@ -301,8 +401,8 @@ class RunFolder:
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
 
-        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or has another number of
-        outputs.
+        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or
+        has another number of outputs.
         """
         path = self.decoded_file(record.name)
         lines = list(read_lines(path))
@@ -313,7 +413,8 @@ class RunFolder:
             lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
-                f"{path} must have the {record.sentences:,} outputs of {record.name}.json. Received: {len(lines):,}."
+                f"{path} must have the {record.sentences:,} outputs of"
+                f" {record.name}.json. Received: {len(lines):,}."
             )
         return lines
 
@@ -325,6 +426,8 @@ class RunFolder:
 
 
 def run_of(path: str | Path) -> RunFolder:
-    """The run of a checkpoint, or of a folder such as RUN/best; FileNotFoundError without a checkpoint."""
+    """The run of a checkpoint, or of a folder such as RUN/best; FileNotFoundError
+    without a checkpoint.
+    """
     folder = Path(checkpoint_at(path)).parent
     return RunFolder(folder if RunFolder(folder).exists() else folder.parent)

@@ -1,12 +1,13 @@
 """Types that cross modules: tensors, what a model is, and the structures it returns.
 
-Shapes are not part of a type. They are written as comments and in docstrings, `[B, T, D]`, with letters that are
-explained at the top of each file.
+Shapes are not part of a type. They are written as comments and in docstrings, `[B, T,
+D]`, with letters that are explained at the top of each file.
 """
 
-# B batch, S source length, T target length, H heads, K and U size of a key and of a value in one head, V vocabulary
-# M hypotheses of a sentence (beam size)
-# C capacity of the cache in positions; with a self_attention_radius that of the last r, position p in slot p % C
+# B batch, S source length, T target length, H heads, K and U size of a key and of a
+# value in one head, V vocabulary M hypotheses of a sentence (beam size) C capacity of
+# the cache in positions; with a self_attention_radius that of the last r, position p in
+# slot p % C
 
 from __future__ import annotations
 
@@ -16,42 +17,52 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from t2tlite.config import HParams
 
-# A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships types that mypy can use, so it is
-# an alias of Any that documents what is a tensor.
+# A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships
+# types that mypy can use, so it is an alias of Any that documents what is a tensor.
 Tensor: TypeAlias = Any
 
 # The seed of a call's dropout masks, int32 [2], or None to run without dropout.
 Seed: TypeAlias = Tensor | None
 
-# The constructor arguments of a layer or a model, as `get_config` returns them: JSON-serialisable.
+# The constructor arguments of a layer or a model, as `get_config` returns them:
+# JSON-serialisable.
 Config: TypeAlias = dict[str, Any]
 
 
 class LayerCache(NamedTuple):
-    """The keys and values that a decoder layer needs to decode one position at a time."""
+    """The keys and values that a decoder layer needs to decode one position at a
+    time.
+    """
 
-    keys: Tensor  # [H, B, C, M, K], of the positions decoded so far: those of slot m at each position
+    # [H, B, C, M, K], of the positions decoded so far: those of slot m at each position
+    keys: Tensor
     values: Tensor  # [H, B, C, M, U], likewise
     memory_keys: Tensor  # [H, B, S, K], of the encoder's output
     memory_values: Tensor  # [H, B, S, U], likewise
-    joint_kernel: Tensor  # [H, D, 2 K + U], of self-attention: query (scaled), key and value
+    # [H, D, 2 K + U], of self-attention: query (scaled), key and value
+    joint_kernel: Tensor
     query_kernel: Tensor  # [H, D, K], of cross-attention (scaled)
     feed_forward: tuple[Tensor, ...]  # `FeedForward.transposed_kernels`
 
 
 class DecodingCache(NamedTuple):
-    """The state of decoding between positions; a nest of tensors whose shapes only `resize_cache` changes."""
+    """The state of decoding between positions; a nest of tensors whose shapes only
+    `resize_cache` changes.
+    """
 
     layers: tuple[LayerCache, ...]  # one for each decoder layer
     memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
 
 
 class AttentionWeights(NamedTuple):
-    """The attention weights of each layer, float32; each row (last axis) sums to one."""
+    """The attention weights of each layer, float32; each row (last axis) sums to
+    one.
+    """
 
     encoder: list[Tensor]  # [B, H, S, S], self-attention of each encoder layer
     decoder: list[Tensor]  # [B, H, T, T], self-attention of each decoder layer
-    cross: list[Tensor]  # [B, H, T, S], attention of each decoder layer to the encoder's output
+    # [B, H, T, S], attention of each decoder layer to the encoder's output
+    cross: list[Tensor]
 
 
 class Variable(Protocol):
@@ -69,7 +80,8 @@ class Variable(Protocol):
 class Seq2SeqModel(Protocol):
     """An encoder-decoder model, as training, decoding and checkpoints use it.
 
-    `t2tlite.models.transformer.Transformer` is one, which documents the arguments of its methods.
+    `t2tlite.models.transformer.Transformer` is one, which documents the arguments of
+    its methods.
     """
 
     @property
@@ -82,7 +94,9 @@ class Seq2SeqModel(Protocol):
 
     @property
     def compute_dtype(self) -> str:
-        """The dtype of its computations: "float32", or a 16-bit type with mixed precision."""
+        """The dtype of its computations: "float32", or a 16-bit type with mixed
+        precision.
+        """
 
     def count_params(self) -> int:
         """The number of weights."""
@@ -91,18 +105,34 @@ class Seq2SeqModel(Protocol):
         """Writes a `.keras` file, which `keras.saving.load_model` reads."""
 
     def __call__(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
-        """int32 [B, S] and [B, T] -> logits float32 [B, T, V] of each target token, given those before it."""
+        """int32 [B, S] and [B, T] -> logits float32 [B, T, V] of each target token,
+        given those before it.
+        """
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
         """The attention weights of `__call__` without dropout."""
 
-    def start_decoding(self, inputs: Tensor, beam_size: int, length: int | Tensor) -> DecodingCache:
-        """Encodes the source, and makes a cache for `length` positions of `beam_size` hypotheses."""
+    def start_decoding(
+        self, inputs: Tensor, beam_size: int, length: int | Tensor
+    ) -> DecodingCache:
+        """Encodes the source, and makes a cache for `length` positions of `beam_size`
+        hypotheses.
+        """
 
     def decode_step(
-        self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
+        self,
+        tokens: Tensor,
+        step: int | Tensor,
+        ancestors: Tensor,
+        cache: DecodingCache,
     ) -> tuple[Tensor, DecodingCache]:
-        """Logits float32 [B, M, V] of each next token, and the cache with this position filled."""
+        """Logits float32 [B, M, V] of each next token, and the cache with this position
+        filled.
+        """
 
-    def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
-        """The cache of only some sentences of the batch, int32 [N], for `length` positions."""
+    def resize_cache(
+        self, cache: DecodingCache, sentences: Tensor, length: Tensor
+    ) -> DecodingCache:
+        """The cache of only some sentences of the batch, int32 [N], for `length`
+        positions.
+        """

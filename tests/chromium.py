@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+]
+FLAGS += [
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def executable() -> str:
@@ -23,14 +33,25 @@ def executable() -> str:
 
 
 def dump_dom(page: Path, profile: Path) -> str:
-    """The page's elements after it has been laid out and its scripts have run; skips where there is no browser."""
-    command = [executable(), *FLAGS, f"--user-data-dir={profile}", "--dump-dom", page.resolve().as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    """The page's elements after it has been laid out and its scripts have run; skips
+    where there is no browser.
+    """
+    command = [
+        executable(),
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        "--dump-dom",
+        page.resolve().as_uri(),
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 @contextlib.contextmanager
 def opened(address: str, theme: str = "light", **options: Any) -> Iterator[Any]:
-    """Playwright's page at an address, in the theme "light" or "dark"; skips where there is no browser.
+    """Playwright's page at an address, in the theme "light" or "dark"; skips where
+    there is no browser.
 
     The options are those of the browser's context.
     """
@@ -41,7 +62,9 @@ def opened(address: str, theme: str = "light", **options: Any) -> Iterator[Any]:
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=browser, args=FLAGS[1:]) as chromium,
     ):
-        page = chromium.new_page(color_scheme=theme, viewport={"width": 1440, "height": 980}, **options)
+        page = chromium.new_page(
+            color_scheme=theme, viewport={"width": 1440, "height": 980}, **options
+        )
         page.goto(address)
         yield page
 
@@ -51,4 +74,7 @@ def accessibility_violations(page: Any) -> list[str]:
     from axe_playwright_python.sync_playwright import Axe
 
     violations = Axe().run(page).response["violations"]
-    return [f"{violation['help']}: {[node['html'][:200] for node in violation['nodes']]}" for violation in violations]
+    return [
+        f"{violation['help']}: {[node['html'][:200] for node in violation['nodes']]}"
+        for violation in violations
+    ]

@@ -1,4 +1,6 @@
-"""What every test finds: four logical CPU devices, a quiet TensorFlow, a trained run, the fixture files."""
+"""What every test finds: four logical CPU devices, a quiet TensorFlow, a trained run,
+the fixture files.
+"""
 
 from __future__ import annotations
 
@@ -27,34 +29,47 @@ if TYPE_CHECKING:
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as it is in what a script starts in the background
+# as it is in what a script starts in the background
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as it is under nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-SHARED = Path(os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
-WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the environment variable T2TLITE_SHARED"
+SHARED = Path(
+    os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared")
+)
+WHERE_SHARED = (
+    "put the folder `shared` beside the checkout, or name it with the environment"
+    " variable T2TLITE_SHARED"
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Starts TensorFlow with its devices in each process that runs tests; others need not wait for it."""
+    """Starts TensorFlow with its devices in each process that runs tests; others need
+    not wait for it.
+    """
     is_worker = hasattr(config, "workerinput")
-    if is_worker:  # processes that share the machine's cores need no threads of their own
+    # processes that share the machine's cores need no threads of their own
+    if is_worker:
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     if is_worker or config.getoption("dist", "no") == "no":
         import_tensorflow()
         gc.freeze()  # as in the commands
         import tensorflow as tf
 
-        # Only possible before TensorFlow first runs anything, so here and not in the fixture.
+        # Only possible before TensorFlow first runs anything, so here and not in the
+        # fixture.
         tf.config.set_logical_device_configuration(
-            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * NUM_DEVICES
+            tf.config.list_physical_devices("CPU")[0],
+            [tf.config.LogicalDeviceConfiguration()] * NUM_DEVICES,
         )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def temporary_files_deleted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What libraries leave in the system's folder of temporary files goes where pytest deletes it after the tests."""
+    """What libraries leave in the system's folder of temporary files goes where pytest
+    deletes it after the tests.
+    """
     folder = str(tmp_path_factory.mktemp("temporary"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
@@ -64,7 +79,9 @@ def temporary_files_deleted(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session", autouse=True)
 def written_without_waiting_for_the_disk() -> Iterator[None]:
-    """What tests write need not survive a loss of power, and thousands of small files take long otherwise."""
+    """What tests write need not survive a loss of power, and thousands of small files
+    take long otherwise.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
@@ -72,13 +89,17 @@ def written_without_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cpu_devices() -> list[str]:
-    """Names of four logical CPU devices, for tests that run several replicas: ["CPU:0", ..., "CPU:3"]."""
+    """Names of four logical CPU devices, for tests that run several replicas: ["CPU:0",
+    ..., "CPU:3"].
+    """
     return [f"CPU:{i}" for i in range(NUM_DEVICES)]
 
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
-    """The run of tiny_run.py, trained once in a session of tests: some five seconds. Read only."""
+    """The run of tiny_run.py, trained once in a session of tests: some five seconds.
+    Read only.
+    """
     from tiny_run import shared_tiny_run
 
     return shared_tiny_run(tmp_path_factory)
@@ -87,12 +108,18 @@ def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
 @pytest.fixture
 def tiny_run_copy(tiny_run, tmp_path: Path) -> Path:
     """A copy of that run, without what other tests decoded with it."""
-    return Path(shutil.copytree(tiny_run.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")))
+    return Path(
+        shutil.copytree(
+            tiny_run.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")
+        )
+    )
 
 
 @pytest.fixture(scope="session")
 def once() -> SimpleNamespace:
-    """Functions that make a strategy, and a model within it, once for the same arguments."""
+    """Functions that make a strategy, and a model within it, once for the same
+    arguments.
+    """
     import tensorflow as tf
 
     from t2tlite.models.transformer import build_transformer
@@ -104,16 +131,20 @@ def once() -> SimpleNamespace:
 
     return SimpleNamespace(
         make_strategy=functools.cache(make_strategy),
-        build_transformer=lambda *arguments: built(tf.distribute.get_strategy(), *arguments),
+        build_transformer=lambda *arguments: built(
+            tf.distribute.get_strategy(), *arguments
+        ),
     )
 
 
 @pytest.fixture
 def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> list:
-    """Lets training steps do nothing, and evaluations find the losses that a test adds to this list.
+    """Lets training steps do nothing, and evaluations find the losses that a test adds
+    to this list.
 
-    An exception in the list is raised in the evaluation, and a signal comes during it. No batches are made, and all
-    runs of the same hparams have one model, which is built once.
+    An exception in the list is raised in the evaluation, and a signal comes during it.
+    No batches are made, and all runs of the same hparams have one model, which is built
+    once.
     """
     outcomes: list = []
 
@@ -131,7 +162,11 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     from t2tlite.training.evaluation import Evaluation
     from t2tlite.training.train_step import StepResult
 
-    monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0))
+    monkeypatch.setattr(
+        loop,
+        "make_train_step",
+        lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0),
+    )
     monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
     monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
     monkeypatch.setattr(loop, "distribute", lambda *_: [])
@@ -148,12 +183,18 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     from t2tlite.programs.runs import train
     from t2tlite.training.evaluation import Evaluation
 
-    monkeypatch.setattr(train, "train", lambda job, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10))
+    monkeypatch.setattr(
+        train,
+        "train",
+        lambda job, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10),
+    )
 
 
 @pytest.fixture(scope="session")
 def load() -> Callable[[Path, Path | None], Translator]:
-    """load(run, checkpoint) of programs.runs.load, but once for each: a model keeps the searches that it traced."""
+    """load(run, checkpoint) of programs.runs.load, but once for each: a model keeps the
+    searches that it traced.
+    """
     from t2tlite.programs.runs.load import load
 
     return functools.cache(load)
@@ -167,7 +208,9 @@ def model(tiny_run, load) -> Translator:
 
 @pytest.fixture
 def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets commands and t2tlite.load use the models that the fixture `load` has loaded."""
+    """Lets commands and t2tlite.load use the models that the fixture `load` has
+    loaded.
+    """
     monkeypatch.setattr("t2tlite.programs.runs.load.load", load)
 
 
@@ -188,19 +231,31 @@ def fixtures() -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of larger cases beside the project's root; tests that use it are marked `shared`."""
+    """The folder of larger cases beside the project's root; tests that use it are
+    marked `shared`.
+    """
     if not (SHARED / "data").is_dir():
         message = f"no larger cases at {SHARED}: {WHERE_SHARED}."
         if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-            pytest.fail(f"CI must run every test, and there are {message}", pytrace=False)
+            pytest.fail(
+                f"CI must run every test, and there are {message}", pytrace=False
+            )
         pytest.skip(message)
     return SHARED
 
 
-@pytest.fixture(scope="session", params=["small", pytest.param("large", marks=pytest.mark.shared)])
+@pytest.fixture(
+    scope="session", params=["small", pytest.param("large", marks=pytest.mark.shared)]
+)
 def t2t(request: pytest.FixtureRequest) -> Path:
-    """A folder of what tensor2tensor computed with a model of 16 dimensions, and one with a model of 64."""
-    return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
+    """A folder of what tensor2tensor computed with a model of 16 dimensions, and one
+    with a model of 64.
+    """
+    return (
+        FIXTURES / "tensor2tensor"
+        if request.param == "small"
+        else request.getfixturevalue("shared") / "t2t"
+    )
 
 
 treebank = pytest.fixture(tiny_treebank.treebank)
@@ -222,9 +277,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [report for report in terminalreporter.stats.get("skipped", []) if WHERE_SHARED in str(report.longrepr)]
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if WHERE_SHARED in str(report.longrepr)
+    ]
     if skipped:
-        terminalreporter.write_line(f"{len(skipped)} tests were skipped for want of larger cases: {WHERE_SHARED}.")
+        terminalreporter.write_line(
+            f"{len(skipped)} tests were skipped for want of larger cases:"
+            f" {WHERE_SHARED}."
+        )
     if fuzzing := sys.modules.get("fuzzing"):
         for line in fuzzing.counts():
             terminalreporter.write_line(line)

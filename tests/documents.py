@@ -13,12 +13,19 @@ DOCUMENTS = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
-    *sorted(path for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".ipynb")),
+    *sorted(
+        path for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".ipynb")
+    ),
 ]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-SCRIPTS = dict(re.findall(r'^(t2t-[\w-]+) = "([\w.]+):main"$', PYPROJECT, re.MULTILINE))  # program -> module
-OPERATORS = frozenset({"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")"})  # of the shell: they end a command
-BLOCK = re.compile(r"^(?:<!-- test: ([^\n]*?) -->\n)?( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+# program -> module
+SCRIPTS = dict(re.findall(r'^(t2t-[\w-]+) = "([\w.]+):main"$', PYPROJECT, re.MULTILINE))
+# of the shell: they end a command
+OPERATORS = frozenset({"|", "||", "&&", "&", ";", ">", ">>", "<", "(", ")"})
+BLOCK = re.compile(
+    r"^(?:<!-- test: ([^\n]*?) -->\n)?( *)```([^\n]*)\n(.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Block(NamedTuple):
@@ -41,25 +48,45 @@ def blocks(document: Path) -> list[Block]:
     """Every block of a document."""
     text = document.read_text(encoding="utf-8")
     if document.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-        return [Block(number, "python", "".join(cell["source"]), "") for number, cell in enumerate(cells, start=1)]
+        cells = [
+            cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"
+        ]
+        return [
+            Block(number, "python", "".join(cell["source"]), "")
+            for number, cell in enumerate(cells, start=1)
+        ]
     return [
-        Block(text.count("\n", 0, match.start()) + 1, match[3].strip(), match[4], match[1] or "")
+        Block(
+            text.count("\n", 0, match.start()) + 1,
+            match[3].strip(),
+            match[4],
+            match[1] or "",
+        )
         for match in BLOCK.finditer(text)
     ]
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a shell's text, continued ones joined; in a notebook's cell those that `!` hands to the shell."""
-    return [line.strip().removeprefix("!").strip() for line in text.replace("\\\n", "").split("\n")]
+    """The lines of a shell's text, continued ones joined; in a notebook's cell those
+    that `!` hands to the shell.
+    """
+    return [
+        line.strip().removeprefix("!").strip()
+        for line in text.replace("\\\n", "").split("\n")
+    ]
 
 
 def commands(line: str, variables: Mapping[str, str] = {}) -> Iterator[Command]:
-    """The commands of this project's in a line, whatever stands before them: a variable, srun, another command."""
+    """The commands of this project's in a line, whatever stands before them: a
+    variable, srun, another command.
+    """
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
     lexer.whitespace_split, lexer.commenters = True, "#"
     try:
-        words = [re.sub(r"\$\{?(\w+)\}?", lambda name: variables.get(name[1], name[0]), word) for word in lexer]
+        words = [
+            re.sub(r"\$\{?(\w+)\}?", lambda name: variables.get(name[1], name[0]), word)
+            for word in lexer
+        ]
     except ValueError:  # a quotation over several lines
         return
     command: Command | None = None

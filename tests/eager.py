@@ -8,7 +8,9 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def run_eagerly() -> Iterator[None]:
-    """Within it, functions of TensorFlow are not compiled: to run one a few times is faster than to compile it."""
+    """Within it, functions of TensorFlow are not compiled: to run one a few times is
+    faster than to compile it.
+    """
     tf.config.run_functions_eagerly(True)
     try:
         yield

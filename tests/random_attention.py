@@ -1,4 +1,6 @@
-"""Attention of made-up sentences with random weights, for tests of pages and pictures."""
+"""Attention of made-up sentences with random weights, for tests of pages and
+pictures.
+"""
 
 import numpy as np
 
@@ -9,15 +11,23 @@ AWKWARD = ["▁\"it's", "<", "&amp;", "</", "script", ">", "<!--", "▁$x$", "_^
            "\u202e", "\x07", "<0xE3>", "DATA_GOES_HERE", "</s>"]  # fmt: skip
 
 
-def attention_of(source: list[str], target: list[str], layers: int = 3, heads: int = 4) -> Attention:
+def attention_of(
+    source: list[str], target: list[str], layers: int = 3, heads: int = 4
+) -> Attention:
     """Random weights of one decoder layer fewer than encoder layers."""
     random = np.random.default_rng(3)
 
-    def weights(count: int, queries: list[str], keys: list[str], causal: bool = False) -> list[np.ndarray]:
+    def weights(
+        count: int, queries: list[str], keys: list[str], causal: bool = False
+    ) -> list[np.ndarray]:
         scores = np.exp(3 * random.normal(size=(count, heads, len(queries), len(keys))))
         scores = np.tril(scores) if causal else scores
         return list((scores / scores.sum(-1, keepdims=True)).astype(np.float32))
 
     stacks = weights(layers, source, source), weights(layers - 1, target, target, True)
-    texts = ("".join(pieces[:-1]).replace("▁", " ").strip() for pieces in (source, target))
-    return Attention(source, target, *stacks, weights(layers - 1, target, source), *texts)
+    texts = (
+        "".join(pieces[:-1]).replace("▁", " ").strip() for pieces in (source, target)
+    )
+    return Attention(
+        source, target, *stacks, weights(layers - 1, target, source), *texts
+    )

@@ -11,7 +11,9 @@ from t2tlite.bin import t2t_import
 
 
 def write_theirs(folder: Path) -> Path:
-    """`folder`/theirs, a run folder of tensor2tensor's with model.ckpt-7, and `folder`/vocab.subwords."""
+    """`folder`/theirs, a run folder of tensor2tensor's with model.ckpt-7, and
+    `folder`/vocab.subwords.
+    """
     write_model(folder / "theirs", small_model()[1], SMALL, (41,))
     (folder / "theirs" / "vocab.0.subwords").rename(folder / "vocab.subwords")
     return folder / "theirs"
@@ -29,7 +31,9 @@ def given(theirs: Path, *more: str) -> list[str]:
 
 
 def refused(theirs: Path, capsys, message: str, *more: str) -> None:
-    """The command fails with the message and changes nothing, below the folder of all files."""
+    """The command fails with the message and changes nothing, below the folder of all
+    files.
+    """
     before = contents(theirs.parent)
     capsys.readouterr()
     assert t2t_import.main(given(theirs, *more)) == 1

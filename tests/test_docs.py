@@ -1,4 +1,6 @@
-"""The documents name files, headings, make targets, commands, flags, problems and hparam sets that exist."""
+"""The documents name files, headings, make targets, commands, flags, problems and
+hparam sets that exist.
+"""
 
 import importlib
 import re
@@ -25,9 +27,18 @@ def registered():
 
 
 def anchors(document: Path) -> set[str]:
-    """The addresses of a document's headings, by GitHub's rule, which the site follows."""
-    headings = re.findall(r"^#+ (.+)$", re.sub(BLOCK, "", document.read_text(encoding="utf-8")), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-").lower() for heading in headings}
+    """The addresses of a document's headings, by GitHub's rule, which the site
+    follows.
+    """
+    headings = re.findall(
+        r"^#+ (.+)$",
+        re.sub(BLOCK, "", document.read_text(encoding="utf-8")),
+        re.MULTILINE,
+    )
+    return {
+        re.sub(r"[^\w -]", "", heading).replace(" ", "-").lower()
+        for heading in headings
+    }
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -45,12 +56,27 @@ def test_files_and_headings_exist(document):
 def test_names_in_the_design_are_those_of_the_code():
     """A file `x.py`, wherever it is, and each word of a name `x.y`."""
     design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".html")]
-    words = {word for path in files for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-    ends = {"/".join(path.parts[-depth:]) for path in [*files, *ROOT.glob("*.py")] for depth in range(1, 5)}
+    files = [
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.*")
+        if path.suffix in (".py", ".html")
+    ]
+    words = {
+        word
+        for path in files
+        for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
+    }
+    ends = {
+        "/".join(path.parts[-depth:])
+        for path in [*files, *ROOT.glob("*.py")]
+        for depth in range(1, 5)
+    }
     spans = set(re.findall(r"`([\w./]*\w)`", re.sub(BLOCK, "", design)))
     named = {span for span in spans if span.endswith((".py", ".html"))}
-    missing = {span for span in spans - named if not set(re.findall(r"\w+", span)) <= words}
+    missing = {
+        span for span in spans - named if not set(re.findall(r"\w+", span)) <= words
+    }
     assert (named - ends) | missing == {"problems.py"}  # there must be no such module
 
 
@@ -63,32 +89,53 @@ def test_nested_blocks_are_indented_for_the_site(document):
 
 def test_every_page_is_in_the_navigation_once():
     """mkdocs.yml lists each document; the README is the site's index."""
-    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2].partition("\n\n")[0]
+    navigation = (
+        (ROOT / "mkdocs.yml")
+        .read_text(encoding="utf-8")
+        .partition("\nnav:\n")[2]
+        .partition("\n\n")[0]
+    )
     pages = sorted(re.findall(r": (\S+\.md)$", navigation, re.MULTILINE))
     names = {"README": "index"}
-    assert pages == sorted(f"{names.get(document.stem, document.stem)}.md" for document in DOCUMENTS)
+    assert pages == sorted(
+        f"{names.get(document.stem, document.stem)}.md" for document in DOCUMENTS
+    )
 
 
 def mistake(command: Command, users: Collection[str] = ()) -> str:
-    """What is wrong with a command line, or nothing. `users`: a user's problems and sets; their flags are not known."""
+    """What is wrong with a command line, or nothing. `users`: a user's problems and
+    sets; their flags are not known.
+    """
     program, words = command
     if "--help" in words:
         return ""
     try:
         args = flags.parse(importlib.import_module(SCRIPTS[program]).main.names, words)
     except absl_flags.UnrecognizedFlagError as error:
-        return "" if any(word.startswith("--t2t_usr_dir") for word in words) else str(error)
+        return (
+            ""
+            if any(word.startswith("--t2t_usr_dir") for word in words)
+            else str(error)
+        )
     except (absl_flags.Error, ValueError) as error:
         return str(error)
     known = {*users, *registry.list_problems(), *registry.list_hparams()}
-    names = [getattr(args, name, None) for name in ("problem", "hparams_set", "show_hparams")]
-    unknown = [name for name in filter(None, names) if name not in known and not re.fullmatch(r"[A-Z_.]+", name)]
+    names = [
+        getattr(args, name, None) for name in ("problem", "hparams_set", "show_hparams")
+    ]
+    unknown = [
+        name
+        for name in filter(None, names)
+        if name not in known and not re.fullmatch(r"[A-Z_.]+", name)
+    ]
     return f"There is no {' and no '.join(unknown)}." if unknown else ""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_are_understood(document, tmp_path, monkeypatch):
-    """Each command in a block has flags that its program takes, with values of their types."""
+    """Each command in a block has flags that its program takes, with values of their
+    types.
+    """
     (tmp_path / "flags.txt").write_text("")
     mistakes = []
     users: set[str] = set()  # problems and hparam sets of a package of the user's
@@ -99,17 +146,36 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
                 if any(word.startswith("--t2t_usr_dir") for word in command.words):
                     users |= {word.partition("=")[2] for word in command.words}
                 if wrong := mistake(command, users):
-                    mistakes.append(f"{document.name}, block at {block.line}: {line}: {wrong}")
+                    mistakes.append(
+                        f"{document.name}, block at {block.line}: {line}: {wrong}"
+                    )
     assert mistakes == []
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.name not in FOREIGN], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document",
+    [d for d in DOCUMENTS if d.name not in FOREIGN],
+    ids=lambda path: path.name,
+)
 def test_flags_in_sentences_exist(document):
-    """`--flag` is one of some command, and that of `t2t-x --flag` one of t2t-x; X may stand for a value."""
-    programs = {program: importlib.import_module(module).main.names for program, module in SCRIPTS.items()}
-    taken = {program: {*flags.definitions(names), "flagfile", "help", "version"} for program, names in programs.items()}
+    """`--flag` is one of some command, and that of `t2t-x --flag` one of t2t-x; X may
+    stand for a value.
+    """
+    programs = {
+        program: importlib.import_module(module).main.names
+        for program, module in SCRIPTS.items()
+    }
+    taken = {
+        program: {*flags.definitions(names), "flagfile", "help", "version"}
+        for program, names in programs.items()
+    }
     anywhere = set().union(*taken.values())
-    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^ *```.*?^ *```",
+        "",
+        document.read_text(encoding="utf-8"),
+        flags=re.MULTILINE | re.DOTALL,
+    )
     unknown = []
     for span in re.findall(r"`([^`]+)`", text):
         program = span.split()[0] if span.split() else ""
@@ -122,13 +188,26 @@ def test_flags_in_sentences_exist(document):
 
 def test_make_targets_and_scripts_exist():
     """`make X` in a block is a target, and `python X.py` a file."""
-    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    all_lines = [line for document in DOCUMENTS for block in blocks(document) for line in lines(block.text)]
-    tiny_run = {target for line in all_lines for target in re.findall(r"^make ([\w-]+)", line)}
+    targets = set(
+        re.findall(
+            r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    all_lines = [
+        line
+        for document in DOCUMENTS
+        for block in blocks(document)
+        for line in lines(block.text)
+    ]
+    tiny_run = {
+        target for line in all_lines for target in re.findall(r"^make ([\w-]+)", line)
+    }
     assert tiny_run - targets == set()
     assert tiny_run, "the documents have blocks"
     scripts = {
-        path for line in all_lines for path in re.findall(r"\bpython (?:-m pytest (?:-q )?)?([\w/]+\.py)\b", line)
+        path
+        for line in all_lines
+        for path in re.findall(r"\bpython (?:-m pytest (?:-q )?)?([\w/]+\.py)\b", line)
     }
     assert [path for path in sorted(scripts) if not (ROOT / path).exists()] == []
     assert scripts
@@ -137,11 +216,26 @@ def test_make_targets_and_scripts_exist():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("t2t-trainer --problem=wmt_ende --beam_size=4", "Unknown command line flag 'beam_size'"),
-        ("TF_CONFIG={} t2t-trainer --train_steps=many", "--train_steps must be a whole number."),
-        ("a | t2t-bleu --translation=x --references=y > z", "Unknown command line flag 'references'"),
-        ("t2t-decoder --output_dir=x; t2t-datagen --problem=wmt_enden", "There is no wmt_enden."),
-        ("t2t-trainer --problem=wmt_ende --hparams_set=transformer_bas", "There is no transformer_bas."),
+        (
+            "t2t-trainer --problem=wmt_ende --beam_size=4",
+            "Unknown command line flag 'beam_size'",
+        ),
+        (
+            "TF_CONFIG={} t2t-trainer --train_steps=many",
+            "--train_steps must be a whole number.",
+        ),
+        (
+            "a | t2t-bleu --translation=x --references=y > z",
+            "Unknown command line flag 'references'",
+        ),
+        (
+            "t2t-decoder --output_dir=x; t2t-datagen --problem=wmt_enden",
+            "There is no wmt_enden.",
+        ),
+        (
+            "t2t-trainer --problem=wmt_ende --hparams_set=transformer_bas",
+            "There is no transformer_bas.",
+        ),
     ],
 )
 def test_a_wrong_command_is_found(line, message):
@@ -151,5 +245,7 @@ def test_a_wrong_command_is_found(line, message):
 
 def test_commands_of_a_line():
     line = 'T=a srun --x t2t-trainer --data_dir=$D "--problem=p q"  # comment t2t-bleu'
-    assert [*commands(line, {"D": "d"})] == [("t2t-trainer", ["--data_dir=d", "--problem=p q"])]
+    assert [*commands(line, {"D": "d"})] == [
+        ("t2t-trainer", ["--data_dir=d", "--problem=p q"])
+    ]
     assert lines("!t2t-a \\\n  --b\nc") == ["t2t-a   --b", "c"]

@@ -1,7 +1,9 @@
-"""The documents' own commands and Python code, run one after the other on small files with tiny models.
+"""The documents' own commands and Python code, run one after the other on small files
+with tiny models.
 
-Blocks below a line `<!-- test: run -->` are run in the folder that `lay_out` makes. A block below
-`<!-- test: paste FILE -->` is a file of the reader's. What makes commands quick is appended to them (`quick`).
+Blocks below a line `<!-- test: run -->` are run in the folder that `lay_out` makes. A
+block below `<!-- test: paste FILE -->` is a file of the reader's. What makes commands
+quick is appended to them (`quick`).
 """
 
 import gzip
@@ -28,7 +30,9 @@ QUICK = {
     "t2t-attention": {"layers": "1"},
 }
 LISTS = ("hparams", "decode_hparams")  # flags that hold field=value,...
-RUN = [document for document in DOCUMENTS if any(block.test for block in blocks(document))]
+RUN = [
+    document for document in DOCUMENTS if any(block.test for block in blocks(document))
+]
 
 
 def texts(pairs: list[tuple[str, str]]) -> list[str]:
@@ -37,51 +41,90 @@ def texts(pairs: list[tuple[str, str]]) -> list[str]:
 
 
 def lay_out(folder: Path, run: Path) -> None:
-    """The files that the documents' commands read, under the names that the documents give them."""
+    """The files that the documents' commands read, under the names that the documents
+    give them.
+    """
     for split, seed in (("train", 1), ("dev", 2), ("new", 3), ("in", 3), ("domain", 4)):
-        for language, text in zip(("en", "de"), texts(sentences(200, seed)), strict=True):
+        for language, text in zip(
+            ("en", "de"), texts(sentences(200, seed)), strict=True
+        ):
             (folder / f"{split}.{language}").write_text(text)
     for name in ("train.2de", "train.2fr", "dev.2de", "new.BT"):
         split, _, tag = name.partition(".")
         text = (folder / f"{split}.en").read_text()
-        (folder / name).write_text("".join(f"<{tag}> {line}\n" for line in text.splitlines()))
+        (folder / name).write_text(
+            "".join(f"<{tag}> {line}\n" for line in text.splitlines())
+        )
     shutil.copy(folder / "train.de", folder / "train.fr")
-    (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in sentences(5, 3)))
+    (folder / "pairs.tsv").write_text(
+        "".join(f"{source}\t{target}\n" for source, target in sentences(5, 3))
+    )
 
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them
     raw.mkdir(parents=True)
     for split, seed in (("train", 1), ("val", 2), ("test_2016_flickr", 3)):
-        for language, text in zip(("en", "de"), texts(sentences(100, seed)), strict=True):
+        for language, text in zip(
+            ("en", "de"), texts(sentences(100, seed)), strict=True
+        ):
             (raw / f"{split}.{language}.gz").write_bytes(gzip.compress(text.encode()))
 
     (folder / "news").mkdir()
-    for seed, name in enumerate(("tatoeba", "europarl", "newstest2008-2012", "newstest2013", "newstest2014")):
-        for language, text in zip(("en", "de"), texts(sentences(60, seed)), strict=True):
+    for seed, name in enumerate(
+        ("tatoeba", "europarl", "newstest2008-2012", "newstest2013", "newstest2014")
+    ):
+        for language, text in zip(
+            ("en", "de"), texts(sentences(60, seed)), strict=True
+        ):
             (folder / "news" / f"{name}.{language}").write_text(text)
 
     wmt = folder / "raw"  # as the archives of WMT unpack
-    names = ("training/europarl-v7.de-en", "commoncrawl.de-en", "training/news-commentary-v9.de-en", "dev/newstest2013")
+    names = (
+        "training/europarl-v7.de-en",
+        "commoncrawl.de-en",
+        "training/news-commentary-v9.de-en",
+        "dev/newstest2013",
+    )
     for seed, name in enumerate(names):
-        for language, text in zip(("en", "de"), texts(sentences(60, seed)), strict=True):
+        for language, text in zip(
+            ("en", "de"), texts(sentences(60, seed)), strict=True
+        ):
             path = wmt / f"{name}.{language}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    for kind, language, text in zip(("src", "ref"), ("en", "de"), texts(sentences(20, 9)), strict=True):
-        segments = "".join(f'<seg id="{n}">{line}</seg>\n' for n, line in enumerate(text.splitlines(), start=1))
+    for kind, language, text in zip(
+        ("src", "ref"), ("en", "de"), texts(sentences(20, 9)), strict=True
+    ):
+        segments = "".join(
+            f'<seg id="{n}">{line}</seg>\n'
+            for n, line in enumerate(text.splitlines(), start=1)
+        )
         path = wmt / "test-full" / f"newstest2014-deen-{kind}.{language}.sgm"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(f'<{kind}set setid="newstest2014">\n<doc docid="1">\n{segments}</doc>\n</{kind}set>\n')
+        path.write_text(
+            f'<{kind}set setid="newstest2014">\n<doc'
+            f' docid="1">\n{segments}</doc>\n</{kind}set>\n'
+        )
 
-    trees = (FIXTURES / "evalb" / "gold.trees").read_text(encoding="utf-8").splitlines(keepends=True)
+    trees = (
+        (FIXTURES / "evalb" / "gold.trees")
+        .read_text(encoding="utf-8")
+        .splitlines(keepends=True)
+    )
     (folder / "treebank").mkdir()
-    for split, part in (("train", trees[:100]), ("dev", trees[100:120]), ("test", trees[120:130])):
+    for split, part in (
+        ("train", trees[:100]),
+        ("dev", trees[100:120]),
+        ("test", trees[120:130]),
+    ):
         (folder / "treebank" / f"{split}.trees").write_text("".join(part))
     (folder / "gold.trees").write_text("".join(trees[130:140]))
     words = [" ".join(re.findall(r"([^()\s]+)\)", tree)) for tree in trees[130:140]]
     (folder / "words.txt").write_text("".join(f"{line}\n" for line in words))
-    shutil.copy(folder / "gold.trees", folder / "out.trees")  # a parser's output, which the parser overwrites
+    # a parser's output, which the parser overwrites
+    shutil.copy(folder / "gold.trees", folder / "out.trees")
 
-    const = folder / "gum-corpus" / "const"  # as the repository has them: trees over several lines, a document a file
+    # as the repository has them: trees over several lines, a document a file
+    const = folder / "gum-corpus" / "const"
     const.mkdir(parents=True)
     splits = {
         "dev": ["GUM_bio_b", "GUM_reddit_x"],
@@ -90,38 +133,67 @@ def lay_out(folder: Path, run: Path) -> None:
         "train": ["GUM_news_a"],
     }
     sections = ("".join(f"  * {name}\n" for name in names) for names in splits.values())
-    text = "\n".join(f"## {split}\n\n{section}" for split, section in zip(splits, sections, strict=True))
+    text = "\n".join(
+        f"## {split}\n\n{section}"
+        for split, section in zip(splits, sections, strict=True)
+    )
     (const.parent / "splits.md").write_text(f"# Splits\n\nThe splits.\n\n{text}")
-    for name, part in (("bio_b", trees[:20]), ("bio_c", trees[20:30]), ("news_a", trees[30:130])):
-        laid_out = (tree.replace("(TOP ", "(ROOT\n  ").replace("(NP ", "(NP-SBJ ") for tree in part)
+    for name, part in (
+        ("bio_b", trees[:20]),
+        ("bio_c", trees[20:30]),
+        ("news_a", trees[30:130]),
+    ):
+        laid_out = (
+            tree.replace("(TOP ", "(ROOT\n  ").replace("(NP ", "(NP-SBJ ")
+            for tree in part
+        )
         (const / f"GUM_{name}.ptb").write_text("\n".join(laid_out))
     (const / "GUM_reddit_x.ptb").write_text("(ROOT (NP (NN _)))\n")
 
-    trained = FIXTURES / "tensor2tensor" / "trained_wsj"  # what tensor2tensor left behind
+    # what tensor2tensor left behind
+    trained = FIXTURES / "tensor2tensor" / "trained_wsj"
     for name in ("ende", "translate_ende_wmt32k/transformer-transformer_base"):
         left = folder / "t2t_train" / name
         for step in range(300, 308):
-            write_checkpoint(left / f"model.ckpt-{step}", variables_of(np.load(trained / "model.npz")))
+            write_checkpoint(
+                left / f"model.ckpt-{step}",
+                variables_of(np.load(trained / "model.npz")),
+            )
         shutil.copy(trained / "hparams.json", left)
     (folder / "t2t_data").mkdir()
     for path in (folder, folder / "t2t_data"):
-        shutil.copy(trained / WSJ_VOCABULARY, path / "vocab.translate_ende_wmt32k.32768.subwords")
+        shutil.copy(
+            trained / WSJ_VOCABULARY,
+            path / "vocab.translate_ende_wmt32k.32768.subwords",
+        )
     shutil.copytree(run, folder / "runs" / "mine")
 
 
 def quick(command: Command) -> list[str]:
-    """The command's arguments, and those of QUICK, which count where both set a flag or a field.
+    """The command's arguments, and those of QUICK, which count where both set a flag or
+    a field.
 
-    A vocabulary of a size that is asked for is small, as the text is. A warm start keeps the hparams of its run.
+    A vocabulary of a size that is asked for is small, as the text is. A warm start
+    keeps the hparams of its run.
     """
     warm_start = any(word.startswith("--warm_start_from=") for word in command.words)
-    added = ["--vocab_size=400"] if any(word.startswith("--vocab_size=") for word in command.words) else []
+    added = (
+        ["--vocab_size=400"]
+        if any(word.startswith("--vocab_size=") for word in command.words)
+        else []
+    )
     for flag, value in QUICK.get(command.program, {}).items():
         if flag == "hparams" and warm_start:
             continue
         if flag in LISTS:
-            given = [word.partition("=")[2] for word in command.words if word.startswith(f"--{flag}=")]
-            fields = dict(field.split("=") for field in ",".join([*given, value]).split(","))
+            given = [
+                word.partition("=")[2]
+                for word in command.words
+                if word.startswith(f"--{flag}=")
+            ]
+            fields = dict(
+                field.split("=") for field in ",".join([*given, value]).split(",")
+            )
             value = ",".join(f"{name}={field}" for name, field in fields.items())
         added.append(f"--{flag}={value}")
     return [*command.words, *added]
@@ -147,13 +219,19 @@ def test_blocks_run(document, tiny_run, tmp_path, monkeypatch, capsys):
                     variables[assigned[1]] = assigned[2]
                     continue
                 line_commands = [*commands(line, variables)]
-                assert len(line_commands) == bool(line), f"{where}: only commands of ours can be run. Received: {line}"
+                assert len(line_commands) == bool(line), (
+                    f"{where}: only commands of ours can be run. Received: {line}"
+                )
                 for command in line_commands:
-                    status = importlib.import_module(SCRIPTS[command.program]).main(quick(command))
+                    status = importlib.import_module(SCRIPTS[command.program]).main(
+                        quick(command)
+                    )
                     assert status == 0, f"{where}: {line}\n{capsys.readouterr().err}"
                     count += 1
         else:
-            assert not block.test, f"{where}: `test: {block.test}` is neither run nor paste FILE"
+            assert not block.test, (
+                f"{where}: `test: {block.test}` is neither run nor paste FILE"
+            )
     assert count > 0
 
 

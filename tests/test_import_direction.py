@@ -1,7 +1,9 @@
-"""Who may import whom: the table below, held against every import statement of the project.
+"""Who may import whom: the table below, held against every import statement of the
+project.
 
-An import inside a function counts as well: it is a dependency all the same, only a later one. What gets loaded by
-importing a module, which is another matter, is asked of Python itself at the end of the file.
+An import inside a function counts as well: it is a dependency all the same, only a
+later one. What gets loaded by importing a module, which is another matter, is asked of
+Python itself at the end of the file.
 """
 
 import ast
@@ -14,11 +16,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = {"t2tlite": "t2tlite", "problems": "t2tlite.problems", "hparams": "t2tlite.hparams", "bin": "t2tlite.bin"}
+FOLDERS = {
+    "t2tlite": "t2tlite",
+    "problems": "t2tlite.problems",
+    "hparams": "t2tlite.hparams",
+    "bin": "t2tlite.bin",
+}
 ANYTHING = None
 
-# The core is the paper: from text to a trained model and back to scored text. The programs around it use it; it imports
-# none of them.
+# The core is the paper: from text to a trained model and back to scored text. The
+# programs around it use it; it imports none of them.
 FOUNDATIONS = (
     "checked_fields", "config", "console", "machine", "quiet", "registry", "tokens", "types",
 )  # fmt: skip
@@ -27,9 +34,9 @@ CORE = TEXT | {
     *FOUNDATIONS, "data", "decoding", "layers", "metrics", "models", "run_folder", "tasks", "training",
 }  # fmt: skip
 
-# The standard library is open to all, and so are a package's own modules. Below t2tlite, the longest name that fits
-# a module counts. Modules that share a row may import one another.
-# modules                     may import of t2tlite                     and of other people's packages
+# The standard library is open to all, and so are a package's own modules. Below
+# t2tlite, the longest name that fits a module counts. Modules that share a row may
+# import one another. modules may import of t2tlite and of other people's packages
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
     ("files",):              (set(),                                    {"msgspec"}),
@@ -56,7 +63,9 @@ RULES = {name: (ours | set(names) if ours is not ANYTHING else ANYTHING, others)
          for names, (ours, others) in ROWS.items() for name in names}  # fmt: skip
 
 DESIGN = ROOT / "docs" / "design.md"
-TABLE_START = "<!-- imports: `python tests/test_import_direction.py` writes this table -->\n"
+TABLE_START = (
+    "<!-- imports: `python tests/test_import_direction.py` writes this table -->\n"
+)
 TABLE_END = "<!-- imports end -->"
 
 
@@ -64,14 +73,30 @@ def rules_as_markdown() -> str:
     """The table as docs/design.md shows it."""
 
     def shown(names: set[str] | None) -> str:
-        return "anything" if names is ANYTHING else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+        return (
+            "anything"
+            if names is ANYTHING
+            else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+        )
 
-    rows = [f"| {shown(set(names))} | {shown(ours)} | {shown(others)} |" for names, (ours, others) in ROWS.items()]
-    return "\n".join(["| module | may import of t2tlite | and of other packages |", "|---|---|---|", *rows]) + "\n"
+    rows = [
+        f"| {shown(set(names))} | {shown(ours)} | {shown(others)} |"
+        for names, (ours, others) in ROWS.items()
+    ]
+    return (
+        "\n".join(
+            [
+                "| module | may import of t2tlite | and of other packages |",
+                "|---|---|---|",
+                *rows,
+            ]
+        )
+        + "\n"
+    )
 
 
-# To import a module of these packages, or one of these modules, loads neither TensorFlow nor Keras, so that commands
-# answer and data workers start at once.
+# To import a module of these packages, or one of these modules, loads neither
+# TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
     "programs.bulk", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
@@ -94,20 +119,29 @@ MODULES = modules()
 
 
 def imported(source: str, package: str) -> Iterator[str]:
-    """Full names of what a source text imports; `package` is where its relative imports start."""
+    """Full names of what a source text imports; `package` is where its relative imports
+    start.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            above = (
+                package.split(".")[: len(package.split(".")) - node.level + 1]
+                if node.level
+                else []
+            )
             base = ".".join([*above, *([node.module] if node.module else [])])
-            # `from t2tlite import registry` imports a module, `from t2tlite.registry import problem` a name from one.
+            # `from t2tlite import registry` imports a module, `from t2tlite.registry
+            # import problem` a name from one.
             full_names = [f"{base}.{alias.name}" for alias in node.names]
             yield from (name if name in MODULES else base for name in full_names)
 
 
 def rule_of(module: str) -> str | None:
-    """`data.problem` for t2tlite.data.problem, `data` for t2tlite.data.other, None where the table has no row."""
+    """`data.problem` for t2tlite.data.problem, `data` for t2tlite.data.other, None
+    where the table has no row.
+    """
     parts = module.split(".")[1:]
     names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
     return next((name for name in names if name in RULES), None)
@@ -117,7 +151,10 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
     """Each import of a source text that the table does not allow, as a message."""
     rule = rule_of(module)
     if rule is None:
-        return [f"{module} has no row in the table of tests/test_import_direction.py. Add one."]
+        return [
+            f"{module} has no row in the table of tests/test_import_direction.py. Add"
+            " one."
+        ]
     ours, others = RULES[rule]
     folder = rule.split(".")[0]
     messages = []
@@ -127,8 +164,15 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
             continue
         if top == "t2tlite":
             target = below.split(".")[0]
-            names = {".".join(below.split(".")[:end]) for end in range(1, below.count(".") + 2)}
-            allowed = ours is ANYTHING or bool(names & ours) or (target == folder and "." not in rule)
+            names = {
+                ".".join(below.split(".")[:end])
+                for end in range(1, below.count(".") + 2)
+            }
+            allowed = (
+                ours is ANYTHING
+                or bool(names & ours)
+                or (target == folder and "." not in rule)
+            )
         else:
             allowed = others is ANYTHING or top in others
         if not allowed:
@@ -139,18 +183,27 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "t2tlite"])
 def test_module_imports_only_what_the_table_allows(module):
     path = MODULES[module]
-    assert violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+    assert (
+        violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py")
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("t2tlite.layers.attention", "from t2tlite.models.transformer import Transformer"),
+        (
+            "t2tlite.layers.attention",
+            "from t2tlite.models.transformer import Transformer",
+        ),
         ("t2tlite.layers.attention", "import tensorflow as tf"),
         ("t2tlite.training.loop", "def f():\n    from t2tlite import models"),
         ("t2tlite.training.loop", "from ..problems import grammar"),
         ("t2tlite.decoding.beam_search", "import t2tlite.decoding.decoder"),
-        ("t2tlite.decoding.text_decoder", "from t2tlite.programs.export.export import export_model"),
+        (
+            "t2tlite.decoding.text_decoder",
+            "from t2tlite.programs.export.export import export_model",
+        ),
         ("t2tlite.data.generate", "import t2tlite.hparams.transformer"),
         ("t2tlite.programs.runs", "from t2tlite.bin import flags"),
         ("t2tlite.metrics.bleu", "import tensorflow_text"),
@@ -167,7 +220,10 @@ def test_a_forbidden_import_is_found(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("t2tlite.layers.attention", "import math\nfrom keras import ops\nfrom .dropout import Dropout"),
+        (
+            "t2tlite.layers.attention",
+            "import math\nfrom keras import ops\nfrom .dropout import Dropout",
+        ),
         ("t2tlite.data.generate", "import t2tlite\nfrom t2tlite import registry"),
         ("t2tlite.bin.t2t_trainer", "import t2tlite.problems, tensorflow"),
     ],
@@ -177,7 +233,9 @@ def test_an_allowed_import_is_not_reported(module, source):
 
 
 def package_of(module: str) -> str:
-    """The folder or top-level module that a module belongs to: t2tlite.data, t2tlite.programs.bulk, t2tlite.config."""
+    """The folder or top-level module that a module belongs to: t2tlite.data,
+    t2tlite.programs.bulk, t2tlite.config.
+    """
     parts = module.split(".")
     return ".".join(parts[: 3 if parts[1:2] == ["programs"] else 2])
 
@@ -187,25 +245,48 @@ def imports_between(name_of: Callable[[str], str]) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for module, path in MODULES.items():
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        targets = {name for name in imported(path.read_text(encoding="utf-8"), package) if name in MODULES}
-        graph.setdefault(name_of(module), set()).update(name_of(target) for target in targets - {"t2tlite"})
+        targets = {
+            name
+            for name in imported(path.read_text(encoding="utf-8"), package)
+            if name in MODULES
+        }
+        graph.setdefault(name_of(module), set()).update(
+            name_of(target) for target in targets - {"t2tlite"}
+        )
     return {name: targets - {name} for name, targets in graph.items()}
 
 
 @pytest.mark.parametrize("name_of", [str, package_of], ids=["modules", "packages"])
 def test_nothing_imports_itself_through_others(name_of):
-    graphlib.TopologicalSorter(imports_between(name_of)).prepare()  # raises a CycleError that names the circle
+    # raises a CycleError that names the circle
+    graphlib.TopologicalSorter(imports_between(name_of)).prepare()
 
 
 def test_import_of_t2tlite_loads_only_the_settings():
-    code = "import sys, t2tlite; print(*sorted(m for m in sys.modules if m.startswith('t2tlite.')))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    code = (
+        "import sys, t2tlite; print(*sorted(m for m in sys.modules if"
+        " m.startswith('t2tlite.')))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert result.stdout.split() == ["t2tlite.machine"]
 
 
 def test_light_modules_load_neither_tensorflow_nor_keras():
-    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets', 'sacremoses'}"
-    names = [n for n in MODULES if {n.partition(".")[2], package_of(n).partition(".")[2]} & LIGHT]
+    heavy = (
+        "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets',"
+        " 'sacremoses'}"
+    )
+    names = [
+        n
+        for n in MODULES
+        if {n.partition(".")[2], package_of(n).partition(".")[2]} & LIGHT
+    ]
     assert len(names) > 100
     code = (
         "import importlib, sys\n"
@@ -215,17 +296,26 @@ def test_light_modules_load_neither_tensorflow_nor_keras():
         "    if loaded:\n"
         "        sys.exit(f'importing {name} loads {sorted(loaded)}')\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
     assert result.returncode == 0, result.stderr
 
 
 def test_the_design_document_shows_the_table():
     """`python tests/test_import_direction.py` writes it anew."""
-    shown = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)[2].partition(TABLE_END)[0]
+    shown = (
+        DESIGN.read_text(encoding="utf-8")
+        .partition(TABLE_START)[2]
+        .partition(TABLE_END)[0]
+    )
     assert shown == rules_as_markdown()
 
 
 if __name__ == "__main__":
     before, _, rest = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)
     after = rest.partition(TABLE_END)[2]
-    DESIGN.write_text(f"{before}{TABLE_START}{rules_as_markdown()}{TABLE_END}{after}", encoding="utf-8")
+    DESIGN.write_text(
+        f"{before}{TABLE_START}{rules_as_markdown()}{TABLE_END}{after}",
+        encoding="utf-8",
+    )

@@ -15,27 +15,50 @@ from t2tlite.machine import (
     cpu_has_bfloat16,
 )
 
-NAMES = ("TF_ENABLE_ONEDNN_OPTS", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
+NAMES = (
+    "TF_ENABLE_ONEDNN_OPTS",
+    "TF_CPU_ALLOCATOR_USE_BFC",
+    "TF_CPU_BFC_MEM_LIMIT_IN_MB",
+)
 
 
 def test_import_applies_settings_before_tensorflow_loads():
-    program = f"import t2tlite, os, sys; print([os.environ.get(n) for n in {NAMES}], 'tensorflow' in sys.modules)"
-    without = {name: value for name, value in os.environ.items() if name not in (*NAMES, CHOSEN)}
-    printed = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=True)
+    program = (
+        f"import t2tlite, os, sys; print([os.environ.get(n) for n in {NAMES}],"
+        " 'tensorflow' in sys.modules)"
+    )
+    without = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in (*NAMES, CHOSEN)
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        env=without,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     assert printed.stdout.strip() == f"['1', 'true', '{memory}'] False"
 
 
 def test_child_process_chooses_anew_and_keeps_what_the_user_set(monkeypatch):
-    """As under `srun`, where the variables come from a login node with another memory."""
+    """As under `srun`, where the variables come from a login node with another
+    memory.
+    """
     for name in (*NAMES, CHOSEN):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # by the user
     with monkeypatch.context() as patch:
-        patch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 256 * 100)  # 100 MB
+        # 100 MB
+        patch.setattr(
+            os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 256 * 100
+        )
         apply_settings()
     assert [os.environ[name] for name in NAMES] == ["0", "true", "100"]
-    monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "false")  # by the user, before starting the child
+    # by the user, before starting the child
+    monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "false")
     apply_settings()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     memory = min([memory, *(limit >> 20 for limit, _ in cgroup_memory())])
@@ -66,7 +89,13 @@ def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
 
 
 @pytest.mark.parametrize(
-    ("flags", "ends"), [("fpu avx2 fma", True), ("fpu avx2 avx512f", False), ("fpu avx", False), ("asimd", False)]
+    ("flags", "ends"),
+    [
+        ("fpu avx2 fma", True),
+        ("fpu avx2 avx512f", False),
+        ("fpu avx", False),
+        ("asimd", False),
+    ],
 )
 def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
     assert not cpu_ends_at_avx2(tmp_path / "cpuinfo")  # which does not exist
@@ -74,13 +103,19 @@ def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
     assert cpu_ends_at_avx2(tmp_path / "cpuinfo") is ends
 
 
-MEMINFO = "MemTotal:       24000 kB\nMemFree:          900 kB\nMemAvailable:    9000 kB\n"
+MEMINFO = (
+    "MemTotal:       24000 kB\nMemFree:          900 kB\nMemAvailable:    9000 kB\n"
+)
 
 
 def control_group(folder, limit, used):
     """Files of a group: names and values of (limit, used), and 1,000 bytes of cache."""
     folder.mkdir(parents=True)
-    for name, value in (limit, used, ("memory.stat", "active_file 7\ninactive_file 1000\ninactive_anon 9")):
+    for name, value in (
+        limit,
+        used,
+        ("memory.stat", "active_file 7\ninactive_file 1000\ninactive_anon 9"),
+    ):
         (folder / name).write_text(f"{value}\n")
 
 
@@ -98,9 +133,13 @@ def test_available_memory(tmp_path):
 
 def test_memory_of_a_container_with_control_groups_version_2(tmp_path):
     root = linux(tmp_path, "0::/job/step\n")
-    control_group(root / "sys/fs/cgroup/job/step", ("memory.max", "max"), ("memory.current", 3000))
+    control_group(
+        root / "sys/fs/cgroup/job/step", ("memory.max", "max"), ("memory.current", 3000)
+    )
     assert available_memory(root) == 9000 * 1024
-    control_group(root / "sys/fs/cgroup/job/other", ("memory.max", 1), ("memory.current", 0))
+    control_group(
+        root / "sys/fs/cgroup/job/other", ("memory.max", 1), ("memory.current", 0)
+    )
     (root / "sys/fs/cgroup/job/memory.max").write_text("5000000")
     (root / "sys/fs/cgroup/job/memory.current").write_text("2000000")
     (root / "sys/fs/cgroup/job/memory.stat").write_text("anon 5\n")
@@ -111,8 +150,11 @@ def test_memory_of_a_container_with_control_groups_version_2(tmp_path):
 def test_memory_of_a_container_with_control_groups_version_1(tmp_path):
     root = linux(tmp_path, "12:cpu,cpuacct:/\n4:memory:/job\n0::/\n")
     names = "memory.limit_in_bytes", "memory.usage_in_bytes"
-    control_group(root / "sys/fs/cgroup/memory/job", (names[0], 8_000_000), (names[1], 6_000_000))
+    control_group(
+        root / "sys/fs/cgroup/memory/job", (names[0], 8_000_000), (names[1], 6_000_000)
+    )
     control_group(root / "sys/fs/cgroup/memory/cpu", (names[0], 1), (names[1], 1))
     assert available_memory(root) == 2_001_000
-    (root / "sys/fs/cgroup/memory/job/memory.usage_in_bytes").write_text("9000000")  # it can be above for a moment
+    # it can be above for a moment
+    (root / "sys/fs/cgroup/memory/job/memory.usage_in_bytes").write_text("9000000")
     assert available_memory(root) == 0

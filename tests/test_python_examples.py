@@ -1,4 +1,6 @@
-"""The examples of docs/python.md run, and their results have the form shown; their values depend on the run."""
+"""The examples of docs/python.md run, and their results have the form shown; their
+values depend on the run.
+"""
 
 import contextlib
 import doctest
@@ -35,18 +37,33 @@ def run_example(source: str, names: dict[str, object]) -> str:
 
 @pytest.fixture
 def loads(tiny_run, load, monkeypatch, tmp_path) -> None:
-    """Lets examples load the tiny run, as that of a parser too, and write into a folder of their own."""
+    """Lets examples load the tiny run, as that of a parser too, and write into a folder
+    of their own.
+    """
     model = load(tiny_run.run, None)
-    parser = Translator(model.engine, model.encoders, model.manifest, model.checkpoint, model.label)
+    parser = Translator(
+        model.engine, model.encoders, model.manifest, model.checkpoint, model.label
+    )
     parser.task = ParsingTask()
-    monkeypatch.setattr(t2tlite, "load", lambda run, checkpoint_path=None: parser if run.endswith("gum") else model)
+    monkeypatch.setattr(
+        t2tlite,
+        "load",
+        lambda run, checkpoint_path=None: parser if run.endswith("gum") else model,
+    )
     monkeypatch.chdir(tmp_path)
 
 
 def test_examples_of_the_document(loads):
     names: dict[str, object] = {}
-    examples = doctest.DocTestParser().get_examples(DOCUMENT.read_text(encoding="utf-8"))
+    examples = doctest.DocTestParser().get_examples(
+        DOCUMENT.read_text(encoding="utf-8")
+    )
     assert len(examples) >= 15
     for example in examples:
-        assert form(run_example(example.source, names)) == form(example.want), example.source
-    assert sorted(path.name for path in Path().iterdir()) == ["attention.html", "cross.svg"]
+        assert form(run_example(example.source, names)) == form(example.want), (
+            example.source
+        )
+    assert sorted(path.name for path in Path().iterdir()) == [
+        "attention.html",
+        "cross.svg",
+    ]

@@ -27,7 +27,9 @@ def fail(message: bytes, nested: bool = False) -> None:
         raise ImportError("no such library")
 
 
-@pytest.mark.parametrize(("value", "shown"), [(None, ""), ("3", ""), ("0", "start-up message ")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, ""), ("3", ""), ("0", "start-up message ")]
+)
 def test_messages_are_suppressed_unless_asked_for(capfd, monkeypatch, value, shown):
     if value is None:
         monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
@@ -37,7 +39,8 @@ def test_messages_are_suppressed_unless_asked_for(capfd, monkeypatch, value, sho
     with quiet_stderr():
         os.write(2, b"start-up message ")
     os.write(2, b"after")
-    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == (value or "3")  # TensorFlow reads it as well
+    # TensorFlow reads it as well
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == (value or "3")
     assert capfd.readouterr().err == f"before {shown}after"
 
 
@@ -97,7 +100,9 @@ def test_no_file_stays_open(level):
 
 @pytest.fixture
 def imports(monkeypatch):
-    """Lets TensorFlow seem not to be imported, and its import do nothing; whether garbage is collected meanwhile."""
+    """Lets TensorFlow seem not to be imported, and its import do nothing; whether
+    garbage is collected meanwhile.
+    """
     enabled = []
     tensorflow = sys.modules["tensorflow"]
 

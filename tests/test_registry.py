@@ -66,8 +66,14 @@ def test_names_stand_for_what_was_registered(filled):
     assert registry.problem("copy_task") == problem_class(vocab_size=100, reverse=False)
     assert isinstance(registry.problem("copy_task"), problem_class)
     assert registry.problem("copy_task") is not registry.problem("copy_task")
-    assert function() == registry.hparams("transformer_mine") == HParams().override("num_heads=1")
-    assert registry.hparams("transformer_mine") is not registry.hparams("transformer_mine")
+    assert (
+        function()
+        == registry.hparams("transformer_mine")
+        == HParams().override("num_heads=1")
+    )
+    assert registry.hparams("transformer_mine") is not registry.hparams(
+        "transformer_mine"
+    )
 
 
 def test_reversed_and_options(filled):
@@ -80,10 +86,19 @@ def test_reversed_and_options(filled):
     ("name", "message"),
     [
         ("copy_tsak", r"There is no problem 'copy_tsak'\. Did you mean 'copy_task'"),
-        ("copy_task_re", r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
+        (
+            "copy_task_re",
+            r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'",
+        ),
         ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
         ("_rev", r"There is no problem '_rev'\."),
-        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. If it is defined in your own package"),
+        (
+            "zzz",
+            (
+                r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. If it"
+                r" is defined in your own package"
+            ),
+        ),
         ("", r"There is no problem ''\. Known: "),
     ],
 )
@@ -94,16 +109,25 @@ def test_unknown_problem(filled, name, message):
 
 def test_unknown_hparam_set(filled):
     with pytest.raises(
-        ValueError, match=r"There is no hparam set 'transformer_mien'\. Did you mean 'transformer_mine'\?"
+        ValueError,
+        match=(
+            r"There is no hparam set 'transformer_mien'\. Did you mean"
+            r" 'transformer_mine'\?"
+        ),
     ):
         registry.hparams("transformer_mien")
-    with pytest.raises(ValueError, match=r"There is no hparam set 'q'\. Known: transformer_mine\."):
+    with pytest.raises(
+        ValueError, match=r"There is no hparam set 'q'\. Known: transformer_mine\."
+    ):
         registry.hparams("q")
 
 
 @pytest.mark.parametrize("option", ["vocabsize", "reverse"])
 def test_unknown_option(filled, option):
-    options = "max_length, max_length_ratio, sizes, user_symbols, vocab_file, vocab_size, vocab_type"
+    options = (
+        "max_length, max_length_ratio, sizes, user_symbols, vocab_file, vocab_size,"
+        " vocab_type"
+    )
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):
         registry.problem("copy_task_rev", **{option: True})
@@ -117,20 +141,30 @@ def test_problem_without_options(empty):
 
         reverse: bool = False
 
-    with pytest.raises(ValueError, match=r"Problem 'bare' has no option 'vocab_size'\. Its options: none\."):
+    with pytest.raises(
+        ValueError,
+        match=r"Problem 'bare' has no option 'vocab_size'\. Its options: none\.",
+    ):
         registry.problem("bare", vocab_size=3)
 
 
 def test_a_name_is_taken_once(filled):
     problem_class, function = filled
     with pytest.raises(
-        ValueError, match=r"Each problem needs a name of its own\. Received: 'copy_task' from .*Rename one of them\."
+        ValueError,
+        match=(
+            r"Each problem needs a name of its own\. Received: 'copy_task' from"
+            r" .*Rename one of them\."
+        ),
     ):
         registry.register_problem(problem_class)
     with pytest.raises(
         ValueError,
-        match=r"Each hparam set needs a name of its own\. Received: 'transformer_mine' from .*test_registry, already "
-        r"registered by .*test_registry\.",
+        match=(
+            r"Each hparam set needs a name of its own\. Received: 'transformer_mine'"
+            r" from .*test_registry, already "
+            r"registered by .*test_registry\."
+        ),
     ):
         registry.register_hparams(function)
     assert list(registry.list_problems()) == ["copy_task", "copy_task_rev"]
@@ -138,7 +172,11 @@ def test_a_name_is_taken_once(filled):
 
 def test_rev_is_reserved(empty):
     with pytest.raises(
-        ValueError, match=r"name must not end in '_rev', which reverses a problem\. Received: 'copy_rev'"
+        ValueError,
+        match=(
+            r"name must not end in '_rev', which reverses a problem\. Received:"
+            r" 'copy_rev'"
+        ),
     ):
         registry.register_problem(type("CopyRev", (), {}))
     assert registry.list_problems() == {}
@@ -168,7 +206,13 @@ def test_what_t2tlite_registers():
 
     text = registry.registry_help()
     problems = ("wmt_ende", "wmt_enfr", "parallel_text", "grammar_ende", "grammar_enfr")
-    for name in (*problems, *(f"{p}_rev" for p in problems), "transformer_base", "transformer_big", "transformer_tiny"):
+    for name in (
+        *problems,
+        *(f"{p}_rev" for p in problems),
+        "transformer_base",
+        "transformer_big",
+        "transformer_tiny",
+    ):
         assert len(re.findall(rf"^  {name} ", text, re.MULTILINE)) == 1, name
     for name, line in {**registry.list_problems(), **registry.list_hparams()}.items():
         assert re.fullmatch(r"\S.*[.)]", line), f"{name}: {line!r}"
@@ -200,7 +244,9 @@ def transformer_spelling():
 
 @pytest.fixture
 def user_package(tmp_path, empty):
-    """Writes a package that registers a problem and an hparam set; forgets it afterwards."""
+    """Writes a package that registers a problem and an hparam set; forgets it
+    afterwards.
+    """
     folder = tmp_path / "spelling_problems_of_mine"
     folder.mkdir()
     (folder / "__init__.py").write_text(PACKAGE, encoding="utf-8")
@@ -220,13 +266,19 @@ def test_user_package(user_package, monkeypatch, name):
     assert list(registry.list_problems()) == ["spell_backwards", "spell_backwards_rev"]
     assert registry.problem("spell_backwards").name() == "spell_backwards"
     assert registry.hparams("transformer_spelling").num_heads == 2
-    flags.import_user_package(str(user_package))  # a second command in this process: nothing is registered twice
+    # a second command in this process: nothing is registered twice
+    flags.import_user_package(str(user_package))
 
 
 def test_user_package_that_fails_leaves_the_path_alone(user_package):
     path = list(sys.path)
-    (user_package / "tasks.py").write_text("raise RuntimeError('mine')", encoding="utf-8")
-    message = rf"--t2t_usr_dir=.* cannot be imported \({user_package}/tasks\.py, line 1\): RuntimeError: mine"
+    (user_package / "tasks.py").write_text(
+        "raise RuntimeError('mine')", encoding="utf-8"
+    )
+    message = (
+        rf"--t2t_usr_dir=.* cannot be imported \({user_package}/tasks\.py, line 1\):"
+        r" RuntimeError: mine"
+    )
     with pytest.raises(ValueError, match=message):
         flags.import_user_package(str(user_package))
     assert sys.path == path
@@ -236,10 +288,19 @@ def test_user_package_that_fails_leaves_the_path_alone(user_package):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("def broken(:", r"cannot be imported: SyntaxError: invalid syntax \(__init__\.py, line 1\)"),
-        ("\nimport not_there", r"__init__\.py, line 2\): ModuleNotFoundError: No module named 'not_there'"),
+        (
+            "def broken(:",
+            r"cannot be imported: SyntaxError: invalid syntax \(__init__\.py, line 1\)",
+        ),
+        (
+            "\nimport not_there",
+            r"__init__\.py, line 2\): ModuleNotFoundError: No module named 'not_there'",
+        ),
         ("raise SystemExit(3)", r"__init__\.py, line 1\): SystemExit: 3"),
-        ("from .tasks import gone", r"__init__\.py, line 1\): ImportError: cannot import name 'gone'"),
+        (
+            "from .tasks import gone",
+            r"__init__\.py, line 1\): ImportError: cannot import name 'gone'",
+        ),
     ],
 )
 def test_user_package_with_a_mistake(user_package, code, message):
@@ -248,18 +309,26 @@ def test_user_package_with_a_mistake(user_package, code, message):
         flags.import_user_package(str(user_package))
 
 
-@pytest.mark.parametrize("name", ["spelling.v2", "spelling-v2", "2nd spelling", "my.problems.v1"])
+@pytest.mark.parametrize(
+    "name", ["spelling.v2", "spelling-v2", "2nd spelling", "my.problems.v1"]
+)
 def test_user_package_whose_name_is_not_an_identifier(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
     flags.import_user_package(str(folder))
     assert "spell_backwards" in registry.list_problems()
-    assert registry.problem_classes()["spell_backwards"].__module__ == re.sub(r"[. -]", "_", name) + ".tasks"
+    assert (
+        registry.problem_classes()["spell_backwards"].__module__
+        == re.sub(r"[. -]", "_", name) + ".tasks"
+    )
 
 
 @pytest.mark.parametrize("name", ["json", "sys"])
 def test_user_package_with_the_name_of_another_module(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
-    with pytest.raises(ValueError, match=rf"name that no other module has\. Received: .*the module {name} \("):
+    with pytest.raises(
+        ValueError,
+        match=rf"name that no other module has\. Received: .*the module {name} \(",
+    ):
         flags.import_user_package(str(folder))
     assert registry.list_problems() == {}
 
@@ -268,7 +337,10 @@ def test_user_package_with_the_name_of_another_module(user_package, name):
 def test_user_package_that_is_none(tmp_path, what):
     (tmp_path / "file.py").touch()
     (tmp_path / "folder").mkdir()
-    message = rf"--t2t_usr_dir must be a folder with an __init__\.py\. Received: {re.escape(str(tmp_path / what))}\."
+    message = (
+        r"--t2t_usr_dir must be a folder with an __init__\.py\. Received:"
+        rf" {re.escape(str(tmp_path / what))}\."
+    )
     with pytest.raises(ValueError, match=message):
         flags.import_user_package(str(tmp_path / what))
     with pytest.raises(ValueError, match=r"Received: an empty name\."):

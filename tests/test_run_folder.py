@@ -7,11 +7,26 @@ import re
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.run_folder import DecodeRecord, DevEvaluation, Environment, RunCost, RunFolder, run_of
+from t2tlite.run_folder import (
+    DecodeRecord,
+    DevEvaluation,
+    Environment,
+    RunCost,
+    RunFolder,
+    run_of,
+)
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord(
-    "dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, {"BLEU": "sig"}, {"beam_size": 4}, 1.5, name="dev.9"
+    "dev",
+    9,
+    "run/model.ckpt-9",
+    2,
+    {"BLEU": 30.5},
+    {"BLEU": "sig"},
+    {"beam_size": 4},
+    1.5,
+    name="dev.9",
 )
 
 MANIFEST = {
@@ -31,7 +46,9 @@ MANIFEST = {
             "longest_source": 5,
             "longest_target": 8,
             "dropped": {"empty": 1},
-            "shards": [{"file": "train-00000.arrow", "pairs": 10, "bytes": 7, "sha256": "b"}],
+            "shards": [
+                {"file": "train-00000.arrow", "pairs": 10, "bytes": 7, "sha256": "b"}
+            ],
         }
     },
     "made_from": [{"file": "train.en", "bytes": 3, "modified_ns": 1, "sha256": "c"}],
@@ -49,10 +66,18 @@ def run(tmp_path):
 
 def test_manifest_is_read_in_the_runs_direction(run):
     manifest = run.manifest()
-    assert (manifest.name, manifest.task, manifest.language_pair) == ("parallel_text_rev", "translation", ("de", "en"))
+    assert (manifest.name, manifest.task, manifest.language_pair) == (
+        "parallel_text_rev",
+        "translation",
+        ("de", "en"),
+    )
     assert manifest.vocabulary_sizes == (300, 300)
     train = manifest.split("train")
-    assert (train.source_tokens, train.longest_source, train.mean_lengths) == (60, 8, (6.0, 4.0))
+    assert (train.source_tokens, train.longest_source, train.mean_lengths) == (
+        60,
+        8,
+        (6.0, 4.0),
+    )
     assert manifest.splits["train"].source_tokens == 40  # as the files have it
     assert manifest.imported_from is None
 
@@ -60,9 +85,24 @@ def test_manifest_is_read_in_the_runs_direction(run):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("problem", 3, r"manifest\.json is damaged: Expected `str`, got `int` - at `\$\.problem`\. Copy it again"),
-        ("vocabulary", {"file": "v"}, r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\."),
-        ("splits", {"train": {"pairs": "x"}}, r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\."),
+        (
+            "problem",
+            3,
+            (
+                r"manifest\.json is damaged: Expected `str`, got `int` - at"
+                r" `\$\.problem`\. Copy it again"
+            ),
+        ),
+        (
+            "vocabulary",
+            {"file": "v"},
+            r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\.",
+        ),
+        (
+            "splits",
+            {"train": {"pairs": "x"}},
+            r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\.",
+        ),
     ],
 )
 def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
@@ -72,20 +112,44 @@ def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
 
 
 def test_what_is_written_is_read_again(run):
-    environment = Environment("0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1)
+    environment = Environment(
+        "0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1
+    )
     run.write_environment(environment)
-    command = ["t2t-trainer", "--problem=parallel_text_rev", "--hparams_set=transformer_tiny"]
+    command = [
+        "t2t-trainer",
+        "--problem=parallel_text_rev",
+        "--hparams_set=transformer_tiny",
+    ]
     run.write_flags(command)
-    run.write_costs([COST, RunCost(step=12, steps=12, seconds=3.5, device_seconds=7.0, tokens=900, flops=2e9)])
+    run.write_costs(
+        [
+            COST,
+            RunCost(
+                step=12,
+                steps=12,
+                seconds=3.5,
+                device_seconds=7.0,
+                tokens=900,
+                flops=2e9,
+            ),
+        ]
+    )
     run.write_best(DevEvaluation(9, {"loss": 0.5, "bleu": 30.0}))
     run.write_decode_record(DECODED)
     run.decoded_file("dev.9").write_text("eins\nzwei\n")
     assert run.environment() == environment
     assert run.command() == command
-    assert run.flags() == {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
+    assert run.flags() == {
+        "problem": "parallel_text_rev",
+        "hparams_set": "transformer_tiny",
+    }
     assert [cost.step for cost in run.costs()] == [9, 12]
     assert run.costs()[0] == COST
-    assert [cost["step"] for cost in json.loads((run.path / "cost.json").read_text())["costs"]] == [9, 12]
+    assert [
+        cost["step"]
+        for cost in json.loads((run.path / "cost.json").read_text())["costs"]
+    ] == [9, 12]
     assert run.best() == DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
     assert run.decode_records() == ([DECODED], [])
     assert run.outputs(DECODED) == ["eins", "zwei"]
@@ -94,11 +158,20 @@ def test_what_is_written_is_read_again(run):
 def test_an_empty_directory(tmp_path):
     run = RunFolder(tmp_path)
     assert not run.exists()
-    assert (run.environment(), run.costs(), run.best(), run.flags(), run.checkpoints()) == (None, [], None, {}, [])
+    assert (
+        run.environment(),
+        run.costs(),
+        run.best(),
+        run.flags(),
+        run.checkpoints(),
+    ) == (None, [], None, {}, [])
     assert run.decode_records() == ([], [])
     with pytest.raises(
         FileNotFoundError,
-        match=r"^The run must be a folder that t2t-trainer made \(--output_dir\)\. .* no hparams\.json\.$",
+        match=(
+            r"^The run must be a folder that t2t-trainer made \(--output_dir\)\. .* no"
+            r" hparams\.json\.$"
+        ),
     ):
         run.hparams()
     with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
@@ -106,14 +179,24 @@ def test_an_empty_directory(tmp_path):
 
 
 def test_n_best_outputs_are_the_first_of_each_sentence(run):
-    record = DecodeRecord("test", 9, "", 2, {}, {}, {"return_beams": 2}, 1.0, name="test.9")
+    record = DecodeRecord(
+        "test", 9, "", 2, {}, {}, {"return_beams": 2}, 1.0, name="test.9"
+    )
     outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
-    text = "".join(f"{output} ||| log_prob= -{n}.5 ||| -0.{n}\n" for n, output in enumerate(outputs))
+    text = "".join(
+        f"{output} ||| log_prob= -{n}.5 ||| -0.{n}\n"
+        for n, output in enumerate(outputs)
+    )
     run.decoded_file("test.9").parent.mkdir()
     run.decoded_file("test.9").write_text(text)
     assert run.outputs(record) == ["a ||| b", "d"]
-    run.decoded_file("test.9").write_text(text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n")
-    with pytest.raises(ValueError, match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"):
+    run.decoded_file("test.9").write_text(
+        text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n"
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$",
+    ):
         run.outputs(record)
 
 
@@ -122,7 +205,11 @@ def test_n_best_outputs_are_the_first_of_each_sentence(run):
     [
         ("model.ckpt-9", {}, "dev.9"),
         ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
-        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
+        (
+            "best/model.ckpt-7",
+            {"beam_size": 8, "alpha": 1.0},
+            "dev.7.best.beam_size=8,alpha=1.0",
+        ),
         ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
     ],
 )
@@ -133,11 +220,18 @@ def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name
     run.write_decode_record(other)
     records, complaints = run.decode_records()
     assert complaints == []
-    assert sorted(r.scores["BLEU"] for r in records) == ([99.0] if name == "dev.9" else [30.5, 99.0])
+    assert sorted(r.scores["BLEU"] for r in records) == (
+        [99.0] if name == "dev.9" else [30.5, 99.0]
+    )
 
 
 def test_checkpoints_outside_the_run_have_own_records(run):
-    folders = f"{run}/best", f"{run}/../other/best", f"{run}/../another/best", f"{run}/../other"
+    folders = (
+        f"{run}/best",
+        f"{run}/../other/best",
+        f"{run}/../another/best",
+        f"{run}/../other",
+    )
     names = [run.decode_name("dev", f"{folder}/model.ckpt-9") for folder in folders]
     assert [re.sub("-[0-9a-f]{8}$", "-HASH", name) for name in names] == [
         "dev.9.best", "dev.9.best-HASH", "dev.9.best-HASH", "dev.9.other-HASH",
@@ -147,7 +241,9 @@ def test_checkpoints_outside_the_run_have_own_records(run):
 
 def test_damaged_decode_record_is_reported_beside_the_others(run):
     run.write_decode_record(DECODED)
-    (run.path / "decodes" / "test.3.json").write_text('{"format_version": 1, "split": "test"}')
+    (run.path / "decodes" / "test.3.json").write_text(
+        '{"format_version": 1, "split": "test"}'
+    )
     records, (complaint,) = run.decode_records()
     assert records == [DECODED]
     assert "test.3.json is damaged: Object missing required field `step`" in complaint
@@ -155,10 +251,17 @@ def test_damaged_decode_record_is_reported_beside_the_others(run):
 
 @pytest.mark.parametrize(
     ("folder", "refused"),
-    [("data", True), ("data/twenty_words", True), ("other", False), ("data/twenty_words/new", False)],
+    [
+        ("data", True),
+        ("data/twenty_words", True),
+        ("other", False),
+        ("data/twenty_words/new", False),
+    ],
 )
 def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
-    """Itself, or of several problems, as --data_dir names it; a folder with another run, or below the data, is not."""
+    """Itself, or of several problems, as --data_dir names it; a folder with another
+    run, or below the data, is not.
+    """
     for path, manifest in (
         ("data/twenty_words", {"format_version": 1, "problem": "twenty_words"}),
         ("other/run", MANIFEST),
@@ -170,7 +273,11 @@ def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
         RunFolder(tmp_path / folder).check_path()
         return
     with pytest.raises(
-        ValueError, match=r"must be a folder of its own\. Received: \S+, which holds data\. Use another"
+        ValueError,
+        match=(
+            r"must be a folder of its own\. Received: \S+, which holds data\. Use"
+            r" another"
+        ),
     ):
         RunFolder(tmp_path / folder).check_path()
 
@@ -179,5 +286,10 @@ def test_the_run_of_a_checkpoint(run):
     for folder in (run.path, run.best_folder):
         folder.mkdir(exist_ok=True)
         (folder / "model.ckpt-3.index").touch()
-    for path in (run.path, run.path / "model.ckpt-3", run.best_folder, run.best_folder / "model.ckpt-3"):
+    for path in (
+        run.path,
+        run.path / "model.ckpt-3",
+        run.best_folder,
+        run.best_folder / "model.ckpt-3",
+    ):
         assert run_of(path).path == run.path

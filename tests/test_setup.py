@@ -1,4 +1,6 @@
-"""The project's own files agree with each other: commands, packages, requirements and their lock."""
+"""The project's own files agree with each other: commands, packages, requirements and
+their lock.
+"""
 
 import importlib.metadata
 import shutil
@@ -13,7 +15,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 DISTRIBUTION = importlib.metadata.distribution("t2tlite")
-COMMANDS = [entry for entry in DISTRIBUTION.entry_points if entry.group == "console_scripts"]
+COMMANDS = [
+    entry for entry in DISTRIBUTION.entry_points if entry.group == "console_scripts"
+]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
@@ -24,7 +28,11 @@ DOCS = ("requirements-docs.txt",)
 def locked(python: str, files: Sequence[str]) -> dict[str, str]:
     """Version by package that files of requirements install under a Python on Linux."""
     versions: dict[str, str] = {}
-    environment = {"python_version": python, "python_full_version": f"{python}.1", "platform_system": "Linux"}
+    environment = {
+        "python_version": python,
+        "python_full_version": f"{python}.1",
+        "platform_system": "Linux",
+    }
     for name in files:
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
             if not line or line.startswith(("#", "-r")):
@@ -33,7 +41,9 @@ def locked(python: str, files: Sequence[str]) -> dict[str, str]:
             if requirement.marker is None or requirement.marker.evaluate(environment):
                 (pin,) = requirement.specifier
                 assert pin.operator == "==", line
-                assert canonicalize_name(requirement.name) not in versions, f"{line}, for Python {python}"
+                assert canonicalize_name(requirement.name) not in versions, (
+                    f"{line}, for Python {python}"
+                )
                 versions[canonicalize_name(requirement.name)] = pin.version
     return versions
 
@@ -43,36 +53,60 @@ def test_lock_meets_every_requirement_of_the_project(python):
     versions = locked(python, TESTS)
     for text in DISTRIBUTION.requires or []:
         requirement = Requirement(text)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": "dev", "python_version": python}):
-            assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), text
+        if requirement.marker is None or requirement.marker.evaluate(
+            {"extra": "dev", "python_version": python}
+        ):
+            assert requirement.specifier.contains(
+                versions[canonicalize_name(requirement.name)]
+            ), text
 
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_lock_of_the_site_agrees_with_that_of_the_checks(python):
     site, checks = locked(python, DOCS), locked(python, TESTS)
     assert {"mkdocs-material", "mkdocstrings-python"} <= set(site)
-    # MkDocs does not import t2tlite, so the Markdown and dates of TensorFlow's packages may be of other versions.
+    # MkDocs does not import t2tlite, so the Markdown and dates of TensorFlow's packages
+    # may be of other versions.
     shared = set(site) & set(checks) - {"markdown", "python-dateutil"}
-    assert {name: site[name] for name in shared} == {name: checks[name] for name in shared}
+    assert {name: site[name] for name in shared} == {
+        name: checks[name] for name in shared
+    }
 
 
 def test_citation_and_changelog_name_the_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (citation["cff-version"], citation["version"]) == ("1.2.0", DISTRIBUTION.version)
+    assert (citation["cff-version"], citation["version"]) == (
+        "1.2.0",
+        DISTRIBUTION.version,
+    )
     assert {"message", "title", "authors"} <= set(citation)
-    assert f"\n## {DISTRIBUTION.version} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {DISTRIBUTION.version} " in (ROOT / "CHANGELOG.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_continuous_integration_runs_what_the_checkout_has():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-    commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )
+    commands = [
+        step.get("run", "")
+        for job in workflow["jobs"].values()
+        for step in job["steps"]
+    ]
     assert any(command.endswith(" .ci/run") for command in commands)
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    assert [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]] == ["make --no-print-directory check"]
+    hooks = yaml.safe_load(
+        (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    )
+    assert [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]] == [
+        "make --no-print-directory check"
+    ]
 
 
 def test_issues_about_faults_need_a_version():
-    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml").read_text(encoding="utf-8"))
+    form = yaml.safe_load(
+        (ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml").read_text(encoding="utf-8")
+    )
     fields = {field["id"]: field for field in form["body"]}
     assert "t2t-trainer --version" in fields["version"]["attributes"]["description"]
     assert fields["version"]["validations"]["required"]
@@ -92,7 +126,8 @@ def test_every_command_file_is_installed():
 
 @pytest.mark.parametrize("folder", ["problems", "hparams", "bin"])
 def test_no_module_takes_the_place_of_a_mapped_folder(folder):
-    # An editable install would import t2tlite/problems.py, a wheel the folder problems/.
+    # An editable install would import t2tlite/problems.py, a wheel the folder
+    # problems/.
     assert not (ROOT / "t2tlite" / f"{folder}.py").exists()
     assert not (ROOT / "t2tlite" / folder).exists()
 
@@ -103,7 +138,9 @@ def test_environment_shared_by_checkouts_is_not_emptied(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "kept").touch()
     (tmp_path / ".venv").symlink_to("shared")
-    result = subprocess.run(["make", "install"], cwd=tmp_path, capture_output=True, text=True)
+    result = subprocess.run(
+        ["make", "install"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert result.returncode != 0
     assert ".venv must be a folder of this checkout alone" in result.stderr
     assert (tmp_path / "shared" / "kept").exists()

@@ -1,4 +1,6 @@
-"""Code and documents say what a thing is, in the field's words: names and words that have better ones are refused."""
+"""Code and documents say what a thing is, in the field's words: names and words that
+have better ones are refused.
+"""
 
 import ast
 import re
@@ -37,20 +39,28 @@ WORDS = {
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The names that a module binds, each with its line: variables, arguments, and names of imports."""
+    """The names that a module binds, each with its line: variables, arguments, and
+    names of imports.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from ((node.lineno, alias.asname) for alias in node.names if alias.asname)
+            yield from (
+                (node.lineno, alias.asname) for alias in node.names if alias.asname
+            )
 
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The docstrings of a module, its classes and functions, each with the line where it is."""
+    """The docstrings of a module, its classes and functions, each with the line where
+    it is.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(
+            node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        ):
             text = ast.get_docstring(node, clean=False)
             if text is not None:
                 yield node.body[0].lineno, text
@@ -60,22 +70,39 @@ def words_to_replace(text: str, first_line: int) -> Iterator[tuple[int, str]]:
     """Each word of `WORDS` in a text: its line, and what to write."""
     for word, instead in WORDS.items():
         for match in re.finditer(rf"\b(?:{word})\b", text, re.IGNORECASE):
-            yield first_line + text.count("\n", 0, match.start()), f"{match[0]!r}: write {instead}"
+            yield (
+                first_line + text.count("\n", 0, match.start()),
+                f"{match[0]!r}: write {instead}",
+            )
 
 
 def names_to_replace(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Each bound name of `NAMES`: its line, and what to write."""
     for line, name in bound_names(tree):
         if ANY_NAME.fullmatch(name):
-            instead = next(instead for pattern, instead in NAMES.items() if re.fullmatch(pattern, name))
+            instead = next(
+                instead
+                for pattern, instead in NAMES.items()
+                if re.fullmatch(pattern, name)
+            )
             yield line, f"{name!r}: write {instead}"
 
 
 def long_test_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Each name of a test that is too long, with its line."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) > TEST_NAME_LENGTH:
-            yield node.lineno, f"{node.name!r}: write at most {TEST_NAME_LENGTH} characters, the subject first"
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.name.startswith("test_")
+            and len(node.name) > TEST_NAME_LENGTH
+        ):
+            yield (
+                node.lineno,
+                (
+                    f"{node.name!r}: write at most {TEST_NAME_LENGTH} characters, the"
+                    " subject first"
+                ),
+            )
 
 
 def listed(path: Path, offenders: Iterator[tuple[int, str]]) -> list[str]:
@@ -86,22 +113,42 @@ def listed(path: Path, offenders: Iterator[tuple[int, str]]) -> list[str]:
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.AST]:
     """Every Python file, parsed; not this one, which has the words."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES if path != Path(__file__)}
+    return {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in FILES
+        if path != Path(__file__)
+    }
 
 
 def report(offenders: list[str]) -> None:
     """Fails with one offender a line."""
     if offenders:
-        pytest.fail("\n".join([f"{len(offenders)} to change:", *offenders]), pytrace=False)
+        pytest.fail(
+            "\n".join([f"{len(offenders)} to change:", *offenders]), pytrace=False
+        )
 
 
 def test_names_say_what_a_thing_is(trees):
-    report([line for path, tree in trees.items() for line in listed(path, names_to_replace(tree))])
+    report(
+        [
+            line
+            for path, tree in trees.items()
+            for line in listed(path, names_to_replace(tree))
+        ]
+    )
 
 
 def test_names_of_tests_are_short(trees):
-    tests = {path: tree for path, tree in trees.items() if ROOT / "tests" in path.parents}
-    report([line for path, tree in tests.items() for line in listed(path, long_test_names(tree))])
+    tests = {
+        path: tree for path, tree in trees.items() if ROOT / "tests" in path.parents
+    }
+    report(
+        [
+            line
+            for path, tree in tests.items()
+            for line in listed(path, long_test_names(tree))
+        ]
+    )
 
 
 def test_docstrings_have_the_words_of_the_field(trees):
@@ -117,15 +164,26 @@ def test_docstrings_have_the_words_of_the_field(trees):
 
 def test_documents_have_the_words_of_the_field():
     texts = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS}
-    report([line for path, text in texts.items() for line in listed(path, words_to_replace(text, 1))])
+    report(
+        [
+            line
+            for path, text in texts.items()
+            for line in listed(path, words_to_replace(text, 1))
+        ]
+    )
 
 
 def test_offenders_are_listed_and_others_are_not():
-    code = '"""It hides the\nend mark."""\nfound = 1\ndef f(told, MAX_X):\n    return founder, told.MOST_X\n'
+    code = (
+        '"""It hides the\nend mark."""\nfound = 1\ndef f(told, MAX_X):\n    return'
+        " founder, told.MOST_X\n"
+    )
     tree = ast.parse(code)
     assert [line for line, _ in names_to_replace(tree)] == [3, 4]
-    assert [what for start, text in docstrings(tree) for what in words_to_replace(text, start)] == [
-        (2, "'end mark': write end-of-sentence token (EOS)")
-    ]
+    assert [
+        what
+        for start, text in docstrings(tree)
+        for what in words_to_replace(text, start)
+    ] == [(2, "'end mark': write end-of-sentence token (EOS)")]
     assert list(long_test_names(ast.parse(f"def test_{'x' * 56}(): ..."))) != []
     assert list(long_test_names(ast.parse(f"def test_{'x' * 55}(): ..."))) == []

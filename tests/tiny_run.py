@@ -1,4 +1,6 @@
-"""A language of twenty words, as a user's package, and a run that has learned to translate it."""
+"""A language of twenty words, as a user's package, and a run that has learned to
+translate it.
+"""
 
 import contextlib
 import io
@@ -78,7 +80,9 @@ class TinyRun(NamedTuple):
 
     package: Path  # for --t2t_usr_dir
     data: Path  # for --data_dir
-    run: Path  # for --output_dir; 120 steps, evaluated every 40. Read only: a test that changes it copies it
+    # for --output_dir; 120 steps, evaluated every 40. Read only: a test that changes it
+    # copies it
+    run: Path
     stdout: str  # of the training
     stderr: str
 
@@ -87,43 +91,69 @@ SMALL = "hidden_size=8,filter_size=8,num_heads=1,layer_prepostprocess_dropout=0.
 
 
 def session_folder(factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of pytest-xdist share, and that is new in each session of tests."""
+    """A folder that all processes of pytest-xdist share, and that is new in each
+    session of tests.
+    """
     base = factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 def user_package(factory: pytest.TempPathFactory) -> Path:
-    """The folder of the package: one for all tests, since a process can import it only once."""
+    """The folder of the package: one for all tests, since a process can import it only
+    once.
+    """
     package = session_folder(factory) / "twenty_words_package"
     write_text(package / "__init__.py", PACKAGE)
     return package
 
 
 def shared_tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
-    """The run, trained by the first process that asks for it: tests ask for the fixture `tiny_run`.
+    """The run, trained by the first process that asks for it: tests ask for the fixture
+    `tiny_run`.
 
-    Each process has a copy of its own, which its tests decode into, with the copy's paths instead of the original's. If
-    training fails, it fails in each process.
+    Each process has a copy of its own, which its tests decode into, with the copy's
+    paths instead of the original's. If training fails, it fails in each process.
     """
-    trained, folder = session_folder(factory) / "trained_tiny_run", factory.mktemp("tiny_run") / "copy"
-    with only_process(session_folder(factory) / "tiny_run_lock", "train the tiny run", wait=True):
+    trained, folder = (
+        session_folder(factory) / "trained_tiny_run",
+        factory.mktemp("tiny_run") / "copy",
+    )
+    with only_process(
+        session_folder(factory) / "tiny_run_lock", "train the tiny run", wait=True
+    ):
         if not (trained / "stderr").exists():
             shutil.rmtree(trained, ignore_errors=True)
-            train_tiny_run(TinyRun(user_package(factory), trained / "data", trained / "run", "", ""))
+            train_tiny_run(
+                TinyRun(
+                    user_package(factory), trained / "data", trained / "run", "", ""
+                )
+            )
     shutil.copytree(trained, folder)
-    for path in (folder / name for name in ("run/flags.txt", "run/manifest.json", "stdout", "stderr")):
-        path.write_text(path.read_text(encoding="utf-8").replace(str(trained), str(folder)), encoding="utf-8")
-    shown = ((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
+    for path in (
+        folder / name
+        for name in ("run/flags.txt", "run/manifest.json", "stdout", "stderr")
+    ):
+        path.write_text(
+            path.read_text(encoding="utf-8").replace(str(trained), str(folder)),
+            encoding="utf-8",
+        )
+    shown = (
+        (folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")
+    )
     return TinyRun(user_package(factory), folder / "data", folder / "run", *shown)
 
 
 def train_tiny_run(tiny_run: TinyRun) -> None:
-    """Trains the run, and writes what it shows to files beside it: at the end, that of standard error."""
+    """Trains the run, and writes what it shows to files beside it: at the end, that of
+    standard error.
+    """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         more = "--generate_data", "--num_processes=1", "--local_eval_frequency=40"
         # the samples alone are decoded
-        with mock.patch.object(TextDecoder, "decode", run_eagerly()(TextDecoder.decode)):
+        with mock.patch.object(
+            TextDecoder, "decode", run_eagerly()(TextDecoder.decode)
+        ):
             status = t2t_trainer.main(trainer_flags(tiny_run, tiny_run.run, *more))
     assert status == 0, err.getvalue()
     write_text(tiny_run.run.parent / "stdout", out.getvalue())
@@ -143,7 +173,9 @@ def trainer_flags(tiny_run: TinyRun, output_dir: Path, *flags: str) -> list[str]
 
 
 def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:
-    """Calls t2t-trainer in this process and returns its exit status. It decodes no samples, which takes seconds."""
+    """Calls t2t-trainer in this process and returns its exit status. It decodes no
+    samples, which takes seconds.
+    """
     with mock.patch("t2tlite.programs.runs.train.SAMPLES", 0):
         return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
 
@@ -158,7 +190,11 @@ def change_manifest(run: Path, **changes: object) -> None:
 def tensors(checkpoint: str | Path) -> dict:
     """Every array of a checkpoint by name, TensorFlow's count of savings left out."""
     reader = tf.train.load_checkpoint(str(checkpoint))
-    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name and "OBJECT" not in name]
+    names = [
+        name
+        for name in reader.get_variable_to_shape_map()
+        if "save_counter" not in name and "OBJECT" not in name
+    ]
     return {name: reader.get_tensor(name) for name in names}
 
 
@@ -170,14 +206,22 @@ def small(tiny_run, output_dir, *more):
 def events(folder):
     """Every scalar in a run's event files: name -> steps."""
     steps: dict[str, list[int]] = {}
-    for path in sorted(folder.glob("events.*"), key=lambda path: path.stat().st_mtime_ns):  # oldest first
+    # oldest first
+    for path in sorted(
+        folder.glob("events.*"), key=lambda path: path.stat().st_mtime_ns
+    ):
         accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
         accumulator.Reload()
         for name in accumulator.Tags()["tensors"]:
-            steps.setdefault(name, []).extend(event.step for event in accumulator.Tensors(name))
+            steps.setdefault(name, []).extend(
+                event.step for event in accumulator.Tensors(name)
+            )
     return steps
 
 
 def checkpoint_names(folder):
     """The checkpoints of a run, oldest first: ["model.ckpt-40", ...]."""
-    return sorted((path.stem for path in folder.glob("model.ckpt-*.index")), key=lambda name: int(name.split("-")[1]))
+    return sorted(
+        (path.stem for path in folder.glob("model.ckpt-*.index")),
+        key=lambda name: int(name.split("-")[1]),
+    )

@@ -1,4 +1,6 @@
-"""Two small problems for tests of making and opening data, and the manifest of a run."""
+"""Two small problems for tests of making and opening data, and the manifest of a
+run.
+"""
 
 import dataclasses
 import hashlib
@@ -21,7 +23,9 @@ def sentences(count: int, seed: int) -> list[tuple[str, str]]:
 
 def write_pairs(path: Path, count: int = 60) -> Path:
     """A tab-separated file of pairs, for `FileTask`."""
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in sentences(count, 4)))
+    path.write_text(
+        "".join(f"{source}\t{target}\n" for source, target in sentences(count, 4))
+    )
     return path
 
 
@@ -61,12 +65,28 @@ class FileTask(Problem):
 
 
 def run_manifest(
-    source: str = "a", target: str | None = None, task: str = "translation", reverse: bool = False
+    source: str = "a",
+    target: str | None = None,
+    task: str = "translation",
+    reverse: bool = False,
 ) -> RunManifest:
-    """The manifest of a run whose vocabularies have these hashes, or one vocabulary for source and target."""
-    entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
-    fields = {"problem": "p", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}, "splits": {}}
-    data = Manifest(**fields, task=task, vocabulary=entries[0], target_vocabulary=entries[1])
+    """The manifest of a run whose vocabularies have these hashes, or one vocabulary for
+    source and target.
+    """
+    entries = [
+        VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None
+        for name in (source, target)
+    ]
+    fields = {
+        "problem": "p",
+        "t2tlite": "0.1.0",
+        "options": {},
+        "decode_defaults": {},
+        "splits": {},
+    }
+    data = Manifest(
+        **fields, task=task, vocabulary=entries[0], target_vocabulary=entries[1]
+    )
     return RunManifest.of(data, reverse, Path("data"))
 
 

@@ -30,8 +30,12 @@ def make_model(hparams: HParams) -> Transformer:
     return build_transformer(hparams, VOCAB, VOCAB)
 
 
-def part_of(inputs: np.ndarray, targets: np.ndarray, seed: tuple[int, int] = (0, 0)) -> Part:
-    """One micro-batch of ids [B, S] and [B, T], which are already padded, with the seed of its dropout."""
+def part_of(
+    inputs: np.ndarray, targets: np.ndarray, seed: tuple[int, int] = (0, 0)
+) -> Part:
+    """One micro-batch of ids [B, S] and [B, T], which are already padded, with the seed
+    of its dropout.
+    """
     tokens = np.float32(np.count_nonzero(targets))
     return Part(inputs[None], targets[None], tokens, np.array([seed], np.int32))
 
@@ -39,6 +43,9 @@ def part_of(inputs: np.ndarray, targets: np.ndarray, seed: tuple[int, int] = (0,
 def random_store(folder: Path) -> TokenStore:
     """50 pairs of 2 to 12 tokens a side, EOS included."""
     random = np.random.default_rng(5)
-    sources, targets = ([random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)] for _ in "st")
+    sources, targets = (
+        [random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)]
+        for _ in "st"
+    )
     write_shard(folder / "train.arrow", sources, targets, VOCAB)
     return TokenStore([folder / "train.arrow"])

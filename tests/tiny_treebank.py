@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-# As the Penn Treebank has it: several lines, no label outside, a function tag with an index, a trace.
+# As the Penn Treebank has it: several lines, no label outside, a function tag with an
+# index, a trace.
 RAW = """
 ( (S
     (NP-SBJ-1 (DT The) (NN {noun}) )
@@ -15,16 +16,24 @@ RAW = """
 """
 WORDS = "The {noun} was seen in the {place} ."
 CLEAN = (
-    "(TOP (S (NP (DT The) (NN {noun})) (VP (VBD was) (VP (VBN seen) (PP (IN in) (NP (DT the) (NN {place}))))) (. .)))"
+    "(TOP (S (NP (DT The) (NN {noun})) (VP (VBD was) (VP (VBN seen) (PP (IN in) (NP (DT"
+    " the) (NN {place}))))) (. .)))"
 )
 WRITTEN = {
-    "normalised": "(S (NP XX XX )NP (VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP . )S",
+    "normalised": (
+        "(S (NP XX XX )NP (VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP . )S"
+    ),
     "tags": "(S (NP DT NN )NP (VP VBD (VP VBN (PP IN (NP DT NN )NP )PP )VP )VP . )S",
-    "words": "(S (NP The {noun} )NP (VP was (VP seen (PP in (NP the {place} )NP )PP )VP )VP . )S",
+    "words": (
+        "(S (NP The {noun} )NP (VP was (VP seen (PP in (NP the {place} )NP )PP )VP )VP"
+        " . )S"
+    ),
     "t2t": "S NP DT NN /NP VP VBD VP VBN PP IN NP DT NN /NP /PP /VP /VP . /S",
 }
 SYMBOLS = (
-    {"."} | {f"({label}" for label in ("NP", "PP", "S", "VP")} | {f"){label}" for label in ("NP", "PP", "S", "VP")}
+    {"."}
+    | {f"({label}" for label in ("NP", "PP", "S", "VP")}
+    | {f"){label}" for label in ("NP", "PP", "S", "VP")}
 )
 HEADER = "*x*x*x*x*x*x*\n*x*  Copyright of the Treebank  *x*\n*x*x*x*x*x*x*\n"
 
@@ -35,7 +44,9 @@ def filled(text: str, number: str) -> str:
 
 
 def treebank(tmp_path: Path) -> Path:
-    """Every section of LDC99T42, two files of two trees each; the sentences name section and file."""
+    """Every section of LDC99T42, two files of two trees each; the sentences name
+    section and file.
+    """
     for section in range(25):
         folder = tmp_path / "LDC99T42" / "parsed" / "mrg" / "wsj" / f"{section:02}"
         folder.mkdir(parents=True)
@@ -51,5 +62,7 @@ def own_trees(tmp_path: Path) -> Path:
     folder = tmp_path / "trees"
     folder.mkdir()
     for split, count in (("train", 120), ("dev", 6), ("test", 4)):
-        (folder / f"{split}.trees").write_text("".join(f"{filled(CLEAN, f'{split}{i}')}\n" for i in range(count)))
+        (folder / f"{split}.trees").write_text(
+            "".join(f"{filled(CLEAN, f'{split}{i}')}\n" for i in range(count))
+        )
     return folder

@@ -16,24 +16,32 @@ from program import CORES, PAD, Job, measure_decoding, peer_arguments
 
 
 def make_spec(job: Job) -> TransformerSpec:
-    """A post-norm Transformer with shared embeddings and random weights, in CTranslate2's format."""
+    """A post-norm Transformer with shared embeddings and random weights, in
+    CTranslate2's format.
+    """
     random = np.random.default_rng(1)
     size, filter_size = job.hidden_size, job.filter_size
 
     def fill_linear(linear, rows, columns, bias=False):
         limit = np.sqrt(6 / (rows + columns))
-        linear.weight = random.uniform(-limit, limit, (rows, columns)).astype(np.float32)
+        linear.weight = random.uniform(-limit, limit, (rows, columns)).astype(
+            np.float32
+        )
         if bias:
             linear.bias = np.zeros(rows, np.float32)
 
     def fill_norm(norm):
         norm.gamma, norm.beta = np.ones(size, np.float32), np.zeros(size, np.float32)
 
-    spec = TransformerSpec.from_config((job.num_layers, job.num_layers), job.num_heads, pre_norm=False)
+    spec = TransformerSpec.from_config(
+        (job.num_layers, job.num_layers), job.num_heads, pre_norm=False
+    )
     for layer in (*spec.encoder.layer, *spec.decoder.layer):
-        attentions = {layer.self_attention: (3 * size, size)}  # queries, keys and values together; output
+        # queries, keys and values together; output
+        attentions = {layer.self_attention: (3 * size, size)}
         if hasattr(layer, "attention"):
-            attentions[layer.attention] = (size, 2 * size, size)  # queries; keys and values; output
+            # queries; keys and values; output
+            attentions[layer.attention] = (size, 2 * size, size)
         for attention, rows in attentions.items():
             for linear, outputs in zip(attention.linear, rows, strict=True):
                 fill_linear(linear, outputs, size)
@@ -50,7 +58,13 @@ def make_spec(job: Job) -> TransformerSpec:
 def main() -> None:
     """Decodes the batches of the job."""
     job, dtype = peer_arguments(__doc__, ["float32", "int8", "bfloat16"])
-    tokens = ["<blank>", "</s>", "<s>", "<unk>", *(f"token{i}" for i in range(4, job.vocab_size))]
+    tokens = [
+        "<blank>",
+        "</s>",
+        "<s>",
+        "<unk>",
+        *(f"token{i}" for i in range(4, job.vocab_size)),
+    ]
     spec = make_spec(job)
     spec.register_source_vocabulary(tokens)
     spec.register_target_vocabulary(tokens)
@@ -58,7 +72,9 @@ def main() -> None:
     spec.optimize(quantization="float32")
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
-        translator = ctranslate2.Translator(folder, compute_type=dtype, inter_threads=1, intra_threads=CORES)
+        translator = ctranslate2.Translator(
+            folder, compute_type=dtype, inter_threads=1, intra_threads=CORES
+        )
 
     def decode(inputs: np.ndarray) -> int:
         results = translator.translate_batch(

@@ -1,4 +1,6 @@
-"""What the programs of a file_decoding job share: its weights and batches, and the file of outputs."""
+"""What the programs of a file_decoding job share: its weights and batches, and the file
+of outputs.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,44 @@ class FileJob:
 
     def __init__(self, path: str) -> None:
         with np.load(path) as file:
-            self.weights = {name[2:]: file[name] for name in file.files if name.startswith("w:")}
+            self.weights = {
+                name[2:]: file[name] for name in file.files if name.startswith("w:")
+            }
             self.positions: np.ndarray = file["positions"]  # [positions, D]
-            self.sentences = [file[f"s:{i}"] for i in range(sum(name.startswith("s:") for name in file.files))]
+            self.sentences = [
+                file[f"s:{i}"]
+                for i in range(sum(name.startswith("s:") for name in file.files))
+            ]
             self.settings: dict[str, Any] = json.loads(str(file["settings"]))
 
     def batches(self) -> Iterator[tuple[list[int], np.ndarray]]:
         """Numbers of sentences and their ids [R, S], padded; the longest first."""
-        order = sorted(range(len(self.sentences)), key=lambda i: -len(self.sentences[i]))
+        order = sorted(
+            range(len(self.sentences)), key=lambda i: -len(self.sentences[i])
+        )
         size = self.settings["batch"]
-        for chosen in (order[first : first + size] for first in range(0, len(order), size)):
+        for chosen in (
+            order[first : first + size] for first in range(0, len(order), size)
+        ):
             rows = [self.sentences[i] for i in chosen]
             width = max(map(len, rows))
-            yield chosen, np.stack([np.pad(row, (0, width - len(row)), constant_values=PAD) for row in rows])
+            yield (
+                chosen,
+                np.stack(
+                    [
+                        np.pad(row, (0, width - len(row)), constant_values=PAD)
+                        for row in rows
+                    ]
+                ),
+            )
 
 
-def decode_file(translate: Callable[[np.ndarray], list[list[int]]], job: FileJob) -> None:
-    """Translates the job with a function from ids [R, S] to the best output's ids, and writes them, a line each."""
+def decode_file(
+    translate: Callable[[np.ndarray], list[list[int]]], job: FileJob
+) -> None:
+    """Translates the job with a function from ids [R, S] to the best output's ids, and
+    writes them, a line each.
+    """
     outputs: list[list[int]] = [[] for _ in job.sentences]
     for chosen, ids in job.batches():
         for i, output in zip(chosen, translate(ids), strict=True):

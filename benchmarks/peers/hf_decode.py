@@ -58,7 +58,9 @@ def main() -> None:
             )
         return sequences.shape[1] - 1  # less the start of the sequence
 
-    measure_decoding(f"Hugging Face transformers {transformers.__version__}", dtype, job, decode)
+    measure_decoding(
+        f"Hugging Face transformers {transformers.__version__}", dtype, job, decode
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Hugging Face: a file translated by M2M100, a pre-norm Transformer, with the weights of a t2tlite run.
+"""Hugging Face: a file translated by M2M100, a pre-norm Transformer, with the weights
+of a t2tlite run.
 
 python -m peers.hf_file JOB OUTPUTS       # in the folder benchmarks
 """
@@ -23,7 +24,11 @@ def main() -> None:
     sides = {
         f"{side}_{name}": settings[key]
         for side in ("encoder", "decoder")
-        for name, key in (("layers", "layers"), ("ffn_dim", "filter_size"), ("attention_heads", "heads"))
+        for name, key in (
+            ("layers", "layers"),
+            ("ffn_dim", "filter_size"),
+            ("attention_heads", "heads"),
+        )
     }
     config = transformers.M2M100Config(
         vocab_size=start + 1,
@@ -58,17 +63,35 @@ def main() -> None:
     decode_file(translate, job)
 
 
-def copy_weights(model: transformers.M2M100ForConditionalGeneration, job: FileJob) -> None:
-    """Gives M2M100 the weights of a run: matrices are transposed, attention's biases are zero."""
+def copy_weights(
+    model: transformers.M2M100ForConditionalGeneration, job: FileJob
+) -> None:
+    """Gives M2M100 the weights of a run: matrices are transposed, attention's biases
+    are zero.
+    """
     weights = {name: torch.from_numpy(value) for name, value in job.weights.items()}
-    state = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+    state = {
+        name: torch.zeros_like(value) for name, value in model.state_dict().items()
+    }
     embedding = weights["embedding/weight"]
     zero = torch.zeros(1, embedding.shape[1])
-    inputs, outputs = torch.cat([zero, embedding[1:], zero]), torch.cat([embedding, zero])
-    for name in ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens"):
+    inputs, outputs = (
+        torch.cat([zero, embedding[1:], zero]),
+        torch.cat([embedding, zero]),
+    )
+    for name in (
+        "model.shared",
+        "model.encoder.embed_tokens",
+        "model.decoder.embed_tokens",
+    ):
         state[f"{name}.weight"] = inputs
     state["lm_head.weight"] = outputs
-    attention = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output_transform": "out_proj"}
+    attention = {
+        "query": "q_proj",
+        "key": "k_proj",
+        "value": "v_proj",
+        "output_transform": "out_proj",
+    }
     blocks = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
     for ours, value in weights.items():
         layer, *rest = ours.split("/")
@@ -76,22 +99,31 @@ def copy_weights(model: transformers.M2M100ForConditionalGeneration, job: FileJo
             continue
         side, _, number = layer.partition("_")
         theirs = [f"model.{side}", *([] if number == "norm" else ["layers", number])]
-        last = {"gamma": "weight", "beta": "bias", "kernel": "weight", "bias": "bias"}[rest[-1]]
+        last = {"gamma": "weight", "beta": "bias", "kernel": "weight", "bias": "bias"}[
+            rest[-1]
+        ]
         if number == "norm":
             theirs += ["layer_norm"]
         elif rest[0].endswith("_residual"):
             block = rest[0].removesuffix("_residual")
-            theirs += [f"{blocks[block]}_layer_norm" if block in blocks else "final_layer_norm"]
+            theirs += [
+                f"{blocks[block]}_layer_norm" if block in blocks else "final_layer_norm"
+            ]
         elif rest[0] == "feed_forward":
             theirs += [{"inner": "fc1", "outer": "fc2"}[rest[1]]]
         else:
             theirs += [blocks[rest[0]], attention[rest[1]]]
         name = ".".join([*theirs, last])
         if name not in state:
-            raise ValueError(f"M2M100 must have a weight for {ours}. Received: no {name}.")
+            raise ValueError(
+                f"M2M100 must have a weight for {ours}. Received: no {name}."
+            )
         state[name] = value.T.contiguous() if rest[-1] == "kernel" else value
     model.load_state_dict(state)
-    table = torch.cat([torch.zeros(1, inputs.shape[1]), torch.from_numpy(job.positions)])  # positions begin at PAD + 1
+    # positions begin at PAD + 1
+    table = torch.cat(
+        [torch.zeros(1, inputs.shape[1]), torch.from_numpy(job.positions)]
+    )
     for stack in (model.model.encoder, model.model.decoder):
         stack.embed_positions.weights = torch.nn.Buffer(table, persistent=False)
 

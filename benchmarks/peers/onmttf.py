@@ -15,7 +15,9 @@ from program import CORES, Job
 NAME = f"OpenNMT-tf {opennmt.__version__}"
 
 
-def make_model(job: Job, pre_norm: bool = False, **params: Any) -> opennmt.models.Transformer:
+def make_model(
+    job: Job, pre_norm: bool = False, **params: Any
+) -> opennmt.models.Transformer:
     """A model with random weights; `params` are those of OpenNMT-tf's configuration."""
     import tensorflow as tf
 
@@ -28,9 +30,18 @@ def make_model(job: Job, pre_norm: bool = False, **params: Any) -> opennmt.model
         share_embeddings=opennmt.models.EmbeddingsSharingLevel.ALL,
         pre_norm=pre_norm,
     )
-    tokens = ["<blank>", "<s>", "</s>", *(f"token{i}" for i in range(3, job.vocab_size - 1))]  # and one for the unknown
+    # and one for the unknown
+    tokens = [
+        "<blank>",
+        "<s>",
+        "</s>",
+        *(f"token{i}" for i in range(3, job.vocab_size - 1)),
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "vocabulary")
         path.write_text("".join(f"{token}\n" for token in tokens))
-        model.initialize({"source_vocabulary": str(path), "target_vocabulary": str(path)}, params=params)
+        model.initialize(
+            {"source_vocabulary": str(path), "target_vocabulary": str(path)},
+            params=params,
+        )
     return model

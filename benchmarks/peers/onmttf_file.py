@@ -21,7 +21,11 @@ def main() -> None:
     """Translates the file of the job."""
     job = FileJob(sys.argv[1])
     settings, weights = job.settings, job.weights
-    limits = {"maximum_decoding_length": max(map(len, job.sentences)) + settings["extra_length"]}
+    limits = {
+        "maximum_decoding_length": (
+            max(map(len, job.sentences)) + settings["extra_length"]
+        )
+    }
     size = Job(
         settings["hidden_size"],
         settings["filter_size"],
@@ -32,21 +36,35 @@ def main() -> None:
         [],
     )
     model = onmttf.make_model(
-        size, pre_norm=True, beam_width=settings["beam_size"], length_penalty=settings["alpha"], **limits
+        size,
+        pre_norm=True,
+        beam_width=settings["beam_size"],
+        length_penalty=settings["alpha"],
+        **limits,
     )
     table = tf.constant(job.positions)
     for stack in (model.encoder, model.decoder):
-        stack.position_encoder._encode = lambda positions, depth: tf.gather(table, tf.convert_to_tensor(positions) - 1)
+        stack.position_encoder._encode = lambda positions, depth: tf.gather(
+            table, tf.convert_to_tensor(positions) - 1
+        )
 
     @tf.function(input_signature=(tf.TensorSpec((None, None), tf.int32),))
     def infer(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        output = model.infer({"ids": inputs, "length": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)})
+        output = model.infer(
+            {
+                "ids": inputs,
+                "length": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32),
+            }
+        )
         return output["tokens"], output["length"]
 
     def translate(ids: np.ndarray) -> list[list[int]]:
         tokens, lengths = infer(np.where(ids == 0, 0, ids + 1))
         best = zip(tokens[:, 0].numpy(), lengths[:, 0].numpy(), strict=True)
-        return [[int(token[len(b"token") :]) - 1 for token in row[:length]] for row, length in best]
+        return [
+            [int(token[len(b"token") :]) - 1 for token in row[:length]]
+            for row, length in best
+        ]
 
     model.create_variables()
     copy_weights(model, weights)
@@ -55,8 +73,12 @@ def main() -> None:
 
 def copy_weights(model, weights: dict[str, np.ndarray]) -> None:  # type: ignore[no-untyped-def]
     """Gives OpenNMT-tf's model the weights of a run."""
-    embedding, zero = weights["embedding/weight"], np.zeros((1, weights["embedding/weight"].shape[1]), np.float32)
-    used = [zero, zero, embedding[EOS : EOS + 1], embedding[2:], zero]  # padding, <s>, </s>, the others, unknown
+    embedding, zero = (
+        weights["embedding/weight"],
+        np.zeros((1, weights["embedding/weight"].shape[1]), np.float32),
+    )
+    # padding, <s>, </s>, the others, unknown
+    used = [zero, zero, embedding[EOS : EOS + 1], embedding[2:], zero]
     model.features_inputter.embedding.assign(np.concatenate(used))
     output = model.decoder.output_layer
     never = np.zeros(output.bias.shape[0], np.float32)
@@ -69,7 +91,9 @@ def copy_weights(model, weights: dict[str, np.ndarray]) -> None:  # type: ignore
             if name == "decoder":
                 parts["cross_attention"] = layer.attention[0]
             for kind, part in parts.items():
-                copy_norm(part.input_layer_norm, weights, f"{name}_{i}/{kind}_residual/norm")
+                copy_norm(
+                    part.input_layer_norm, weights, f"{name}_{i}/{kind}_residual/norm"
+                )
                 attention = part.layer
                 for here, there in (
                     (attention.linear_queries, "query"),
@@ -79,8 +103,15 @@ def copy_weights(model, weights: dict[str, np.ndarray]) -> None:  # type: ignore
                 ):
                     here.kernel.assign(weights[f"{name}_{i}/{kind}/{there}/kernel"])
                     here.bias.assign(tf.zeros_like(here.bias))
-            copy_norm(layer.ffn.input_layer_norm, weights, f"{name}_{i}/feed_forward_residual/norm")
-            for here, there in ((layer.ffn.layer.inner, "inner"), (layer.ffn.layer.outer, "outer")):
+            copy_norm(
+                layer.ffn.input_layer_norm,
+                weights,
+                f"{name}_{i}/feed_forward_residual/norm",
+            )
+            for here, there in (
+                (layer.ffn.layer.inner, "inner"),
+                (layer.ffn.layer.outer, "outer"),
+            ):
                 here.kernel.assign(weights[f"{name}_{i}/feed_forward/{there}/kernel"])
                 here.bias.assign(weights[f"{name}_{i}/feed_forward/{there}/bias"])
 

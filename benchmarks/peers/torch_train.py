@@ -1,8 +1,10 @@
-"""PyTorch: training torch.nn.Transformer with the paper's embeddings, label smoothing and Adam.
+"""PyTorch: training torch.nn.Transformer with the paper's embeddings, label smoothing
+and Adam.
 
     python -m peers.torch_train JOB --dtype=bfloat16        # in the folder benchmarks
 
-bfloat16 is torch.autocast. nn.Transformer also has dropout on attention weights and inside the feed-forward layers.
+bfloat16 is torch.autocast. nn.Transformer also has dropout on attention weights and
+inside the feed-forward layers.
 """
 
 # R rows, S source length, T target length, D hidden size
@@ -20,7 +22,9 @@ MAX_POSITIONS = 1024
 
 
 class Transformer(nn.Module):
-    """nn.Transformer with sinusoid positions, and one matrix for source, target and softmax."""
+    """nn.Transformer with sinusoid positions, and one matrix for source, target and
+    softmax.
+    """
 
     def __init__(self, job: Job) -> None:
         super().__init__()
@@ -28,11 +32,21 @@ class Transformer(nn.Module):
         self.embedding = nn.Embedding(job.vocab_size, size, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=size**-0.5)
         self.layers = nn.Transformer(
-            size, job.num_heads, job.num_layers, job.num_layers, job.filter_size, dropout=0.1, batch_first=True
+            size,
+            job.num_heads,
+            job.num_layers,
+            job.num_layers,
+            job.filter_size,
+            dropout=0.1,
+            batch_first=True,
         )
         self.dropout = nn.Dropout(0.1)
-        angles = torch.arange(MAX_POSITIONS)[:, None] / 10_000 ** (torch.arange(0, size, 2) / size)
-        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+        angles = torch.arange(MAX_POSITIONS)[:, None] / 10_000 ** (
+            torch.arange(0, size, 2) / size
+        )
+        self.register_buffer(
+            "positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+        )
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """[R, T] -> [R, T, D]"""
@@ -40,7 +54,9 @@ class Transformer(nn.Module):
         return self.dropout(scaled + self.positions[: ids.shape[1]])
 
     def forward(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """[R, S] and [R, T] -> logits [R, T, V] of each target token, given those before it."""
+        """[R, S] and [R, T] -> logits [R, T, V] of each target token, given those
+        before it.
+        """
         start = torch.full_like(targets[:, :1], EOS)
         previous = torch.cat([start, targets[:, :-1]], dim=1)
         length = targets.shape[1]
@@ -61,14 +77,19 @@ def main() -> None:
     torch.set_num_threads(CORES)
     torch.manual_seed(1)
     model = Transformer(job)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9
+    )
 
     def step(inputs: np.ndarray, targets: np.ndarray) -> float:
         goals = torch.from_numpy(targets).long()
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
             logits = model(torch.from_numpy(inputs).long(), goals)
             loss = nn.functional.cross_entropy(
-                logits.float().flatten(0, 1), goals.flatten(), ignore_index=PAD, label_smoothing=0.1
+                logits.float().flatten(0, 1),
+                goals.flatten(),
+                ignore_index=PAD,
+                label_smoothing=0.1,
             )
         optimizer.zero_grad()
         loss.backward()

@@ -1,9 +1,12 @@
-"""The embedded problems: any number of sentences drawn from a small synchronous grammar of our own.
+"""The embedded problems: any number of sentences drawn from a small synchronous grammar
+of our own.
 
-An English sentence has one German and one French translation and one tree, so a perfect model reaches a BLEU of 100.
-A checksum of the English sentence decides which split it belongs to: training, dev and test can never share one.
+An English sentence has one German and one French translation and one tree, so a perfect
+model reaches a BLEU of 100. A checksum of the English sentence decides which split it
+belongs to: training, dev and test can never share one.
 
-First `sampler.py` draws what the sentence says, with the words of `lexicon.txt` and the odds of `probabilities.txt`:
+First `sampler.py` draws what the sentence says, with the words of `lexicon.txt` and the
+odds of `probabilities.txt`:
 
     [sentence] statement, [negation] not, [event] transitive: buy | kaufen | acheter
     its object   [determiner] a, apple | Apfel | pomme
@@ -12,10 +15,20 @@ First `sampler.py` draws what the sentence says, with the words of `lexicon.txt`
 The result is a clause of `structure.py`, which each language then realises on its own:
 
     Clause(buy, PRESENT, subject=Paul, object=Nominal("a", apple), negation="not")
-    english.py   "does" before "not", whose tree spells: Paul does not buy an apple.
-                 (S (NP (NNP Paul)) (VP (VBZ does) (RB not) (VP (VB buy) (NP (DT an) (NN apple)))) (. .))
-    german.py    "not" makes "a" kein, in the case that kaufen calls for: Paul kauft keinen Apfel.
-    french.py    ne ... pas around the verb, "de" for the article, elision: Paul n'achète pas de pomme.
+
+english.py puts "does" before "not": "Paul does not buy an apple." is what this tree
+spells:
+
+    (S (NP (NNP Paul))
+       (VP (VBZ does) (RB not) (VP (VB buy) (NP (DT an) (NN apple)))) (. .))
+
+german.py makes "not" and "a" kein, in the case that kaufen calls for:
+
+    Paul kauft keinen Apfel.
+
+french.py puts ne ... pas around the verb, "de" for the article, and elides:
+
+    Paul n'achète pas de pomme.
 """
 
 from __future__ import annotations
@@ -47,7 +60,9 @@ class GrammarSentence:
 
     @cached_property
     def tree(self) -> str:
-        """The English constituency tree in the Penn Treebank's brackets, on one line."""
+        """The English constituency tree in the Penn Treebank's brackets, on one
+        line.
+        """
         return english.sentence_tree(self.clause)
 
     @cached_property
@@ -64,18 +79,26 @@ class GrammarSentence:
 
     @cached_property
     def split(self) -> str:
-        """The split of this sentence, independent of the size of the data: 2% dev, 2% test, the rest train."""
+        """The split of this sentence, independent of the size of the data: 2% dev, 2%
+        test, the rest train.
+        """
         percent = zlib.crc32(self.english.encode()) % 100
         return "dev" if percent < 2 else "test" if percent < 4 else "train"
 
 
 def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]:
-    """Yields `size` sentences of a split, the same for the same seed; dev and test have no duplicates."""
+    """Yields `size` sentences of a split, the same for the same seed; dev and test have
+    no duplicates.
+    """
     sampler, seen = Sampler(random.Random(f"{seed} {split}")), set[str]()
     while size:
         sentence = GrammarSentence(sampler.sentence())
         text = sentence.english
-        if sentence.split == split and MIN_WORDS <= len(text.split()) <= MAX_WORDS and text not in seen:
+        if (
+            sentence.split == split
+            and MIN_WORDS <= len(text.split()) <= MAX_WORDS
+            and text not in seen
+        ):
             size -= 1
             yield sentence
             if split != "train":
@@ -87,13 +110,17 @@ class GrammarProblem(Problem):
     """The base class of the grammar's problems."""
 
     vocab_size: int = 2000
-    train_size: int = option(40000, "Number of training pairs; dev and test have 500 each.", low=1)
+    train_size: int = option(
+        40000, "Number of training pairs; dev and test have 500 each.", low=1
+    )
 
     def sentences(self, split: str) -> Iterator[GrammarSentence]:
         """The sentences of a split; ValueError if there is no such split."""
         sizes = {"train": self.train_size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
         if split not in sizes:
-            raise ValueError(f"split must be one of {', '.join(sizes)}. Received: {split!r}.")
+            raise ValueError(
+                f"split must be one of {', '.join(sizes)}. Received: {split!r}."
+            )
         return sentences(split, sizes[split])
 
 
@@ -105,7 +132,10 @@ class GrammarEnde(GrammarProblem):
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         language = {"de": "german", "fr": "french"}[self.target_language]
-        return ((sentence.english, getattr(sentence, language)) for sentence in self.sentences(split))
+        return (
+            (sentence.english, getattr(sentence, language))
+            for sentence in self.sentences(split)
+        )
 
 
 @registry.register_problem
@@ -118,7 +148,15 @@ class GrammarEnfr(GrammarEnde):
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
 class GrammarParsing(GrammarProblem, ParsingProblem):
-    """English sentences to their trees, generated by a small grammar: nothing to download."""
+    """English sentences to their trees, generated by a small grammar: nothing to
+    download.
+    """
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        return filter(None, (clean_tree(parse_tree(sentence.tree)) for sentence in self.sentences(split)))
+        return filter(
+            None,
+            (
+                clean_tree(parse_tree(sentence.tree))
+                for sentence in self.sentences(split)
+            ),
+        )

@@ -1,6 +1,7 @@
 """Realises a clause in English, as a constituency tree in the Penn Treebank's brackets.
 
-Every function returns trees as text, `(NP (DT the) (NN dog))`; the sentence is what their leaves spell.
+Every function returns trees as text, `(NP (DT the) (NN dog))`; the sentence is what
+their leaves spell.
 """
 
 from __future__ import annotations
@@ -8,17 +9,42 @@ from __future__ import annotations
 import re
 
 from t2tlite.problems.grammar import lexicon
-from t2tlite.problems.grammar.lexicon import BE, DO, FUTURE, GAP, PAST, WANT, Conjugation, Name, Pronoun
-from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Phrase, Place, joined
+from t2tlite.problems.grammar.lexicon import (
+    BE,
+    DO,
+    FUTURE,
+    GAP,
+    PAST,
+    WANT,
+    Conjugation,
+    Name,
+    Pronoun,
+)
+from t2tlite.problems.grammar.structure import (
+    Clause,
+    Nominal,
+    Pair,
+    Phrase,
+    Place,
+    joined,
+)
 
 SUBJECT, OBJECT = range(2)
 _LEAF = re.compile(r" ([^() ]+)\)")
 
 
 def spelled(tree: str) -> str:
-    """The sentence whose words are the leaves: `(S (NP (PRP He)) (VP (MD can) (RB not) ...` -> `He cannot ...`"""
+    """The sentence whose words are the leaves: `(S (NP (PRP He)) (VP (MD can) (RB not)
+    ...` -> `He cannot ...`
+    """
     text = " ".join(_LEAF.findall(tree))
-    for split, whole in ((" .", "."), (" ?", "?"), (" ,", ","), (" 's", "'s"), ("can not ", "cannot ")):
+    for split, whole in (
+        (" .", "."),
+        (" ?", "?"),
+        (" ,", ","),
+        (" 's", "'s"),
+        ("can not ", "cannot "),
+    ):
         text = text.replace(split, whole)
     return text
 
@@ -28,7 +54,9 @@ def sentence_tree(clause: Clause) -> str:
     if clause.question:
         tree = _question(clause)
     elif clause.following:
-        following = f"{clause.following.conjunction.english} (S {_clause(clause.following)})"
+        following = (
+            f"{clause.following.conjunction.english} (S {_clause(clause.following)})"
+        )
         tree = f"(S (S {_clause(clause)}) (, ,) {following} (. .))"
     else:
         tree = f"(S {_clause(clause)} (. .))"
@@ -40,7 +68,9 @@ def _question(clause: Clause) -> str:
     if clause.question == "who":
         return f"(SBARQ {question} (SQ {_verb_phrase(clause, GAP.person)}) (. ?))"
     auxiliary, rest = _verb_parts(clause, clause.subject.person, inverted=True)
-    inverted = joined(auxiliary, _noun_phrase(clause.subject, SUBJECT), clause.adverb.english, rest)
+    inverted = joined(
+        auxiliary, _noun_phrase(clause.subject, SUBJECT), clause.adverb.english, rest
+    )
     if clause.question == "yes":
         return f"(SQ {inverted} (. ?))"
     if clause.question == "which":
@@ -51,20 +81,31 @@ def _question(clause: Clause) -> str:
 def _clause(clause: Clause) -> str:
     """A statement, without the brackets around it."""
     front = f"{_adjunct(clause)} (, ,)" if clause.fronted else ""
-    return joined(front, _noun_phrase(clause.subject, SUBJECT), _verb_phrase(clause, clause.subject.person))
+    return joined(
+        front,
+        _noun_phrase(clause.subject, SUBJECT),
+        _verb_phrase(clause, clause.subject.person),
+    )
 
 
 def _adjunct(clause: Clause) -> str:
     """The time or the subordinate clause, which stands first or last."""
     inner = clause.subordinate
-    return f"(SBAR {inner.conjunction.english} (S {_clause(inner)}))" if inner else clause.time.english
+    return (
+        f"(SBAR {inner.conjunction.english} (S {_clause(inner)}))"
+        if inner
+        else clause.time.english
+    )
 
 
 def _verb_phrase(clause: Clause, person: int) -> str:
     """The verb phrase of a statement, after the adverb if there is no auxiliary."""
     if clause.second:
         form = None if clause.tense == FUTURE else person
-        verbs = f"(VP (VP {_verb(clause, form)}) (CC and) (VP {_verb(clause.second, form)}))"
+        verbs = (
+            f"(VP (VP {_verb(clause, form)}) (CC and) (VP"
+            f" {_verb(clause.second, form)}))"
+        )
         return f"(VP (MD will) {verbs})" if clause.tense == FUTURE else verbs
     auxiliary, rest = _verb_parts(clause, person, inverted=False)
     words = joined(auxiliary, clause.adverb.english, rest)
@@ -72,7 +113,9 @@ def _verb_phrase(clause: Clause, person: int) -> str:
 
 
 def _verb_parts(clause: Clause, person: int, inverted: bool) -> tuple[str, str]:
-    """The auxiliary that a question or "not" needs (does, can, will, is), and what comes after it."""
+    """The auxiliary that a question or "not" needs (does, can, will, is), and what
+    comes after it.
+    """
     if clause.tense == FUTURE:
         return "(MD will)", f"(VP {_verb(clause)})"
     if clause.modal and clause.modal is not WANT:
@@ -88,9 +131,18 @@ def _verb(clause: Clause, person: int | None = None) -> str:
     """The verb and all that follows it; in its base form if there is no person."""
     verb, complements = clause.verb.english, _complements(clause)
     if clause.modal is WANT:  # which in English is an ordinary verb with an infinitive
-        complements = f"(S (VP (TO to) (VP {joined(f'(VB {verb.infinitive})', complements)})))"
+        complements = (
+            f"(S (VP (TO to) (VP {joined(f'(VB {verb.infinitive})', complements)})))"
+        )
         verb = WANT.english
-    return joined(f"(VB {verb.infinitive})" if person is None else _finite(verb, clause.tense, person), complements)
+    return joined(
+        (
+            f"(VB {verb.infinitive})"
+            if person is None
+            else _finite(verb, clause.tense, person)
+        ),
+        complements,
+    )
 
 
 def _finite(verb: Conjugation, tense: str, person: int) -> str:
@@ -103,28 +155,52 @@ def _complements(clause: Clause) -> str:
     verb, adjective, infinitive = clause.verb.english, "", ""
     phrase = "" if clause.question == "which" else _noun_phrase(clause.object, OBJECT)
     if verb.particle:
-        particle = f"(ADVP (RB {verb.particle}))" if verb.particle == "back" else f"(PRT (RP {verb.particle}))"
+        particle = (
+            f"(ADVP (RB {verb.particle}))"
+            if verb.particle == "back"
+            else f"(PRT (RP {verb.particle}))"
+        )
         before = isinstance(clause.object, Pronoun)  # brings THEM back
         phrase = joined(phrase, particle) if before else joined(particle, phrase)
     elif verb.preposition:
-        preposition = f"({'TO' if verb.preposition == 'to' else 'IN'} {verb.preposition})"
+        preposition = (
+            f"({'TO' if verb.preposition == 'to' else 'IN'} {verb.preposition})"
+        )
         phrase = f"(PP {joined(preposition, phrase)})"
-    recipient = Place(lexicon.PREPOSITIONS["to"], clause.recipient) if clause.recipient else None
+    recipient = (
+        Place(lexicon.PREPOSITIONS["to"], clause.recipient)
+        if clause.recipient
+        else None
+    )
     places = (_place(place) for place in (recipient, clause.goal, clause.place))
     if clause.adjective:
         positive, comparative = clause.adjective.english
         adjective = joined(clause.degree.english, f"(JJ {positive})")
         if clause.than:
-            compared = f"(RBR more) {adjective}" if comparative == "more" else f"(JJR {comparative})"
+            compared = (
+                f"(RBR more) {adjective}"
+                if comparative == "more"
+                else f"(JJR {comparative})"
+            )
             adjective = f"{compared} (PP (IN than) {_noun_phrase(clause.than, OBJECT)})"
         adjective = f"(ADJP {adjective})"
     if clause.infinitive:
         infinitive = f"(S (VP (TO to) (VP {_verb(clause.infinitive)})))"
-    return joined(phrase, *places, adjective, infinitive, "" if clause.fronted else _adjunct(clause))
+    return joined(
+        phrase,
+        *places,
+        adjective,
+        infinitive,
+        "" if clause.fronted else _adjunct(clause),
+    )
 
 
 def _place(place: Place | None) -> str:
-    return place.preposition.english.format(_noun_phrase(place.phrase, OBJECT)) if place else ""
+    return (
+        place.preposition.english.format(_noun_phrase(place.phrase, OBJECT))
+        if place
+        else ""
+    )
 
 
 def _noun_phrase(phrase: Phrase | None, case: int) -> str:
@@ -132,18 +208,37 @@ def _noun_phrase(phrase: Phrase | None, case: int) -> str:
     if phrase is None:
         return ""
     if isinstance(phrase, Name):
-        return f"(NP ({'PRP' if isinstance(phrase, Pronoun) else 'NNP'} {phrase.english[case]}))"
+        return (
+            f"(NP ({'PRP' if isinstance(phrase, Pronoun) else 'NNP'}"
+            f" {phrase.english[case]}))"
+        )
     if isinstance(phrase, Pair):
-        return f"(NP {_noun_phrase(phrase.first, case)} (CC and) {_noun_phrase(phrase.second, case)})"
+        return (
+            f"(NP {_noun_phrase(phrase.first, case)} (CC and)"
+            f" {_noun_phrase(phrase.second, case)})"
+        )
     adjective = f"(JJ {phrase.adjective.english[0]})" if phrase.adjective else ""
     noun = f"({'NNS' if phrase.plural else 'NN'} {phrase.noun.english[phrase.plural]})"
     tree = f"(NP {joined(_determiner(phrase), adjective, noun)})"
     if phrase.place:
         tree = f"(NP {tree} {_place(phrase.place)})"
     if phrase.relative:
-        asks_subject, is_person = phrase.relative.subject is GAP, "p" in phrase.noun.label
-        pronoun = "(WDT that)" if not is_person else "(WP who)" if asks_subject else "(WP whom)"
-        clause = _verb_phrase(phrase.relative, phrase.person) if asks_subject else _clause(phrase.relative)
+        asks_subject, is_person = (
+            phrase.relative.subject is GAP,
+            "p" in phrase.noun.label,
+        )
+        pronoun = (
+            "(WDT that)"
+            if not is_person
+            else "(WP who)"
+            if asks_subject
+            else "(WP whom)"
+        )
+        clause = (
+            _verb_phrase(phrase.relative, phrase.person)
+            if asks_subject
+            else _clause(phrase.relative)
+        )
         tree = f"(NP {tree} (SBAR (WHNP {pronoun}) (S {clause})))"
     return tree
 
@@ -151,7 +246,10 @@ def _noun_phrase(phrase: Phrase | None, case: int) -> str:
 def _determiner(phrase: Nominal) -> str:
     if phrase.owner:
         return f"{_noun_phrase(phrase.owner, SUBJECT)[:-1]} (POS 's))"
-    if phrase.determiner == "a" and (phrase.adjective or phrase.noun).english[0][0] in "aeiou":
+    if (
+        phrase.determiner == "a"
+        and (phrase.adjective or phrase.noun).english[0][0] in "aeiou"
+    ):
         return "(DT an)"
     tag, *words = lexicon.determiner(phrase.determiner).english
     return f"({tag} {words[-1 if phrase.plural else 0]})" if tag else ""

@@ -1,7 +1,8 @@
 """Realises a clause in French.
 
-Words are put in order with full forms (je, que, le), which lose their vowel before another one; articles do so, and
-contract with "à" and "de", as soon as the noun phrase is built.
+Words are put in order with full forms (je, que, le), which lose their vowel before
+another one; articles do so, and contract with "à" and "de", as soon as the noun phrase
+is built.
 """
 
 from __future__ import annotations
@@ -11,12 +12,34 @@ import re
 from collections.abc import Sequence
 
 from t2tlite.problems.grammar import lexicon
-from t2tlite.problems.grammar.lexicon import BE, FUTURE, GAP, HAVE, PAST, PRESENT, Name, Pronoun
-from t2tlite.problems.grammar.structure import INDEFINITE, Clause, Nominal, Pair, Phrase, Place, joined
+from t2tlite.problems.grammar.lexicon import (
+    BE,
+    FUTURE,
+    GAP,
+    HAVE,
+    PAST,
+    PRESENT,
+    Name,
+    Pronoun,
+)
+from t2tlite.problems.grammar.structure import (
+    INDEFINITE,
+    Clause,
+    Nominal,
+    Pair,
+    Phrase,
+    Place,
+    joined,
+)
 
 SUBJECT, DIRECT, INDIRECT, STRESSED = range(4)
 _FUTURE_ENDINGS = ("ai", "a", "ons", "ont")  # I, he, we, they
-_CONTRACTIONS = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
+_CONTRACTIONS = {
+    ("à", "le"): "au",
+    ("à", "les"): "aux",
+    ("de", "le"): "du",
+    ("de", "les"): "des",
+}
 _VOWEL = "(?=[aeiouyhâàéèêëîïôœAEIOUÉ])"  # every h of the lexicon is mute
 _ELISION = re.compile(rf"\b(je|ne|que|de|me|le|la) (?!huit\b|onze\b){_VOWEL}")
 
@@ -40,60 +63,120 @@ def _clause(clause: Clause) -> str:
     if clause.question:
         which = _object(clause) if clause.question == "which" else ""
         front = joined(which, lexicon.QUESTIONS[clause.question].french)
-    return joined(front, _noun_phrase(clause.subject), _predication(clause, clause.subject))
+    return joined(
+        front, _noun_phrase(clause.subject), _predication(clause, clause.subject)
+    )
 
 
 def _adjunct(clause: Clause) -> str:
     """The time or the subordinate clause, which stands first or last."""
     inner = clause.subordinate
-    return f"{inner.conjunction.french} {_clause(inner)}" if inner else clause.time.french
+    return (
+        f"{inner.conjunction.french} {_clause(inner)}" if inner else clause.time.french
+    )
 
 
-def _predication(clause: Clause, subject: Phrase, antecedent: Phrase | None = None) -> str:
-    """The verb, which agrees with the subject, and what follows; `antecedent`: a relative clause's object."""
+def _predication(
+    clause: Clause, subject: Phrase, antecedent: Phrase | None = None
+) -> str:
+    """The verb, which agrees with the subject, and what follows; `antecedent`: a
+    relative clause's object.
+    """
     verb, person, clitic, rest = clause.verb.french, subject.person, _clitic(clause), ""
     if clause.modal:
-        finite, rest, clitic = clause.modal.french.finite(PRESENT, person), joined(clitic, verb.infinitive), ""
+        finite, rest, clitic = (
+            clause.modal.french.finite(PRESENT, person),
+            joined(clitic, verb.infinitive),
+            "",
+        )
     elif clause.tense == FUTURE:
         finite = verb.future + _FUTURE_ENDINGS[person]
     elif clause.tense == PAST and not verb.past:
         # After "have" the participle agrees with a direct object that stands before it.
-        before = clause.object if clause.question == "which" or isinstance(clause.object, Pronoun) else antecedent
-        agrees_with = subject if verb.perfect == "be" else None if verb.preposition else before
-        finite, rest = (BE if verb.perfect == "be" else HAVE).french.finite(PRESENT, person), verb.participle
-        forms = (rest, rest, rest.removesuffix("s") + "s", rest + "e", rest + "e", rest + "es")
+        before = (
+            clause.object
+            if clause.question == "which" or isinstance(clause.object, Pronoun)
+            else antecedent
+        )
+        agrees_with = (
+            subject if verb.perfect == "be" else None if verb.preposition else before
+        )
+        finite, rest = (
+            (BE if verb.perfect == "be" else HAVE).french.finite(PRESENT, person),
+            verb.participle,
+        )
+        forms = (
+            rest,
+            rest,
+            rest.removesuffix("s") + "s",
+            rest + "e",
+            rest + "e",
+            rest + "es",
+        )
         rest = _agreeing(forms, agrees_with) if agrees_with else rest
     else:
         finite = verb.finite(clause.tense, person)
     ne = "ne" if clause.negation else ""
     second = f"et {_predication(clause.second, subject)}" if clause.second else ""
-    return joined(ne, clitic, finite, clause.adverb.french, rest, _complements(clause, subject), second)
+    return joined(
+        ne,
+        clitic,
+        finite,
+        clause.adverb.french,
+        rest,
+        _complements(clause, subject),
+        second,
+    )
 
 
 def _clitic(clause: Clause) -> str:
     """The object pronoun before the verb, or nothing."""
     if isinstance(clause.object, Pronoun):
-        return clause.object.french[INDIRECT if clause.verb.french.preposition else DIRECT]
-    return clause.recipient.french[INDIRECT] if isinstance(clause.recipient, Pronoun) else ""
+        return clause.object.french[
+            INDIRECT if clause.verb.french.preposition else DIRECT
+        ]
+    return (
+        clause.recipient.french[INDIRECT]
+        if isinstance(clause.recipient, Pronoun)
+        else ""
+    )
 
 
 def _complements(clause: Clause, subject: Phrase) -> str:
-    words = ["" if clause.question == "which" or isinstance(clause.object, Pronoun) else _object(clause)]
+    words = [
+        (
+            ""
+            if clause.question == "which" or isinstance(clause.object, Pronoun)
+            else _object(clause)
+        )
+    ]
     if not isinstance(clause.recipient, Pronoun):
         words.append(_after_preposition("à", clause.recipient))
     words += [_place(clause.goal), _place(clause.place)]
     if clause.adjective:
         degree = "plus" if clause.than else clause.degree.french
-        words += [degree, _agreeing(clause.adjective.french[1:], subject), _after_preposition("que", clause.than)]
+        words += [
+            degree,
+            _agreeing(clause.adjective.french[1:], subject),
+            _after_preposition("que", clause.than),
+        ]
     if clause.infinitive:
-        words += [clause.verb.french.preposition, _clitic(clause.infinitive), clause.infinitive.verb.french.infinitive]
+        words += [
+            clause.verb.french.preposition,
+            _clitic(clause.infinitive),
+            clause.infinitive.verb.french.infinitive,
+        ]
         words.append(_complements(clause.infinitive, subject))
     return joined(*words, "" if clause.fronted else _adjunct(clause))
 
 
 def _object(clause: Clause) -> str:
     phrase = clause.object
-    if isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation:
+    if (
+        isinstance(phrase, Nominal)
+        and phrase.determiner in INDEFINITE
+        and clause.negation
+    ):
         phrase = dataclasses.replace(phrase, determiner="no")
     return _after_preposition(clause.verb.french.preposition, phrase)
 
@@ -103,12 +186,16 @@ def _place(place: Place | None) -> str:
 
 
 def _after_preposition(preposition: str, phrase: Phrase | None) -> str:
-    """A noun phrase after its preposition, if any: au jardin, à côté des maisons, avec lui; or nothing."""
+    """A noun phrase after its preposition, if any: au jardin, à côté des maisons, avec
+    lui; or nothing.
+    """
     if phrase is None:
         return ""
     before, _, last = preposition.rpartition(" ")
     article, _, rest = _noun_phrase(phrase, STRESSED).partition(" ")
-    return joined(before, _CONTRACTIONS.get((last, article)) or joined(last, article), rest)
+    return joined(
+        before, _CONTRACTIONS.get((last, article)) or joined(last, article), rest
+    )
 
 
 def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
@@ -128,7 +215,9 @@ def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
             words = f"{words} {_agreeing(forms, phrase)}"
     article = _agreeing(lexicon.determiner(determiner).french, phrase, words)
     owner = _after_preposition("de", phrase.owner)
-    return joined(_elided(f"{article} {words}"), owner, _place(phrase.place), _relative(phrase))
+    return joined(
+        _elided(f"{article} {words}"), owner, _place(phrase.place), _relative(phrase)
+    )
 
 
 def _relative(phrase: Nominal) -> str:
@@ -138,10 +227,15 @@ def _relative(phrase: Nominal) -> str:
     if clause.subject is GAP:
         return f"qui {_predication(clause, phrase)}"
     pronoun = "à qui" if clause.verb.french.preposition else "que"
-    return f"{pronoun} {_noun_phrase(clause.subject)} {_predication(clause, clause.subject, antecedent=phrase)}"
+    return (
+        f"{pronoun} {_noun_phrase(clause.subject)}"
+        f" {_predication(clause, clause.subject, antecedent=phrase)}"
+    )
 
 
 def _agreeing(forms: Sequence[str], phrase: Phrase, next_words: str = "") -> str:
-    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that agrees."""
+    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that
+    agrees.
+    """
     number = 2 if phrase.plural else 1 if re.match(_VOWEL, next_words) else 0
     return forms[number + 3 * phrase.feminine]

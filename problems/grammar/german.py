@@ -1,7 +1,8 @@
 """Realises a clause in German.
 
-A clause is built in fields: what stands before the finite verb, the finite verb, the middle, the rest of the verb
-(particle, participle, infinitive), and what follows it (clauses). In a subordinate clause the finite verb goes last.
+A clause is built in fields: what stands before the finite verb, the finite verb, the
+middle, the rest of the verb (particle, participle, infinitive), and what follows it
+(clauses). In a subordinate clause the finite verb goes last.
 """
 
 from __future__ import annotations
@@ -10,15 +11,39 @@ import dataclasses
 import re
 
 from t2tlite.problems.grammar import lexicon
-from t2tlite.problems.grammar.lexicon import BE, FUTURE, GAP, HAVE, PAST, PRESENT, Name, Pronoun
-from t2tlite.problems.grammar.structure import INDEFINITE, Clause, Nominal, Pair, Phrase, Place, joined
+from t2tlite.problems.grammar.lexicon import (
+    BE,
+    FUTURE,
+    GAP,
+    HAVE,
+    PAST,
+    PRESENT,
+    Name,
+    Pronoun,
+)
+from t2tlite.problems.grammar.structure import (
+    INDEFINITE,
+    Clause,
+    Nominal,
+    Pair,
+    Phrase,
+    Place,
+    joined,
+)
 
 _WILL = ("werde", "wird", "werden", "werden")
 _CASES = ("nominative", "accusative", "dative", "genitive")
-_NEW = (*INDEFINITE, "many", "every")  # determiners of an object that stands after the negation
-_ORDERS = ("ihn nie", "den Apfel nie", "nie einen Apfel", "nie auf den Gast")  # of object and adverb
+# determiners of an object that stands after the negation
+_NEW = (*INDEFINITE, "many", "every")
+# of object and adverb
+_ORDERS = ("ihn nie", "den Apfel nie", "nie einen Apfel", "nie auf den Gast")
 _GENDERS = ("der", "die", "das", "plural")
-_CONTRACTIONS = {("in", "dem"): "im", ("in", "das"): "ins", ("zu", "dem"): "zum", ("zu", "der"): "zur"}
+_CONTRACTIONS = {
+    ("in", "dem"): "im",
+    ("in", "das"): "ins",
+    ("zu", "dem"): "zum",
+    ("zu", "der"): "zur",
+}
 
 
 def sentence_text(clause: Clause) -> str:
@@ -32,27 +57,47 @@ def sentence_text(clause: Clause) -> str:
 
 def _main(clause: Clause) -> str:
     """A clause with the finite verb second; it is first in a question of yes or no."""
-    subject, (finite, rest) = _noun_phrase(clause.subject, "nominative"), _verb(clause, clause.subject.person)
+    subject, (finite, rest) = (
+        _noun_phrase(clause.subject, "nominative"),
+        _verb(clause, clause.subject.person),
+    )
     words = [subject, finite]
     if clause.question:
-        question = _object(clause) if clause.question == "which" else lexicon.QUESTIONS[clause.question].german
+        question = (
+            _object(clause)
+            if clause.question == "which"
+            else lexicon.QUESTIONS[clause.question].german
+        )
         words = [question, finite, subject]
     elif clause.fronted:
         words = [clause.time.german, _final(clause.subordinate), finite, subject]
     words += [_middle(clause), rest]
     if clause.second:
         second_finite, second_rest = _verb(clause.second, clause.subject.person)
-        said = clause.tense in (PAST, FUTURE) and finite == second_finite  # one auxiliary serves both
-        words += ["und", "" if said else second_finite, _middle(clause.second), second_rest]
+        # one auxiliary serves both
+        said = clause.tense in (PAST, FUTURE) and finite == second_finite
+        words += [
+            "und",
+            "" if said else second_finite,
+            _middle(clause.second),
+            second_rest,
+        ]
     return joined(*words, _after(clause))
 
 
-def _final(clause: Clause | None, pronoun: str = "", antecedent: Phrase | None = None) -> str:
-    """A subordinate or relative clause, with the finite verb at its end and commas around it; or nothing."""
+def _final(
+    clause: Clause | None, pronoun: str = "", antecedent: Phrase | None = None
+) -> str:
+    """A subordinate or relative clause, with the finite verb at its end and commas
+    around it; or nothing.
+    """
     if clause is None:
         return ""
     finite, rest = _verb(clause, (antecedent or clause.subject).person)
-    opening = [pronoun or clause.conjunction.german, _noun_phrase(clause.subject, "nominative")]
+    opening = [
+        pronoun or clause.conjunction.german,
+        _noun_phrase(clause.subject, "nominative"),
+    ]
     verb = rest + finite if rest == clause.verb.german.particle else f"{rest} {finite}"
     return joined(",", *opening, _middle(clause), verb, _after(clause), ",")
 
@@ -63,19 +108,33 @@ def _relative(phrase: Phrase | None) -> str:
         return ""
     verb = phrase.relative.verb.german
     if phrase.relative.subject is GAP:
-        return _final(phrase.relative, _ending("the", phrase, "nominative"), antecedent=phrase)
-    pronoun = "denen" if verb.case == "dative" and phrase.plural else _ending("the", phrase, verb.case)
+        return _final(
+            phrase.relative, _ending("the", phrase, "nominative"), antecedent=phrase
+        )
+    pronoun = (
+        "denen"
+        if verb.case == "dative" and phrase.plural
+        else _ending("the", phrase, verb.case)
+    )
     return _final(phrase.relative, joined(verb.preposition, pronoun))
 
 
 def _verb(clause: Clause, person: int) -> tuple[str, str]:
-    """The finite verb, and the rest of the verb, which stands at the end of the clause."""
+    """The finite verb, and the rest of the verb, which stands at the end of the
+    clause.
+    """
     verb = clause.verb.german
     if clause.modal or clause.tense == FUTURE:
-        finite = clause.modal.german.finite(PRESENT, person) if clause.modal else _WILL[person]
+        finite = (
+            clause.modal.german.finite(PRESENT, person)
+            if clause.modal
+            else _WILL[person]
+        )
         return finite, verb.particle + verb.infinitive
     if clause.tense == PAST and not verb.past:
-        return (BE if verb.perfect == "be" else HAVE).german.finite(PRESENT, person), verb.participle
+        return (BE if verb.perfect == "be" else HAVE).german.finite(
+            PRESENT, person
+        ), verb.participle
     return verb.finite(clause.tense, person), verb.particle
 
 
@@ -85,7 +144,8 @@ def _middle(clause: Clause) -> str:
     is_pronoun = isinstance(clause.recipient, Pronoun)
     texts = dict.fromkeys(_ORDERS, "")
     texts[order] = "" if clause.question == "which" else _object(clause)
-    merged = _is_negated_by_article(clause) and order == "nie einen Apfel"  # keinen Apfel
+    # keinen Apfel
+    merged = _is_negated_by_article(clause) and order == "nie einen Apfel"
     return joined(
         texts["ihn nie"],
         recipient if is_pronoun else "",
@@ -107,14 +167,20 @@ def _object_order(clause: Clause) -> str:
         return "nie auf den Gast"
     if isinstance(phrase, Pronoun):
         return "ihn nie"
-    is_new = isinstance(phrase, Nominal) and (phrase.determiner in _NEW or phrase.determiner.isdigit())
+    is_new = isinstance(phrase, Nominal) and (
+        phrase.determiner in _NEW or phrase.determiner.isdigit()
+    )
     return "nie einen Apfel" if is_new else "den Apfel nie"
 
 
 def _is_negated_by_article(clause: Clause) -> bool:
     """Whether the object has the article `kein` for `nicht ein`."""
     phrase = clause.object
-    return isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation == "not"
+    return (
+        isinstance(phrase, Nominal)
+        and phrase.determiner in INDEFINITE
+        and clause.negation == "not"
+    )
 
 
 def _predicate(clause: Clause) -> str:
@@ -136,12 +202,21 @@ def _object(clause: Clause) -> str:
 
 
 def _after(clause: Clause) -> str:
-    """What follows the end of the verb: relative clause of the object, infinitive, subordinate clause."""
-    words = [_relative(clause.object), "" if clause.fronted else _final(clause.subordinate)]
+    """What follows the end of the verb: relative clause of the object, infinitive,
+    subordinate clause.
+    """
+    words = [
+        _relative(clause.object),
+        "" if clause.fronted else _final(clause.subordinate),
+    ]
     if clause.infinitive:
         verb, middle = clause.infinitive.verb.german, _middle(clause.infinitive)
         words += [",", middle] if middle else []
-        words.append(f"{verb.particle}zu{verb.infinitive}" if verb.particle else f"zu {verb.infinitive}")
+        words.append(
+            f"{verb.particle}zu{verb.infinitive}"
+            if verb.particle
+            else f"zu {verb.infinitive}"
+        )
     return joined(*words)
 
 
@@ -150,24 +225,38 @@ def _place(place: Place | None) -> str:
         return ""
     preposition, case = place.preposition.german.split()
     article, _, rest = _noun_phrase(place.phrase, case).partition(" ")
-    return joined(_CONTRACTIONS.get((preposition, article), f"{preposition} {article}"), rest)
+    return joined(
+        _CONTRACTIONS.get((preposition, article), f"{preposition} {article}"), rest
+    )
 
 
 def _noun_phrase(phrase: Phrase | None, case: str) -> str:
-    """A noun phrase in a case, or nothing; a subject's relative clause follows it, an object's the verb."""
+    """A noun phrase in a case, or nothing; a subject's relative clause follows it, an
+    object's the verb.
+    """
     if phrase is None:
         return ""
     if isinstance(phrase, Name):
         return phrase.german[_CASES.index(case)]
     if isinstance(phrase, Pair):
-        return f"{_noun_phrase(phrase.first, case)} und {_noun_phrase(phrase.second, case)}"
+        return (
+            f"{_noun_phrase(phrase.first, case)} und"
+            f" {_noun_phrase(phrase.second, case)}"
+        )
     owner, relative = "", _relative(phrase) if case == "nominative" else ""
     if isinstance(phrase.owner, Name):
         article, endings = phrase.owner.german[0] + "s", "strong"
     else:
         stem, article_endings, endings = lexicon.determiner(phrase.determiner).german
-        article, owner = stem + _ending(article_endings, phrase, case), _noun_phrase(phrase.owner, "genitive")
-    adjective = phrase.adjective.german[1] + _ending(endings, phrase, case) if phrase.adjective else ""
+        article, owner = (
+            stem + _ending(article_endings, phrase, case),
+            _noun_phrase(phrase.owner, "genitive"),
+        )
+    adjective = (
+        phrase.adjective.german[1] + _ending(endings, phrase, case)
+        if phrase.adjective
+        else ""
+    )
     noun = phrase.noun.german[1 + _CASES.index(case) + 4 * phrase.plural]
     return joined(article, adjective, noun, owner, _place(phrase.place), relative)
 

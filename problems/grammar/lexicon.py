@@ -1,4 +1,6 @@
-"""The words of the grammar in three languages, read from lexicon.txt, which explains its columns."""
+"""The words of the grammar in three languages, read from lexicon.txt, which explains
+its columns.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Word:
-    """A noun, an adjective or a determiner: its label and forms, whose order lexicon.txt explains."""
+    """A noun, an adjective or a determiner: its label and forms, whose order
+    lexicon.txt explains.
+    """
 
     label: str
     english: tuple[str, ...]
@@ -33,7 +37,9 @@ class Word:
 
 @dataclass(frozen=True, eq=False)
 class Name(Word):
-    """The name of a person or a city; `person` is its verb's form: 0 as I, 1 as he, 2 as we, 3 as they."""
+    """The name of a person or a city; `person` is its verb's form: 0 as I, 1 as he, 2
+    as we, 3 as they.
+    """
 
     person: int
     plural: bool
@@ -66,7 +72,9 @@ class Conjugation:
 
 @dataclass(frozen=True, eq=False)
 class Verb:
-    """A verb, the nouns that can be its object, and its traits, which lexicon.txt explains."""
+    """A verb, the nouns that can be its object, and its traits, which lexicon.txt
+    explains.
+    """
 
     english: Conjugation
     german: Conjugation
@@ -85,7 +93,11 @@ def suiting(words: Sequence[Word], kinds: str) -> tuple[Word, ...]:
 
 def read_tables(name: str) -> dict[str, list[list[str]]]:
     """The columns of each line of a text file beside this one, by "[section]"."""
-    text = importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    text = (
+        importlib.resources.files(__package__)
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )
     tables: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
         if line.startswith("["):
@@ -97,21 +109,36 @@ def read_tables(name: str) -> dict[str, list[list[str]]]:
 
 def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
     """The forms in each column, `count` times the same if there is one."""
-    forms = [tuple("" if f == "-" else f.replace("_", " ") for f in column.split()) for column in columns]
+    forms = [
+        tuple("" if f == "-" else f.replace("_", " ") for f in column.split())
+        for column in columns
+    ]
     return [column * (count if len(column) == 1 else 1) for column in forms]
 
 
 def _name(cls: type[N], label: str, *columns: str) -> N:
     english, german, french = _forms(columns, 4)
-    return cls(label, english, german, french, int(label[0]), "plural" in label, "feminine" in label)
+    return cls(
+        label,
+        english,
+        german,
+        french,
+        int(label[0]),
+        "plural" in label,
+        "feminine" in label,
+    )
 
 
 def _conjugation(column: str, names: str) -> Conjugation:
-    """A verb's column: forms with these names, then options: `gehe/geht/gehen gegangen perfect=be`."""
+    """A verb's column: forms with these names, then options: `gehe/geht/gehen gegangen
+    perfect=be`.
+    """
     forms = [word for word in column.split() if "=" not in word]
     given = dict(zip(names.split(), forms, strict=True))
     given.setdefault("infinitive", given["present"].split("/")[-1])
-    return Conjugation(**given | dict(word.split("=") for word in column.split() if "=" in word))
+    return Conjugation(
+        **given | dict(word.split("=") for word in column.split() if "=" in word)
+    )
 
 
 def _verb(label: str, english: str, german: str, french: str) -> Verb:
@@ -130,29 +157,49 @@ def _expressions(section: str) -> dict[str, Expression]:
 
 
 def _adverbials(*texts: str) -> tuple[Expression, ...]:
-    """The adverbials that a line of the section "times" stands for: `in {number} {unit}` -> in two days, ..."""
+    """The adverbials that a line of the section "times" stands for: `in {number}
+    {unit}` -> in two days, ...
+    """
     slots = re.findall(r"{(\w+)}", texts[0])
     adverbials = []
     for rows in itertools.product(*(_FILLERS[slot] for slot in slots)):
         fillers = dict(zip(slots, rows, strict=True))  # each in three languages
-        words = [{slot: row[language] for slot, row in fillers.items()} for language in range(3)]
-        adverbials.append(Expression(*(text.format(**w) for text, w in zip(texts, words, strict=True))))
+        words = [
+            {slot: row[language] for slot, row in fillers.items()}
+            for language in range(3)
+        ]
+        adverbials.append(
+            Expression(
+                *(text.format(**w) for text, w in zip(texts, words, strict=True))
+            )
+        )
     return tuple(adverbials)
 
 
 def determiner(label: str) -> Word:
     """A determiner; a number from 100 is written in digits."""
-    return DETERMINERS.get(label) or Word(label, ("CD", label), (label, "none", "strong"), (label,) * 6)
+    return DETERMINERS.get(label) or Word(
+        label, ("CD", label), (label, "none", "strong"), (label,) * 6
+    )
 
 
 _TABLES = read_tables("lexicon.txt")
-ADJECTIVES = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["adjectives"])
+ADJECTIVES = tuple(
+    Word(label, *_forms(columns)) for label, *columns in _TABLES["adjectives"]
+)
 NOUNS = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["nouns"])
 NOUNS_OF = {kind: suiting(NOUNS, letters) for kind, letters in _TABLES["kinds"]}
 ADJECTIVES_OF = {noun: suiting(ADJECTIVES, noun.label) for noun in NOUNS}
-DETERMINERS = {row[0]: Word(row[0], *_forms(row[1:], 6)) for row in _TABLES["determiners"] + _TABLES["numbers"]}
-PEOPLE, CITIES = (tuple(_name(Name, *row) for row in _TABLES[section]) for section in ("people", "cities"))
-*PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])  # I, he, she, we, they; GAP: not said
+DETERMINERS = {
+    row[0]: Word(row[0], *_forms(row[1:], 6))
+    for row in _TABLES["determiners"] + _TABLES["numbers"]
+}
+PEOPLE, CITIES = (
+    tuple(_name(Name, *row) for row in _TABLES[section])
+    for section in ("people", "cities")
+)
+# I, he, she, we, they; GAP: not said
+*PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])
 # German, by gender (masculine, feminine, neuter, plural), then case.
 ENDINGS = {label: _forms(columns) for label, *columns in _TABLES["endings"]}
 PREPOSITIONS = _expressions("prepositions")
@@ -169,12 +216,20 @@ VERBS = {
 BE, HAVE, DO = VERBS["auxiliary"]
 CAN, MUST, WANT = VERBS["modal"]
 _FILLERS = {
-    "number": [[w.english[1], w.german[0], w.french[0]] for w in (determiner(str(number)) for number in range(2, 11))],
+    "number": [
+        [w.english[1], w.german[0], w.french[0]]
+        for w in (determiner(str(number)) for number in range(2, 11))
+    ],
     "unit": [texts for _, *texts in _TABLES["units"]],
     "weekday": [texts for _, *texts in _TABLES["weekdays"]],
     "year": [[str(year)] * 3 for year in range(1950, 2026)],
 }
 # Groups of adverbials, of which one is drawn, then one of its members.
 TIMES = {
-    tense: [_adverbials(*texts) for tenses, *texts in _TABLES["times"] if tense in tenses.split()] for tense in TENSES
+    tense: [
+        _adverbials(*texts)
+        for tenses, *texts in _TABLES["times"]
+        if tense in tenses.split()
+    ]
+    for tense in TENSES
 }

@@ -1,25 +1,38 @@
-"""What a sentence says, whatever the language: clauses, made of a verb, noun phrases and adverbials."""
+"""What a sentence says, whatever the language: clauses, made of a verb, noun phrases
+and adverbials.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from t2tlite.problems.grammar.lexicon import ADVERBS, GAP, NOTHING, Expression, Name, Verb, Word
+from t2tlite.problems.grammar.lexicon import (
+    ADVERBS,
+    GAP,
+    NOTHING,
+    Expression,
+    Name,
+    Verb,
+    Word,
+)
 
-INDEFINITE = ("a", "")  # determiners that negation turns into German "kein", French "de"
+# determiners that negation turns into German "kein", French "de"
+INDEFINITE = ("a", "")
 
 
 @dataclass(slots=True, eq=False)
 class Nominal:
     """A noun phrase: a noun with what stands before and after it."""
 
-    determiner: str  # its label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
+    # its label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
+    determiner: str
     noun: Word
     plural: bool = False
     adjective: Word | None = None
     owner: Phrase | None = None
     place: Place | None = None
-    relative: Clause | None = None  # without its subject (who sleeps) or its object (whom I see)
+    # without its subject (who sleeps) or its object (whom I see)
+    relative: Clause | None = None
 
     @property
     def person(self) -> int:
@@ -62,7 +75,8 @@ class Clause:
 
     verb: Verb
     tense: str  # PRESENT, PAST or FUTURE
-    subject: Phrase = GAP  # which is not said: who sleeps? the cat that sleeps, tries to sleep
+    # which is not said: who sleeps? the cat that sleeps, tries to sleep
+    subject: Phrase = GAP
     object: Phrase | None = None
     recipient: Phrase | None = None
     goal: Place | None = None  # required by the verb
@@ -75,7 +89,8 @@ class Clause:
     negation: str = ""  # not, never
     modal: Verb | None = None
     infinitive: Clause | None = None  # what one tries, begins, forgets to do
-    second: Clause | None = None  # a verb with the same subject: opens the door AND SEES THE DOG
+    # a verb with the same subject: opens the door AND SEES THE DOG
+    second: Clause | None = None
     following: Clause | None = None  # a clause of the same rank, after its conjunction
     subordinate: Clause | None = None
     fronted: bool = False  # the time or the subordinate clause stands first

@@ -1,15 +1,24 @@
-"""Which sentence pairs make up global batch k: a pure function of (lengths, batch size, seed, k).
+"""Which sentence pairs make up global batch k: a pure function of (lengths, batch size,
+seed, k).
 
-An epoch is a seeded permutation of the corpus, cut into pools. Pairs are sorted by length bucket, by pool, and by the
-lengths of both sides, so that neighbours need little padding; then they are split into batches, which are shuffled. The
-number of batches in an epoch and of their rows depends on the lengths alone, so any batch of any epoch is computed
-without those before it: training resumes at any step, and the number of replicas does not change what a batch contains.
-A pair of a corpus of weight w is w times in the corpus that is permuted.
+An epoch is a seeded permutation of the corpus, cut into pools. Pairs are sorted by
+length bucket, by pool, and by the lengths of both sides, so that neighbours need little
+padding; then they are split into batches, which are shuffled. The number of batches in
+an epoch and of their rows depends on the lengths alone, so any batch of any epoch is
+computed without those before it: training resumes at any step, and the number of
+replicas does not change what a batch contains. A pair of a corpus of weight w is w
+times in the corpus that is permuted.
 
-    >>> plan = BatchPlan(np.array([3, 9, 4, 8]), np.array([4, 9, 4, 2]), batch_tokens=18, max_length=16)
-    >>> plan.num_batches                                     # buckets end at 8, 9, 10, ...: 18 // 8 = 2, 18 // 9 = 2
+    >>> sources = np.array([3, 9, 4, 8])
+    >>> targets = np.array([4, 9, 4, 2])
+    >>> plan = BatchPlan(sources, targets, batch_tokens=18, max_length=16)
+
+    Buckets end at 8, 9, 10, ..., so batches have 18 // 8 = 2 or 18 // 9 = 2 pairs. The
+    seed determines which batch comes first:
+
+    >>> plan.num_batches
     2
-    >>> [sorted(plan.batch(k).indices.tolist()) for k in range(2)]      # the seed determines which comes first
+    >>> [sorted(plan.batch(k).indices.tolist()) for k in range(2)]
     [[0, 2], [1, 3]]
 """
 
@@ -24,14 +33,19 @@ import numpy as np
 from t2tlite.config import HParams
 
 MAX_SHAPES = 24  # of the batches of a plan with few_shapes
-POOL_BATCHES = 16  # batches of one length bucket in a pool: more need less padding, fewer mix pairs better
+# batches of one length bucket in a pool: more need less padding, fewer mix pairs better
+POOL_BATCHES = 16
 MIN_POOLS = 4  # in a small corpus, so that pairs meet others in the next epoch
 
 
-def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> np.ndarray:
-    """The lengths in tokens to which sequences are padded, int32, ascending, as in tensor2tensor.
+def bucket_boundaries(
+    max_length: int, smallest: int = 8, step: float = 1.1
+) -> np.ndarray:
+    """The lengths in tokens to which sequences are padded, int32, ascending, as in
+    tensor2tensor.
 
-    From `smallest` on, each is `step` times the one before, and at least 1 more; the last is `max_length`.
+    From `smallest` on, each is `step` times the one before, and at least 1 more; the
+    last is `max_length`.
     """
     boundaries = []
     length = min(smallest, max_length)
@@ -42,19 +56,28 @@ def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> 
 
 
 def padded_length(length: int, boundaries: np.ndarray) -> int:
-    """The smallest boundary that is at least `length`; `length` itself if it exceeds all boundaries."""
+    """The smallest boundary that is at least `length`; `length` itself if it exceeds
+    all boundaries.
+    """
     at = int(np.searchsorted(boundaries, length))
     return int(boundaries[at]) if at < len(boundaries) else int(length)
 
 
-def merge_buckets(boundaries: np.ndarray, lengths: np.ndarray, at_most: int) -> np.ndarray:
-    """Removes boundaries [n] one by one until `at_most` are left, each time with the least added padding.
+def merge_buckets(
+    boundaries: np.ndarray, lengths: np.ndarray, at_most: int
+) -> np.ndarray:
+    """Removes boundaries [n] one by one until `at_most` are left, each time with the
+    least added padding.
 
     `lengths` [N] are those of the sequences to pad; none may exceed the last boundary.
     """
-    counts = np.bincount(np.searchsorted(boundaries, lengths), minlength=len(boundaries))  # sequences in each bucket
+    # sequences in each bucket
+    counts = np.bincount(
+        np.searchsorted(boundaries, lengths), minlength=len(boundaries)
+    )
     while len(boundaries) > at_most:
-        at = int((counts[:-1] * np.diff(boundaries)).argmin())  # its sequences are padded to the next boundary instead
+        # its sequences are padded to the next boundary instead
+        at = int((counts[:-1] * np.diff(boundaries)).argmin())
         counts[at + 1] += counts[at]
         boundaries, counts = np.delete(boundaries, at), np.delete(counts, at)
     return boundaries
@@ -74,8 +97,9 @@ class Batch:
 class BatchPlan:
     """The batches of a corpus, epoch after epoch.
 
-    A pair with a side longer than `max_length` is left out of training, not truncated. `left_out` is the number of
-    these pairs, `num_pairs` the number of the others in an epoch, and `num_batches` the number of its batches.
+    A pair with a side longer than `max_length` is left out of training, not truncated.
+    `left_out` is the number of these pairs, `num_pairs` the number of the others in an
+    epoch, and `num_batches` the number of its batches.
     """
 
     def __init__(
@@ -93,13 +117,15 @@ class BatchPlan:
         """Plans the batches.
 
         Args:
-            source_lengths, target_lengths: int [N], tokens of each source and target, EOS included.
-            batch_tokens: tokens of a global batch: rows times the padded length of the longer side.
-            max_length: the longest side of a pair, tokens.
-            smallest, step: the first bucket boundary and the factor between boundaries, see `bucket_boundaries`.
-            seed: of the permutations.
-            few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that compiles a program for each:
-                buckets are merged, and all batches of a bucket have the same number of rows and one width.
+            source_lengths, target_lengths: int [N], tokens of each source and target,
+            EOS included. batch_tokens: tokens of a global batch: rows times the padded
+            length of the longer side. max_length: the longest side of a pair, tokens.
+            smallest, step: the first bucket boundary and the factor between boundaries,
+            see `bucket_boundaries`. seed: of the permutations. few_shapes: pad batches
+            to at most MAX_SHAPES shapes, for a compiler that compiles a program for
+            each:
+                buckets are merged, and all batches of a bucket have the same number of
+                rows and one width.
             repeats: int [N], how many times each pair is in an epoch; None: once.
 
         Raises ValueError if every pair has a side longer than `max_length`.
@@ -112,8 +138,8 @@ class BatchPlan:
         self.num_pairs = len(self._corpus)
         if not self.num_pairs:
             raise ValueError(
-                f"No pair fits: each of {len(longer):,} has a side longer than max_length={max_length} tokens. "
-                "Raise max_length."
+                f"No pair fits: each of {len(longer):,} has a side longer than"
+                f" max_length={max_length} tokens. Raise max_length."
             )
         self.seed = seed
         self._sources = source_lengths[self._corpus].astype(np.int32)
@@ -121,9 +147,14 @@ class BatchPlan:
         self._boundaries = bucket_boundaries(max_length, smallest, step)
         self._few_shapes = few_shapes
         if few_shapes:
-            self._boundaries = merge_buckets(self._boundaries, longer[self._corpus], MAX_SHAPES)
-        self._buckets: np.ndarray = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
-        self._rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
+            self._boundaries = merge_buckets(
+                self._boundaries, longer[self._corpus], MAX_SHAPES
+            )
+        self._buckets: np.ndarray = np.searchsorted(
+            self._boundaries, longer[self._corpus]
+        ).astype(np.int32)
+        # that fit, for each bucket
+        self._rows = np.maximum(batch_tokens // self._boundaries, 1)
         buckets = np.sort(self._buckets)
         self._cuts = self._cut(buckets)  # [num_batches + 1]
         self.num_batches = len(self._cuts) - 1
@@ -151,44 +182,65 @@ class BatchPlan:
         )
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """(rows, source width, target width) for each bucket: at least the largest of its batches in any epoch.
+        """(rows, source width, target width) for each bucket: at least the largest of
+        its batches in any epoch.
 
-        The epochs differ in which pairs of a bucket stand where, not in where buckets and batches end. So a batch whose
-        longest pair is of bucket b has the same number of rows in every epoch, and all its pairs are of bucket b or of
-        those before: none of its sources (targets) is longer than the longest of these buckets.
+        The epochs differ in which pairs of a bucket stand where, not in where buckets
+        and batches end. So a batch whose longest pair is of bucket b has the same
+        number of rows in every epoch, and all its pairs are of bucket b or of those
+        before: none of its sources (targets) is longer than the longest of these
+        buckets.
         """
-        buckets = np.sort(self._buckets)[self._cuts[1:] - 1]  # [num_batches], the bucket of a batch's longest pair
+        # [num_batches], the bucket of a batch's longest pair
+        buckets = np.sort(self._buckets)[self._cuts[1:] - 1]
         if self._few_shapes:
             boundaries = self._boundaries.tolist()
-            return [(int(self._rows[b]), boundaries[b], boundaries[b]) for b in np.unique(buckets)]
-        greatest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # of each bucket
+            return [
+                (int(self._rows[b]), boundaries[b], boundaries[b])
+                for b in np.unique(buckets)
+            ]
+        # of each bucket
+        greatest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)
         rows, sources, targets = greatest
         np.maximum.at(rows, buckets, np.diff(self._cuts))
         np.maximum.at(sources, self._buckets, self._sources)
         np.maximum.at(targets, self._buckets, self._targets)
-        sources, targets = (np.maximum.accumulate(longest) for longest in (sources, targets))
-        return [(int(rows[b]), int(sources[b]), int(targets[b])) for b in np.unique(buckets)]
+        sources, targets = (
+            np.maximum.accumulate(longest) for longest in (sources, targets)
+        )
+        return [
+            (int(rows[b]), int(sources[b]), int(targets[b])) for b in np.unique(buckets)
+        ]
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs and the order of the batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         shuffled = random.permutation(self.num_pairs)
-        sources, targets = self._sources[shuffled].astype(np.int64), self._targets[shuffled]
+        sources, targets = (
+            self._sources[shuffled].astype(np.int64),
+            self._targets[shuffled],
+        )
         place = self._buckets[shuffled]
         if not self._few_shapes:
             pool = np.arange(self.num_pairs) * self._pools // self.num_pairs
             longest = int(self._boundaries[-1])
-            place = (place * self._pools + pool) * (longest + 1) + np.maximum(sources, targets)
+            place = (place * self._pools + pool) * (longest + 1) + np.maximum(
+                sources, targets
+            )
             place = place * (2 * longest + 1) + sources - targets
-        return shuffled[np.argsort(place, kind="stable")], random.permutation(self.num_batches)
+        return shuffled[np.argsort(place, kind="stable")], random.permutation(
+            self.num_batches
+        )
 
     def _cut(self, buckets: np.ndarray) -> np.ndarray:
         """Where each batch begins in the sorted epoch, and where the last one ends.
 
-        A batch has as many rows as fit at the padded length of its longest pair. Of its possible ends, one for each
-        bucket, the farthest is used: the remainder of a bucket joins the next bucket instead of a small batch.
+        A batch has as many rows as fit at the padded length of its longest pair. Of its
+        possible ends, one for each bucket, the farthest is used: the remainder of a
+        bucket joins the next bucket instead of a small batch.
         """
-        ends = np.searchsorted(buckets, np.arange(len(self._rows)), side="right")  # where each bucket ends
+        # where each bucket ends
+        ends = np.searchsorted(buckets, np.arange(len(self._rows)), side="right")
         cuts = [0]
         while cuts[-1] < len(buckets):
             cuts.append(int(np.minimum(cuts[-1] + self._rows, ends).max()))
@@ -203,10 +255,12 @@ def training_plan(
     seed: int,
     corpus_pairs: Sequence[int] = (),
 ) -> BatchPlan:
-    """The plan of a training run on this number of replicas: a batch for each optimizer step.
+    """The plan of a training run on this number of replicas: a batch for each optimizer
+    step.
 
-    `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each other, for corpus_weights. With
-    jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
+    `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each
+    other, for corpus_weights. With jit_compile, XLA compiles the training step once for
+    each shape, so there are few shapes.
     """
     return BatchPlan(
         source_lengths,
@@ -222,7 +276,8 @@ def training_plan(
 
 
 def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | None:
-    """How many times each pair is in an epoch, int [N]: the weight of its corpus. None without weights.
+    """How many times each pair is in an epoch, int [N]: the weight of its corpus. None
+    without weights.
 
     Raises ValueError unless there are several corpora, and a weight for each.
 
@@ -234,18 +289,24 @@ def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | 
         return None
     if len(weights) != len(corpus_pairs) or len(weights) == 1:
         raise ValueError(
-            "corpus_weights needs data of several corpora, and one weight for each. Received: "
-            f"corpus_weights={hparams.corpus_weights}; corpora in the data: {len(corpus_pairs)}. Each file "
-            "of t2t-datagen --train_source=a,b becomes a corpus: give a weight for each, or make such data "
-            "in another --data_dir."
+            "corpus_weights needs data of several corpora, and one weight for each."
+            f" Received: corpus_weights={hparams.corpus_weights}; corpora in the data:"
+            f" {len(corpus_pairs)}. Each file of t2t-datagen --train_source=a,b becomes"
+            " a corpus: give a weight for each, or make such data in another"
+            " --data_dir."
         )
     return np.repeat(weights, corpus_pairs)
 
 
 def evaluation_plan(
-    hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int
+    hparams: HParams,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    replicas: int,
 ) -> BatchPlan:
-    """The plan of an evaluation: every pair, however long, in batches without gradient accumulation."""
+    """The plan of an evaluation: every pair, however long, in batches without gradient
+    accumulation.
+    """
     return BatchPlan(
         source_lengths,
         target_lengths,

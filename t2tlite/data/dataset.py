@@ -1,9 +1,12 @@
 """A data directory as t2t-datagen writes it, opened for training and decoding.
 
-    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords if it is of tensor2tensor's type;
-                                          vocab.source.* and vocab.target.* if each language has its own)
-    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of train2, dev, test and so on likewise
-    DATA_DIR/NAME/manifest.json           what the data was made from; written last, so data without it is incomplete
+    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords if it is of
+                                          tensor2tensor's type; vocab.source.* and
+                                          vocab.target.* if each language has its own)
+    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of train2, dev, test and
+                                          so on likewise
+    DATA_DIR/NAME/manifest.json           what the data was made from; written last, so
+                                          data without it is incomplete
 
 A problem and its `_rev` share one folder, which contains the pairs unreversed.
 """
@@ -17,7 +20,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, holds_data, read_manifest
+from t2tlite.data.manifest import (
+    MANIFEST,
+    Manifest,
+    RunManifest,
+    ShardEntry,
+    holds_data,
+    read_manifest,
+)
 from t2tlite.data.token_store import TokenStore
 from t2tlite.files.atomic_file import check_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
@@ -31,7 +41,8 @@ class Dataset:
     """The complete data of one problem."""
 
     folder: Path  # DATA_DIR/NAME
-    manifest: RunManifest  # in the requested direction, as a run trained on the data records it
+    # in the requested direction, as a run trained on the data records it
+    manifest: RunManifest
 
     @property
     def name(self) -> str:
@@ -39,46 +50,70 @@ class Dataset:
 
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The encoders of source and target, loaded once; one object if they share a vocabulary."""
-        return open_encoders(self.folder, *self.manifest.vocabularies, advice=REGENERATE_HINT)
+        """The encoders of source and target, loaded once; one object if they share a
+        vocabulary.
+        """
+        return open_encoders(
+            self.folder, *self.manifest.vocabularies, advice=REGENERATE_HINT
+        )
 
     def store(self, *splits: str) -> TokenStore:
-        """The token ids of splits, one after the other; first checks that no shard has changed since.
+        """The token ids of splits, one after the other; first checks that no shard has
+        changed since.
 
-        Raises ValueError if there is no such split, and as `check_contents` and `TokenStore`.
+        Raises ValueError if there is no such split, and as `check_contents` and
+        `TokenStore`.
         """
-        shards = [shard for split in splits for shard in self.manifest.split(split).shards]
+        shards = [
+            shard for split in splits for shard in self.manifest.split(split).shards
+        ]
         check_contents(self.folder, shards)
-        return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
+        return TokenStore(
+            [self.folder / shard.file for shard in shards], self.manifest.reverse
+        )
 
 
-def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
-    """Opens the complete data of a problem, after checking that every file has its full size.
+def open_dataset(
+    data_dir: str | Path, problem_name: str | None = None, command: str | None = None
+) -> Dataset:
+    """Opens the complete data of a problem, after checking that every file has its full
+    size.
 
-    `data_dir` is t2t-datagen's --data_dir. `problem_name` may end in `_rev`; None means the only problem there.
-    `command` is the command that makes the data, for the message; by default t2t-datagen with these two flags.
+    `data_dir` is t2t-datagen's --data_dir. `problem_name` may end in `_rev`; None means
+    the only problem there. `command` is the command that makes the data, for the
+    message; by default t2t-datagen with these two flags.
 
-    Raises FileNotFoundError if there is no such data or a file is missing, and ValueError if a file is damaged or
-    `data_dir` contains several problems and none is named.
+    Raises FileNotFoundError if there is no such data or a file is missing, and
+    ValueError if a file is damaged or `data_dir` contains several problems and none is
+    named.
     """
     data_dir = Path(data_dir)
-    finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}") if holds_data(path.parent))
+    finished = sorted(
+        path.parent.name
+        for path in data_dir.glob(f"*/{MANIFEST}")
+        if holds_data(path.parent)
+    )
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
-                f"--data_dir must be a folder with data made by t2t-datagen. Received: {data_dir}, which has none. "
-                "Run t2t-datagen --problem=... first."
+                "--data_dir must be a folder with data made by t2t-datagen. Received:"
+                f" {data_dir}, which has none. Run t2t-datagen --problem=... first."
             )
         if len(finished) > 1:
-            raise ValueError(f"{data_dir} holds the data of several problems. Name one: {', '.join(finished)}.")
+            raise ValueError(
+                f"{data_dir} holds the data of several problems. Name one:"
+                f" {', '.join(finished)}."
+            )
         problem_name = finished[0]
     base = problem_name.removesuffix("_rev")
     if base not in finished:
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
-        command = command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
+        command = (
+            command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
+        )
         raise FileNotFoundError(
-            f"There is no finished data of {problem_name} in {data_dir}.{others} Run {command} first; an interrupted "
-            "run resumes."
+            f"There is no finished data of {problem_name} in {data_dir}.{others} Run"
+            f" {command} first; an interrupted run resumes."
         )
     folder = data_dir / base
     manifest = read_manifest(folder)
@@ -87,24 +122,37 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raises FileNotFoundError or ValueError if a file is missing or has not the recorded size."""
+    """Raises FileNotFoundError or ValueError if a file is missing or has not the
+    recorded size.
+    """
     for entry in manifest.entries():
         path = folder / entry.file
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. {REGENERATE_HINT}")
+            raise FileNotFoundError(
+                f"{path} is missing, but {MANIFEST} lists it. {REGENERATE_HINT}"
+            )
         if path.stat().st_size != entry.bytes:
             raise ValueError(
-                f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}. Received: "
-                f"{path.stat().st_size:,} bytes. {REGENERATE_HINT}"
+                f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}."
+                f" Received: {path.stat().st_size:,} bytes. {REGENERATE_HINT}"
             )
 
 
-def check_contents(folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]) -> None:
-    """Raises FileNotFoundError if a file is missing, and ValueError if it has not the recorded content.
+def check_contents(
+    folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]
+) -> None:
+    """Raises FileNotFoundError if a file is missing, and ValueError if it has not the
+    recorded content.
 
     Reads some 1.5 GB/s per core.
     """
-    with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
-        checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, REGENERATE_HINT) for entry in entries]
+    # hashing releases Python's lock
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        checks = [
+            threads.submit(
+                check_sha256, folder / entry.file, entry.sha256, REGENERATE_HINT
+            )
+            for entry in entries
+        ]
     for check in checks:
         check.result()

@@ -1,7 +1,9 @@
-"""Encodes chunks of text into token shards, in several processes or, in a pipeline, on several machines.
+"""Encodes chunks of text into token shards, in several processes or, in a pipeline, on
+several machines.
 
-One process reads text and splits it into chunks; the others each encode a chunk and write it as one shard. Which pairs
-a shard contains depends on the text alone, so the files are the same for any number of processes.
+One process reads text and splits it into chunks; the others each encode a chunk and
+write it as one shard. Which pairs a shard contains depends on the text alone, so the
+files are the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ import numpy as np
 from t2tlite.data.manifest import ShardEntry, SplitEntry, is_training
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
-from t2tlite.files.atomic_file import file_sha256, remove_temporary_files, temporary_path
+from t2tlite.files.atomic_file import (
+    file_sha256,
+    remove_temporary_files,
+    temporary_path,
+)
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 CHUNK_PAIRS = 50_000  # the most pairs in a shard
-CHUNK_CHARACTERS = 16_000_000  # a shard ends with the pair that reaches this: long texts must not fill memory
+# a shard ends with the pair that reaches this: long texts must not fill memory
+CHUNK_CHARACTERS = 16_000_000
 
-DROPPED = ("empty", "too_long", "length_ratio")  # why training pairs are left out, in the order of the checks
+# why training pairs are left out, in the order of the checks
+DROPPED = ("empty", "too_long", "length_ratio")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +55,9 @@ class ChunkTask:
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Splits pairs into chunks of CHUNK_PAIRS pairs, or of fewer that have CHUNK_CHARACTERS characters."""
+    """Splits pairs into chunks of CHUNK_PAIRS pairs, or of fewer that have
+    CHUNK_CHARACTERS characters.
+    """
     chunk: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:
@@ -65,9 +75,11 @@ def encode_all(
 ) -> Generator[tuple[str, SplitEntry]]:
     """Writes every shard and yields the split and the entry of each, in order.
 
-    At most twice `num_processes` chunks are in memory at a time. A single process is the calling one; several are
-    started by `spawn`, so a script that calls this needs `if __name__ == "__main__":`. `vocabularies` are one file, or
-    the source's and the target's. Raises ChildProcessError if a process dies, OSError if a shard cannot be written.
+    At most twice `num_processes` chunks are in memory at a time. A single process is
+    the calling one; several are started by `spawn`, so a script that calls this needs
+    `if __name__ == "__main__":`. `vocabularies` are one file, or the source's and the
+    target's. Raises ChildProcessError if a process dies, OSError if a shard cannot be
+    written.
     """
     if num_processes == 1:
         encoders = [open_encoder(path) for path in vocabularies]
@@ -75,14 +87,18 @@ def encode_all(
             yield _encode_chunk(task, encoders)
         return
     executor = ProcessPoolExecutor(
-        num_processes, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(vocabularies,)
+        num_processes,
+        multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(vocabularies,),
     )
     pending: collections.deque[Future[tuple[str, SplitEntry]]] = collections.deque()
     try:
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            # processes started here inherit the blocked Ctrl-C: the parent lets them finish their shards
+            # processes started here inherit the blocked Ctrl-C: the parent lets them
+            # finish their shards
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 pending.append(executor.submit(_work, task))
@@ -92,54 +108,67 @@ def encode_all(
             yield pending.popleft().result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            "An encoding process ended unexpectedly, perhaps for lack of memory. Run the same command again with fewer "
-            "--num_processes; finished shards are kept. (In a script of your own, call this only under "
-            '`if __name__ == "__main__":`.)'
+            "An encoding process ended unexpectedly, perhaps for lack of memory. Run"
+            " the same command again with fewer --num_processes; finished shards are"
+            " kept. (In a script of your own, call this only under `if __name__ =="
+            ' "__main__":`.)'
         ) from error
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]) -> list[ChunkTask]:
-    """Has the workers of a pipeline write the shards that do not exist; returns the tasks without their pairs.
+def encode_in(
+    pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]
+) -> list[ChunkTask]:
+    """Has the workers of a pipeline write the shards that do not exist; returns the
+    tasks without their pairs.
 
-    Each chunk waits in a file beside its shard, which takes as much disk as the text. Raises as `Pipeline.run`, and
-    ChildProcessError if the workers have written shards that cannot be seen here.
+    Each chunk waits in a file beside its shard, which takes as much disk as the text.
+    Raises as `Pipeline.run`, and ChildProcessError if the workers have written shards
+    that cannot be seen here.
     """
     chunks_of: dict[Path, Path] = {}
     done = []
     try:
         for task in tasks:
-            task = dataclasses.replace(task, path=task.path.absolute())  # workers have other current folders
+            # workers have other current folders
+            task = dataclasses.replace(task, path=task.path.absolute())
             if not task.path.exists():
                 chunks_of[task.path] = temporary_path(task.path)
                 chunks_of[task.path].write_bytes(pickle.dumps(task))
             done.append(dataclasses.replace(task, pairs=[]))
         if chunks_of:
-            start = functools.partial(_start_encoding, [path.absolute() for path in vocabularies])
+            start = functools.partial(
+                _start_encoding, [path.absolute() for path in vocabularies]
+            )
             pipeline.run(start, list(chunks_of.values()))
     finally:
         for folder in {path.parent for path in chunks_of}:
-            remove_temporary_files(folder)  # the chunks, and what workers left that were killed while they wrote
+            # the chunks, and what workers left that were killed while they wrote
+            remove_temporary_files(folder)
     missing = [path for path in chunks_of if not path.exists()]
     if missing:
         raise ChildProcessError(
-            f"The workers of a pipeline must see --data_dir under the same path as this machine. Received: no "
-            f"{missing[0]}, although all have finished. Use a file system that all share."
+            "The workers of a pipeline must see --data_dir under the same path as this"
+            f" machine. Received: no {missing[0]}, although all have finished. Use a"
+            " file system that all share."
         )
     return done
 
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    return functools.partial(_encode_file, [open_encoder(path) for path in vocabularies])
+    return functools.partial(
+        _encode_file, [open_encoder(path) for path in vocabularies]
+    )
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
     _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
 
 
-_encoders: list[TextEncoder] = []  # in an encoding process: one, or the source's and the target's
+# in an encoding process: one, or the source's and the target's
+_encoders: list[TextEncoder] = []
 
 
 def _start_worker(vocabularies: list[Path]) -> None:
@@ -148,7 +177,9 @@ def _start_worker(vocabularies: list[Path]) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Ends this process when its parent ends or is killed; otherwise it would wait for chunks forever."""
+    """Ends this process when its parent ends or is killed; otherwise it would wait for
+    chunks forever.
+    """
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
@@ -158,16 +189,28 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
     return _encode_chunk(task, _encoders)
 
 
-def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
-    """Writes a shard, unless it exists; returns its split and the manifest's entry for it alone."""
+def _encode_chunk(
+    task: ChunkTask, encoders: list[TextEncoder]
+) -> tuple[str, SplitEntry]:
+    """Writes a shard, unless it exists; returns its split and the manifest's entry for
+    it alone.
+    """
     if task.path.exists():
         store = TokenStore([task.path])
         dropped = json.loads(read_notes(task.path)["dropped"])
-        return task.split, _entry(task.path, store.source_lengths, store.target_lengths, dropped)
+        return task.split, _entry(
+            task.path, store.source_lengths, store.target_lengths, dropped
+        )
     texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
-    sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
+    sources, targets = (
+        encoders[0].encode_batch(texts[0]),
+        encoders[-1].encode_batch(texts[1]),
+    )
     rows = zip(task.pairs, sources, targets, strict=True)
-    reasons = [_reason_to_drop(task, pair, len(source), len(target)) for pair, source, target in rows]
+    reasons = [
+        _reason_to_drop(task, pair, len(source), len(target))
+        for pair, source, target in rows
+    ]
     kept = [row for row, reason in enumerate(reasons) if reason is None]
     dropped = {reason: reasons.count(reason) for reason in DROPPED}
     lengths = write_shard(
@@ -181,8 +224,12 @@ def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, Sp
     return task.split, _entry(task.path, *lengths, dropped)
 
 
-def _entry(path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[str, int]) -> SplitEntry:
-    """The entry of a shard whose sources and targets have these lengths, int32 [N] each."""
+def _entry(
+    path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[str, int]
+) -> SplitEntry:
+    """The entry of a shard whose sources and targets have these lengths, int32 [N]
+    each.
+    """
     return SplitEntry(
         pairs=len(sources),
         source_tokens=int(sources.sum()),
@@ -190,12 +237,18 @@ def _entry(path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[s
         longest_source=int(sources.max(initial=0)),
         longest_target=int(targets.max(initial=0)),
         dropped=dropped,
-        shards=(ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path)),),
+        shards=(
+            ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path)),
+        ),
     )
 
 
-def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
-    """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or None if it is kept."""
+def _reason_to_drop(
+    task: ChunkTask, pair: tuple[str, str], *lengths: int
+) -> str | None:
+    """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or
+    None if it is kept.
+    """
     if not is_training(task.split):
         return None
     if not all(map(str.strip, pair)):

@@ -1,4 +1,6 @@
-"""Checks whether complete data is what would be made now: it is neither made twice nor overwritten."""
+"""Checks whether complete data is what would be made now: it is neither made twice nor
+overwritten.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,36 @@ from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them, with the SHA-256 of vocabulary files."""
-    fields = {field.name: getattr(problem, field.name) for field in registry.option_fields(type(problem))}
-    fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
+    """The problem's options as the manifest records them, with the SHA-256 of
+    vocabulary files.
+    """
+    fields = {
+        field.name: getattr(problem, field.name)
+        for field in registry.option_fields(type(problem))
+    }
+    fields["vocab_file"] = [
+        file_sha256(Path(name).expanduser()) for name in problem.vocab_file
+    ]
     return _as_recorded(fields)
 
 
 def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
-    """The options as they are when read from a manifest: a tuple is a list, a path text."""
+    """The options as they are when read from a manifest: a tuple is a list, a path
+    text.
+    """
     return json.loads(json.dumps(fields, default=str))
 
 
 def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
-    """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
+    """Whether `folder` contains the complete data of `problem`, made with the same
+    options from the same raw files.
 
-    Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and modification time
-    are not read again. Data with a missing or changed file is not complete.
+    Raw files that no longer exist are assumed to be unchanged. Files that have the
+    recorded size and modification time are not read again. Data with a missing or
+    changed file is not complete.
 
-    Raises ValueError if the folder contains data made from something else, or as `read_manifest`.
+    Raises ValueError if the folder contains data made from something else, or as
+    `read_manifest`.
     """
     if not (folder / MANIFEST).exists():
         return False
@@ -39,8 +53,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     changes = _changes(problem, manifest, tmp_dir)
     if changes:
         raise ValueError(
-            f"{folder} already holds complete data made from something else: {'; '.join(changes)}. Use another "
-            f"--data_dir, or delete {folder} to make the data again."
+            f"{folder} already holds complete data made from something else:"
+            f" {'; '.join(changes)}. Use another --data_dir, or delete {folder} to make"
+            " the data again."
         )
     try:
         check_contents(folder, manifest.entries())
@@ -52,19 +67,29 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     changes = []
-    defaults = {field.name: field.default for field in registry.option_fields(type(problem))}
-    # an option that the manifest lacks is newer than the data, which its default would make
+    defaults = {
+        field.name: field.default for field in registry.option_fields(type(problem))
+    }
+    # an option that the manifest lacks is newer than the data, which its default would
+    # make
     then, now = _as_recorded(defaults) | manifest.options, options(problem)
-    if list(manifest.splits) != list(problem.splits()):  # the same files may be another split's
-        changes.append(f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}")
+    # the same files may be another split's
+    if list(manifest.splits) != list(problem.splits()):
+        changes.append(
+            f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}"
+        )
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
         paths = []
     if paths and all(path.is_file() for path in paths):
-        # the content of files matters, not their path: options that name them may differ
+        # the content of files matters, not their path: options that name them may
+        # differ
         names = {path.name for path in paths}
-        now = {key: then.get(key) if _names_file(value, names) else value for key, value in now.items()}
+        now = {
+            key: then.get(key) if _names_file(value, names) else value
+            for key, value in now.items()
+        }
         recorded = manifest.made_from
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
@@ -76,7 +101,9 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
             ]
     for key in sorted({*then, *now}):
         if then.get(key) != now.get(key):
-            changes.append(f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}")
+            changes.append(
+                f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}"
+            )
     return changes
 
 

@@ -1,12 +1,14 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
-1. Read all text once: check and count its pairs, and sample training text for the vocabulary. Nothing is written yet.
+1. Read all text once: check and count its pairs, and sample training text for the
+   vocabulary. Nothing is written yet.
 2. Learn the vocabulary, or copy the given one.
-3. Read the text again, encode it and write it as token shards, on several processes, or the workers of a pipeline.
+3. Read the text again, encode it and write it as token shards, on several processes, or
+   the workers of a pipeline.
 4. Write the manifest. Only now does the trainer accept the data.
 
-A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards; the next run with the same text
-and options keeps these shards and resumes.
+A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards;
+the next run with the same text and options keeps these shards and resumes.
 """
 
 from __future__ import annotations
@@ -26,8 +28,20 @@ from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
-from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, default_vocab_size, vocabulary_names
-from t2tlite.data.manifest import MANIFEST, FileEntry, Languages, Manifest, SplitEntry, is_training
+from t2tlite.data.learn_vocabulary import (
+    TextSample,
+    check_vocabulary_options,
+    default_vocab_size,
+    vocabulary_names,
+)
+from t2tlite.data.manifest import (
+    MANIFEST,
+    FileEntry,
+    Languages,
+    Manifest,
+    SplitEntry,
+    is_training,
+)
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
@@ -37,7 +51,14 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
-DECISIVE_OPTIONS = ("vocab_size", "vocab_type", "vocab_file", "user_symbols", "max_length", "max_length_ratio")
+DECISIVE_OPTIONS = (
+    "vocab_size",
+    "vocab_type",
+    "vocab_file",
+    "user_symbols",
+    "max_length",
+    "max_length_ratio",
+)
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 
@@ -54,12 +75,25 @@ class Generated:
         sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
         pairs = manifest.training.pairs + sum(manifest.training.dropped.values())
         wanted, note = manifest.options["vocab_size"] or default_vocab_size(pairs), ""
-        if manifest.vocabulary.type == "sentencepiece" and not manifest.options["vocab_file"]:
+        if (
+            manifest.vocabulary.type == "sentencepiece"
+            and not manifest.options["vocab_file"]
+        ):
             if sizes[0] < wanted:
-                note = f", the most that this text allows: it is too small for the default, {wanted:,}"
+                note = (
+                    ", the most that this text allows: it is too small for the"
+                    f" default, {wanted:,}"
+                )
             elif not manifest.options["vocab_size"]:
-                note = ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
-        done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
+                note = (
+                    ", chosen by the number of training pairs; --vocab_size=N gives N"
+                    " pieces"
+                )
+        done = (
+            "already complete, nothing to do"
+            if self.already_there
+            else f"made in {self.seconds:,.1f} s"
+        )
         lines = [
             f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
             f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces{note}",
@@ -67,10 +101,15 @@ class Generated:
         for name in manifest.splits:
             split = manifest.split(name)
             lines.append(
-                f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source and "
-                f"{split.target_tokens:,} target tokens, at most {split.longest_source:,} and {split.longest_target:,}"
+                f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,}"
+                f" source and {split.target_tokens:,} target tokens, at most"
+                f" {split.longest_source:,} and {split.longest_target:,}"
             )
-            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split.dropped.items() if count]
+            dropped = [
+                f"{count:,} {reason.replace('_', ' ')}"
+                for reason, count in split.dropped.items()
+                if count
+            ]
             if dropped:
                 lines.append(f"              dropped: {', '.join(dropped)}")
         return "\n".join(lines)
@@ -83,36 +122,46 @@ def generate(
     num_processes: int | None = None,
     pipeline: Pipeline | None = None,
 ) -> Generated:
-    """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it complete.
+    """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it
+    complete.
 
-    Shows progress bars and prints nothing else. Memory is bounded however much text there is. The files are the same
-    for any number of processes, interrupted or not. Training pairs that exceed the problem's `max_length` or
-    `max_length_ratio` are dropped, and counted in the manifest.
+    Shows progress bars and prints nothing else. Memory is bounded however much text
+    there is. The files are the same for any number of processes, interrupted or not.
+    Training pairs that exceed the problem's `max_length` or `max_length_ratio` are
+    dropped, and counted in the manifest.
 
-    A reversed problem has the same files. Raw files are in `tmp_dir`. By default, one process encodes for each CPU core
-    that this process may use. With a `pipeline` its workers encode instead; they must see `data_dir`, but need not see
-    the raw files.
+    A reversed problem has the same files. Raw files are in `tmp_dir`. By default, one
+    process encodes for each CPU core that this process may use. With a `pipeline` its
+    workers encode instead; they must see `data_dir`, but need not see the raw files.
 
     Raises:
-        ValueError: bad text or options, or there is complete data made from something else. No file has been changed.
+        ValueError: bad text or options, or there is complete data made from something
+            else. No file has been changed.
         FileNotFoundError: a raw file is missing.
-        OSError: a file cannot be written, for example because the disk is full, or an encoding process or worker has
-            failed. The next run resumes.
+        OSError: a file cannot be written, for example because the disk is full, or an
+            encoding process or worker has failed. The next run resumes.
     """
     started = time.monotonic()
     if num_processes is None:
-        num_processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        num_processes = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
     _check_options(problem, num_processes)
     if pipeline is not None:
         pipeline.check()
     tmp_dir = None if tmp_dir is None else Path(tmp_dir).expanduser()
-    build = DataBuild(problem, Path(data_dir) / problem.name(), tmp_dir, num_processes, pipeline)
+    build = DataBuild(
+        problem, Path(data_dir) / problem.name(), tmp_dir, num_processes, pipeline
+    )
     already_there = build.is_complete()
     if not already_there:
         sample = build.read_corpus()
         try:
             with only_process(build.folder, "make data"):
-                if not build.is_complete():  # another process may have finished while this one was reading
+                # another process may have finished while this one was reading
+                if not build.is_complete():
                     build.learn_vocabulary(sample)
                     del sample  # encoding needs its memory
                     build.write_manifest(build.write_shards())
@@ -120,9 +169,12 @@ def generate(
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise OSError(
-                f"The disk of {build.folder} is full. Free some space and run the same command again; it resumes."
+                f"The disk of {build.folder} is full. Free some space and run the same"
+                " command again; it resumes."
             ) from error
-    dataset = open_dataset(data_dir, problem.name() + ("_rev" if problem.reverse else ""))
+    dataset = open_dataset(
+        data_dir, problem.name() + ("_rev" if problem.reverse else "")
+    )
     return Generated(dataset, time.monotonic() - started, already_there)
 
 
@@ -141,7 +193,12 @@ class DataBuild:
     """The making of a problem's data in a folder, in the four steps of its methods."""
 
     def __init__(
-        self, problem: Problem, folder: Path, tmp_dir: Path | None, num_processes: int, pipeline: Pipeline | None
+        self,
+        problem: Problem,
+        folder: Path,
+        tmp_dir: Path | None,
+        num_processes: int,
+        pipeline: Pipeline | None,
     ) -> None:
         self.problem = problem
         self.folder = folder
@@ -150,25 +207,34 @@ class DataBuild:
         self.pipeline = pipeline
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
-        self.pairs = dict.fromkeys(problem.splits(), 0)  # in each split, including those to be dropped
+        # in each split, including those to be dropped
+        self.pairs = dict.fromkeys(problem.splits(), 0)
         self.text_sha256 = ""  # of all text
 
     def is_complete(self) -> bool:
-        """Whether the folder has this data already; raises as `finished_data.is_complete`."""
+        """Whether the folder has this data already; raises as
+        `finished_data.is_complete`.
+        """
         return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
 
     def read_corpus(self) -> TextSample:
-        """Step 1: checks and counts all pairs; returns a sample of the training text."""
+        """Step 1: checks and counts all pairs; returns a sample of the training
+        text.
+        """
         name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
         for split in self.pairs:
             digest.update(f"{split}\n".encode())
             pairs, usable = self.problem.pairs(split, self.tmp_dir), 0
-            for source, target in progress_bar(pairs, desc=f"reading {split}", unit=" pairs"):
+            for source, target in progress_bar(
+                pairs, desc=f"reading {split}", unit=" pairs"
+            ):
                 self.pairs[split] += 1
                 try:
                     _check_pair(source, target)
                 except ValueError as error:
-                    raise ValueError(f"{name}, {split} pair {self.pairs[split]}: {error}") from error
+                    raise ValueError(
+                        f"{name}, {split} pair {self.pairs[split]}: {error}"
+                    ) from error
                 digest.update(f"{source}\n{target}\n".encode())
                 if not is_training(split):
                     usable += 1
@@ -178,15 +244,18 @@ class DataBuild:
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
                 raise ValueError(
-                    f"{name} needs at least one {kind} in {split}. Received: {counted(self.pairs[split], 'pair')}. "
-                    "Check its files."
+                    f"{name} needs at least one {kind} in {split}. Received:"
+                    f" {counted(self.pairs[split], 'pair')}. Check its files."
                 )
         self.text_sha256 = digest.hexdigest()
         return sample
 
     def learn_vocabulary(self, sample: TextSample) -> None:
-        """Step 2: learns or copies the vocabulary, unless an interrupted run made it from this text."""
-        (self.folder / MANIFEST).unlink(missing_ok=True)  # of data with a missing or changed file
+        """Step 2: learns or copies the vocabulary, unless an interrupted run made it
+        from this text.
+        """
+        # of data with a missing or changed file
+        (self.folder / MANIFEST).unlink(missing_ok=True)
         remove_temporary_files(self.folder)
         unfinished, begun = self.folder / UNFINISHED, None
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -198,12 +267,22 @@ class DataBuild:
             for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
         else:
-            training_pairs = sum(count for split, count in self.pairs.items() if is_training(split))
+            training_pairs = sum(
+                count for split, count in self.pairs.items() if is_training(split)
+            )
             vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
-            with progress_bar(bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces") as bar:
+            with progress_bar(
+                bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
+            ) as bar:
                 shrink = problem.vocab_size == type(problem).vocab_size  # the default
-                symbols = tuple(dict.fromkeys((*problem.symbols(self.tmp_dir), *problem.user_symbols)))
-                sample.learn_vocabulary(vocab_size, self.vocabularies[0], symbols, shrink)
+                symbols = tuple(
+                    dict.fromkeys(
+                        (*problem.symbols(self.tmp_dir), *problem.user_symbols)
+                    )
+                )
+                sample.learn_vocabulary(
+                    vocab_size, self.vocabularies[0], symbols, shrink
+                )
                 bar.refresh()
         unfinished.unlink(missing_ok=True)
         for path in self.folder.glob(SHARDS):
@@ -214,26 +293,44 @@ class DataBuild:
         """Step 3: writes the shards; returns the manifest's entry for each split."""
         tasks = self._tasks()
         if self.pipeline is not None:
-            tasks = iter(encode_shards.encode_in(self.pipeline, tasks, self.vocabularies))
+            tasks = iter(
+                encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
+            )
         total = sum(self.pairs.values())
-        num_chunks = -(-total // encode_shards.CHUNK_PAIRS)  # more processes would have nothing to do
-        splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in self.pairs}
-        entries = encode_shards.encode_all(tasks, self.vocabularies, min(self.num_processes, num_chunks))
-        with contextlib.closing(entries), progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
+        # more processes would have nothing to do
+        num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
+        splits = {
+            split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ())
+            for split in self.pairs
+        }
+        entries = encode_shards.encode_all(
+            tasks, self.vocabularies, min(self.num_processes, num_chunks)
+        )
+        with (
+            contextlib.closing(entries),
+            progress_bar(desc="encoding", total=total, unit=" pairs") as bar,
+        ):
             for split, entry in entries:
                 splits[split] += entry
                 bar.update(entry.pairs + sum(entry.dropped.values()))
         return splits
 
     def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
-        """Step 4: writes the manifest. Raises ValueError if a corpus has no training pairs."""
+        """Step 4: writes the manifest. Raises ValueError if a corpus has no training
+        pairs.
+        """
         problem = self.problem
-        empty = [split for split, entry in splits.items() if is_training(split) and entry.pairs == 0]
+        empty = [
+            split
+            for split, entry in splits.items()
+            if is_training(split) and entry.pairs == 0
+        ]
         if empty:
             raise ValueError(
-                f"{problem.name()} needs training pairs in {empty[0]}. Received: {self.pairs[empty[0]]}, of which "
-                f"max_length={problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. "
-                "Raise these options."
+                f"{problem.name()} needs training pairs in {empty[0]}. Received:"
+                f" {self.pairs[empty[0]]}, of which max_length={problem.max_length} and"
+                f" max_length_ratio={problem.max_length_ratio} drop all. Raise these"
+                " options."
             )
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
@@ -255,14 +352,19 @@ class DataBuild:
         problem = self.problem
         for split, expected in self.pairs.items():
             count = 0
-            for number, chunk in enumerate(encode_shards.chunks(problem.pairs(split, self.tmp_dir))):
+            for number, chunk in enumerate(
+                encode_shards.chunks(problem.pairs(split, self.tmp_dir))
+            ):
                 count += len(chunk)
                 path = self.folder / f"{split}-{number:05d}.arrow"
-                yield ChunkTask(split, path, chunk, problem.max_length, problem.max_length_ratio)
+                yield ChunkTask(
+                    split, path, chunk, problem.max_length, problem.max_length_ratio
+                )
             if count != expected:
                 raise ValueError(
-                    f"{problem.name()} must yield the same pairs each time. Received: {expected} pairs of {split} at "
-                    f"first, then {count}. Make sure that nothing writes its files, and run t2t-datagen again."
+                    f"{problem.name()} must yield the same pairs each time. Received:"
+                    f" {expected} pairs of {split} at first, then {count}. Make sure"
+                    " that nothing writes its files, and run t2t-datagen again."
                 )
 
     def _origin(self) -> _Origin:
@@ -272,28 +374,44 @@ class DataBuild:
             options={name: options[name] for name in DECISIVE_OPTIONS},
             text_sha256=self.text_sha256,
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
-            vocabulary_sha256=tuple(file_sha256(path) for path in self.vocabularies if path.exists()),
+            vocabulary_sha256=tuple(
+                file_sha256(path) for path in self.vocabularies if path.exists()
+            ),
         )
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:
     if num_processes < 1:
-        raise ValueError(f"num_processes must be at least 1. Received: {num_processes}.")
+        raise ValueError(
+            f"num_processes must be at least 1. Received: {num_processes}."
+        )
     check_vocabulary_options(problem)
     if problem.max_length < 0:
-        raise ValueError(f"max_length must be at least 1, or 0 to keep all. Received: {problem.max_length}.")
+        raise ValueError(
+            "max_length must be at least 1, or 0 to keep all. Received:"
+            f" {problem.max_length}."
+        )
     if problem.max_length_ratio != 0 and not problem.max_length_ratio >= 1:
         raise ValueError(
-            f"max_length_ratio must be at least 1, or 0 to keep all. Received: {problem.max_length_ratio}."
+            "max_length_ratio must be at least 1, or 0 to keep all. Received:"
+            f" {problem.max_length_ratio}."
         )
     if not {"train", "dev"} <= set(problem.splits()):
-        raise ValueError(f"A problem must have the splits train and dev. Received: {', '.join(problem.splits())}.")
+        raise ValueError(
+            "A problem must have the splits train and dev. Received:"
+            f" {', '.join(problem.splits())}."
+        )
 
 
 def _check_pair(source: str, target: str) -> None:
     if not (isinstance(source, str) and isinstance(target, str)):
-        raise ValueError(f"Source and target must be text. Received: {source!r} and {target!r}.")
+        raise ValueError(
+            f"Source and target must be text. Received: {source!r} and {target!r}."
+        )
     if "\n" in source or "\n" in target:
-        raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
+        raise ValueError(
+            f"A text must not contain a line break. Received: {source!r} and"
+            f" {target!r}."
+        )
     check_unicode(source)
     check_unicode(target)

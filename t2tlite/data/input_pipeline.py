@@ -11,28 +11,41 @@ import tensorflow as tf
 from t2tlite.data.batch_plan import BatchPlan
 from t2tlite.data.token_store import TokenStore
 
-# A micro-batches whose gradients are accumulated, R rows, S source length, T target length
+# A micro-batches whose gradients are accumulated, R rows, S source length, T target
+# length
 
 
 class Part(NamedTuple):
-    """One replica's part of a global batch, in micro-batches; rows of padding fill up the last parts."""
+    """One replica's part of a global batch, in micro-batches; rows of padding fill up
+    the last parts.
+    """
 
     inputs: Any  # int32 [A, R, S]
     targets: Any  # int32 [A, R, T]
-    tokens: Any  # float32 [], target tokens of the whole global batch, by which the loss is divided
+    # float32 [], target tokens of the whole global batch, by which the loss is divided
+    tokens: Any
     seeds: Any  # int32 [A, 2], dropout seeds, different for each step and part
 
 
-def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, replicas: int, micro_batches: int) -> Part:
+def load_part(
+    store: TokenStore,
+    plan: BatchPlan,
+    step: int,
+    replica: int,
+    replicas: int,
+    micro_batches: int,
+) -> Part:
     """A replica's part of global batch `step`, as NumPy arrays.
 
-    Part p of P = replicas * micro_batches has rows p, p + P, p + 2 P, ... of the batch. With 5 rows and 2 parts, part 0
-    has rows 0, 2, 4 and part 1 rows 1, 3 and a row of padding, which adds nothing to any sum.
+    Part p of P = replicas * micro_batches has rows p, p + P, p + 2 P, ... of the batch.
+    With 5 rows and 2 parts, part 0 has rows 0, 2, 4 and part 1 rows 1, 3 and a row of
+    padding, which adds nothing to any sum.
 
     Args:
         store, plan: the corpus and its batches.
         step: the number of the global batch, from 0.
-        replica, replicas: the number of the replica, from 0, over all workers, and how many there are.
+        replica, replicas: the number of the replica, from 0, over all workers, and how
+            many there are.
         micro_batches: A.
     """
     batch = plan.batch(step)
@@ -46,7 +59,9 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
             block[i, : len(indices)] = read(indices, width)
         return block
 
-    firsts: np.ndarray = step * parts + replica * micro_batches + np.arange(micro_batches)
+    firsts: np.ndarray = (
+        step * parts + replica * micro_batches + np.arange(micro_batches)
+    )
     seeds = np.stack([np.full(micro_batches, plan.seed * 1_000_003), firsts], axis=1)
     return Part(
         inputs=load(store.sources, batch.source_width),
@@ -57,9 +72,16 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
 
 
 def distribute(
-    strategy: tf.distribute.Strategy, store: TokenStore, plan: BatchPlan, start: int, stop: int, micro_batches: int = 1
+    strategy: tf.distribute.Strategy,
+    store: TokenStore,
+    plan: BatchPlan,
+    start: int,
+    stop: int,
+    micro_batches: int = 1,
 ) -> Any:
-    """A distributed dataset of each replica's `Part`s of the global batches start, ..., stop - 1."""
+    """A distributed dataset of each replica's `Part`s of the global batches start, ...,
+    stop - 1.
+    """
     replicas = strategy.num_replicas_in_sync
 
     def load(step: int, replica: int) -> Part:
@@ -68,24 +90,36 @@ def distribute(
     return _distribute(strategy, load, stop - start, micro_batches)
 
 
-def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int) -> Any:
-    """A distributed dataset of one `Part` for each replica, of this shape (R, S, T) and without padding."""
+def distribute_shape(
+    strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int
+) -> Any:
+    """A distributed dataset of one `Part` for each replica, of this shape (R, S, T) and
+    without padding.
+    """
     rows, source_width, target_width = shape
     inputs: np.ndarray = np.ones((micro_batches, rows, source_width), np.int32)
     targets: np.ndarray = np.ones((micro_batches, rows, target_width), np.int32)
-    part = Part(inputs, targets, np.float32(targets.size), np.ones((micro_batches, 2), np.int32))
+    part = Part(
+        inputs, targets, np.float32(targets.size), np.ones((micro_batches, 2), np.int32)
+    )
     return _distribute(strategy, lambda step, replica: part, 1, micro_batches)
 
 
 def _distribute(
-    strategy: tf.distribute.Strategy, load: Callable[[int, int], Part], steps: int, micro_batches: int
+    strategy: tf.distribute.Strategy,
+    load: Callable[[int, int], Part],
+    steps: int,
+    micro_batches: int,
 ) -> Any:
-    """A distributed dataset of the `Part`s that `load` returns for each step from 0 and each replica.
+    """A distributed dataset of the `Part`s that `load` returns for each step from 0 and
+    each replica.
 
-    It is without the threads with which TensorFlow tunes a pipeline, which have nothing to tune here. On a busy machine
-    the end of an iterator waits for them as long as it lasted, up to a minute: the loop in TensorFlow's model.cc that
-    is told to end looks just before it can see that it shall. The iterator that copies to devices has such threads
-    whatever the options; a dataset for each replica does without it. Only a cluster must have it.
+    It is without the threads with which TensorFlow tunes a pipeline, which have nothing
+    to tune here. On a busy machine the end of an iterator waits for them as long as it
+    lasted, up to a minute: the loop in TensorFlow's model.cc that is told to end looks
+    just before it can see that it shall. The iterator that copies to devices has such
+    threads whatever the options; a dataset for each replica does without it. Only a
+    cluster must have it.
     """
     rows = (micro_batches, None, None)
     shapes = Part(rows, rows, (), (micro_batches, 2))
@@ -93,7 +127,8 @@ def _distribute(
     options.autotune.enabled = False
 
     def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        here = strategy.num_replicas_in_sync // context.num_input_pipelines  # replicas of this worker
+        # replicas of this worker
+        here = strategy.num_replicas_in_sync // context.num_input_pipelines
         first = here * context.input_pipeline_id
 
         def load_item(i: np.int64) -> Part:
@@ -101,17 +136,27 @@ def _distribute(
             return load(step, first + replica)
 
         def tensors(i: tf.Tensor) -> Part:
-            part = Part(*tf.numpy_function(load_item, [i], (tf.int32, tf.int32, tf.float32, tf.int32)))
+            part = Part(
+                *tf.numpy_function(
+                    load_item, [i], (tf.int32, tf.int32, tf.float32, tf.int32)
+                )
+            )
             for tensor, shape in zip(part, shapes, strict=True):
                 tensor.set_shape(shape)
             return part
 
-        return tf.data.Dataset.range(steps * here).map(tensors).prefetch(2 * here).with_options(options)
+        return (
+            tf.data.Dataset.range(steps * here)
+            .map(tensors)
+            .prefetch(2 * here)
+            .with_options(options)
+        )
 
     separately = tf.distribute.InputOptions(
         experimental_fetch_to_device=False,
         experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
     )
     return strategy.distribute_datasets_from_function(
-        parts_of_worker, separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None
+        parts_of_worker,
+        separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None,
     )

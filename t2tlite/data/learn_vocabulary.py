@@ -1,4 +1,6 @@
-"""The vocabulary of a problem's data: the given one, or one learned from a sample of the training text."""
+"""The vocabulary of a problem's data: the given one, or one learned from a sample of
+the training text.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +12,49 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
-from t2tlite.vocabularies.sentencepiece_encoder import MAX_VOCAB_SIZE, VocabularySizeError, train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import (
+    MAX_VOCAB_SIZE,
+    VocabularySizeError,
+    train_sentencepiece,
+)
 from t2tlite.vocabularies.subword_builder import build_subwords
 
-SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; more would hardly change a vocabulary
+# some 700,000 pairs of news text; more would hardly change a vocabulary
+SAMPLE_CHARACTERS = 200_000_000
 MAX_TEXT_CHARACTERS = 10_000  # kept of each text
-SMALL_TEXT = 5_000_000  # characters; all pieces that they can have are learned within seconds
-PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair in addition to their characters
+# characters; all pieces that they can have are learned within seconds
+SMALL_TEXT = 5_000_000
+# bytes that Python needs for the two texts of a pair in addition to their characters
+PAIR_OVERHEAD = 120
 
 
 class TextSample:
-    """A uniform sample of training pairs, bounded in memory and the same for the same pairs.
+    """A uniform sample of training pairs, bounded in memory and the same for the same
+    pairs.
 
-    Each pair draws a random number below 1 and is kept while this number is below a threshold. Whenever the sample
-    exceeds its limit, the threshold is halved and the pairs above it are removed.
+    Each pair draws a random number below 1 and is kept while this number is below a
+    threshold. Whenever the sample exceeds its limit, the threshold is halved and the
+    pairs above it are removed.
     """
 
     def __init__(self, limit: int = SAMPLE_CHARACTERS):
-        """An empty sample of at most `limit` characters, PAIR_OVERHEAD added for each pair."""
+        """An empty sample of at most `limit` characters, PAIR_OVERHEAD added for each
+        pair.
+        """
         self._limit = limit
         self._random = random.Random(1)
         self._threshold = 1.0
         self._size = 0
-        self._pairs: list[tuple[float, str, str]] = []  # (random number, source, target)
+        # (random number, source, target)
+        self._pairs: list[tuple[float, str, str]] = []
 
     def add(self, source: str, target: str) -> None:
         """Offers a pair to the sample."""
-        pair = self._random.random(), source[:MAX_TEXT_CHARACTERS], target[:MAX_TEXT_CHARACTERS]
+        pair = (
+            self._random.random(),
+            source[:MAX_TEXT_CHARACTERS],
+            target[:MAX_TEXT_CHARACTERS],
+        )
         if pair[0] < self._threshold:
             self._pairs.append(pair)
             self._size += _size(pair)
@@ -47,18 +65,30 @@ class TextSample:
 
     def sentences(self) -> Iterator[str]:
         """Every text of the sample: of each pair the source, then the target."""
-        return itertools.chain.from_iterable((source, target) for _, source, target in self._pairs)
+        return itertools.chain.from_iterable(
+            (source, target) for _, source, target in self._pairs
+        )
 
-    def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = (), shrink: bool = False) -> None:
-        """Learns a vocabulary shared by source and target, and writes it to `path`, whose ending determines its type.
+    def learn_vocabulary(
+        self,
+        vocab_size: int,
+        path: Path,
+        symbols: Sequence[str] = (),
+        shrink: bool = False,
+    ) -> None:
+        """Learns a vocabulary shared by source and target, and writes it to `path`,
+        whose ending determines its type.
 
-        With `shrink`, text that is too small for `vocab_size` pieces gives as many as it allows. For the other
-        arguments and the errors see `train_sentencepiece` and `build_subwords`; a VocabularySizeError names both
-        bounds. A .subwords vocabulary has no symbols, since it never separates a bracket from a word, and small text
-        always gives fewer subtokens.
+        With `shrink`, text that is too small for `vocab_size` pieces gives as many as
+        it allows. For the other arguments and the errors see `train_sentencepiece` and
+        `build_subwords`; a VocabularySizeError names both bounds. A .subwords
+        vocabulary has no symbols, since it never separates a bracket from a word, and
+        small text always gives fewer subtokens.
         """
         if vocabulary_type(path) == "subwords":
-            build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
+            build_subwords(
+                (text.strip() for text in self.sentences()), vocab_size, path
+            )
             return
         try:
             train_sentencepiece(self.sentences(), vocab_size, path, symbols)
@@ -68,9 +98,15 @@ class TextSample:
             train_sentencepiece(self.sentences(), error.largest, path, symbols)
 
     def _both_bounds(
-        self, known: VocabularySizeError, vocab_size: int, path: Path, symbols: Sequence[str]
+        self,
+        known: VocabularySizeError,
+        vocab_size: int,
+        path: Path,
+        symbols: Sequence[str],
     ) -> VocabularySizeError:
-        """The error with both bounds; learning an impossible vocabulary reveals the unknown one."""
+        """The error with both bounds; learning an impossible vocabulary reveals the
+        unknown one.
+        """
         smallest, largest = known.smallest, known.largest
         try:
             if smallest is None:
@@ -83,18 +119,24 @@ class TextSample:
 
 
 def default_vocab_size(pairs: int) -> int:
-    """Pieces for so many training pairs: 50 for each of their square root, in thousands, from 1,000 to 32,000.
+    """Pieces for so many training pairs: 50 for each of their square root, in
+    thousands, from 1,000 to 32,000.
 
-    >>> [default_vocab_size(pairs) for pairs in (300, 2_000, 29_000, 100_000, 4_500_000)]
-    [1000, 2000, 8000, 15000, 32000]
+    >>> [default_vocab_size(pairs) for pairs in (300, 2_000, 29_000, 4_500_000)]
+    [1000, 2000, 8000, 32000]
     """
     return min(max(50 * math.isqrt(pairs) // 1000, 1), 32) * 1000
 
 
 def check_vocabulary_options(problem: Problem) -> None:
-    """Raises ValueError or FileNotFoundError for wrong options, or a damaged vocabulary."""
+    """Raises ValueError or FileNotFoundError for wrong options, or a damaged
+    vocabulary.
+    """
     if problem.vocab_type not in ENDINGS:
-        raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
+        raise ValueError(
+            f"vocab_type must be one of {', '.join(ENDINGS)}. Received:"
+            f" {problem.vocab_type!r}."
+        )
     if len(problem.vocab_file) > 2:
         raise ValueError(
             "vocab_file must be one vocabulary for source and target, or one for each. "
@@ -106,8 +148,9 @@ def check_vocabulary_options(problem: Problem) -> None:
         for symbol in problem.user_symbols:
             if len(encoder.encode(symbol)) != 1:
                 raise ValueError(
-                    f"user_symbols must be pieces of vocab_file if that is given. Received: {symbol!r}, which {name} "
-                    "splits. Leave it out, or let a vocabulary be learned."
+                    "user_symbols must be pieces of vocab_file if that is given."
+                    f" Received: {symbol!r}, which {name} splits. Leave it out, or let"
+                    " a vocabulary be learned."
                 )
 
 
@@ -115,14 +158,24 @@ def _check_symbols(problem: Problem) -> None:
     symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
     are_words = all(symbol.split() == [symbol] for symbol in symbols)
     if not are_words or len({*symbols}) < len(symbols):
-        raise ValueError(f"user_symbols must be different strings without white space. Received: {received!r}.")
+        raise ValueError(
+            "user_symbols must be different strings without white space. Received:"
+            f" {received!r}."
+        )
     if symbols and problem.vocab_type != "sentencepiece":
-        raise ValueError(f"user_symbols need vocab_type=sentencepiece. Received: {received} with {problem.vocab_type}.")
+        raise ValueError(
+            f"user_symbols need vocab_type=sentencepiece. Received: {received} with"
+            f" {problem.vocab_type}."
+        )
 
 
 def vocabulary_names(problem: Problem) -> list[str]:
-    """The names of the vocabulary files in a problem's data: one, or the source's and the target's."""
-    endings = [Path(name).suffix for name in problem.vocab_file] or [ENDINGS[problem.vocab_type]]
+    """The names of the vocabulary files in a problem's data: one, or the source's and
+    the target's.
+    """
+    endings = [Path(name).suffix for name in problem.vocab_file] or [
+        ENDINGS[problem.vocab_type]
+    ]
     sides = [""] if len(endings) == 1 else [".source", ".target"]
     return [f"vocab{side}{ending}" for side, ending in zip(sides, endings, strict=True)]
 

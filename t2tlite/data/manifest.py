@@ -1,8 +1,10 @@
-"""What the data of a problem was made from, and what it contains: the content of `manifest.json`.
+"""What the data of a problem was made from, and what it contains: the content of
+`manifest.json`.
 
-A data directory has a `Manifest`, written when the data is complete. A run directory has a `RunManifest`: the
-manifest of its data, the direction, and where the data was. Source and target of a reversed problem (NAME_rev) are
-swapped by RunManifest and nowhere else.
+A data directory has a `Manifest`, written when the data is complete. A run directory
+has a `RunManifest`: the manifest of its data, the direction, and where the data was.
+Source and target of a reversed problem (NAME_rev) are swapped by RunManifest and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class FileEntry:
 
     file: str
     bytes: int
-    modified_ns: int  # its modification time, by which a file that is unchanged need not be read again
+    # its modification time, by which a file that is unchanged need not be read again
+    modified_ns: int
     sha256: str
 
     @classmethod
@@ -43,11 +46,15 @@ class FileEntry:
         return cls(path.name, status.st_size, status.st_mtime_ns, file_sha256(path))
 
     def is_of(self, path: Path) -> bool:
-        """Whether a file has the recorded content; it is read only if its modification time differs."""
+        """Whether a file has the recorded content; it is read only if its modification
+        time differs.
+        """
         status = path.stat()
         if status.st_size != self.bytes:
             return False
-        return status.st_mtime_ns == self.modified_ns or file_sha256(path) == self.sha256
+        return (
+            status.st_mtime_ns == self.modified_ns or file_sha256(path) == self.sha256
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +87,10 @@ class SplitEntry:
             target_tokens=self.target_tokens + other.target_tokens,
             longest_source=max(self.longest_source, other.longest_source),
             longest_target=max(self.longest_target, other.longest_target),
-            dropped={reason: count + other.dropped.get(reason, 0) for reason, count in self.dropped.items()},
+            dropped={
+                reason: count + other.dropped.get(reason, 0)
+                for reason, count in self.dropped.items()
+            },
             shards=self.shards + other.shards,
         )
 
@@ -96,9 +106,14 @@ class SplitEntry:
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
-        """The mean lengths of sources and targets, in tokens. Raises ValueError if there are none."""
+        """The mean lengths of sources and targets, in tokens. Raises ValueError if
+        there are none.
+        """
         if not (self.pairs and self.source_tokens and self.target_tokens):
-            raise ValueError(f"Data needs pairs and their tokens. Received: {self.pairs} pairs. Run t2t-datagen again.")
+            raise ValueError(
+                f"Data needs pairs and their tokens. Received: {self.pairs} pairs. Run"
+                " t2t-datagen again."
+            )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
 
 
@@ -120,14 +135,21 @@ class Manifest:
     options: dict[str, Any]  # of the problem
     languages: Languages = Languages()
     decode_defaults: dict[str, Any]  # fields of DecodeHParams
-    vocabulary: VocabularyEntry  # of the source, and also of the target if there is no target_vocabulary
+    # of the source, and also of the target if there is no target_vocabulary
+    vocabulary: VocabularyEntry
     target_vocabulary: VocabularyEntry | None = None
     splits: dict[str, SplitEntry]
     made_from: tuple[FileEntry, ...] = ()
 
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
-        """The entries of the vocabulary files: one, or the source's and the target's."""
-        return (self.vocabulary, self.target_vocabulary) if self.target_vocabulary else (self.vocabulary,)
+        """The entries of the vocabulary files: one, or the source's and the
+        target's.
+        """
+        return (
+            (self.vocabulary, self.target_vocabulary)
+            if self.target_vocabulary
+            else (self.vocabulary,)
+        )
 
     @property
     def corpora(self) -> dict[str, SplitEntry]:
@@ -155,14 +177,19 @@ class RunManifest(Manifest):
     reverse: bool  # source and target are swapped relative to the files
     data_dir: str  # where the data was during training; "" for an imported run
     imported_from: ImportedFrom | None = None
-    target_space: int | None = None  # of an imported run: the row of the target space embedding
+    # of an imported run: the row of the target space embedding
+    target_space: int | None = None
 
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
         """The manifest of a run on the data of `manifest` in `data_dir`."""
         # a reversed parsing problem translates sequences of brackets to sentences
         task = "translation" if reverse else manifest.task
-        return cls(**{**vars(manifest), "task": task}, reverse=reverse, data_dir=str(data_dir.resolve()))
+        return cls(
+            **{**vars(manifest), "task": task},
+            reverse=reverse,
+            data_dir=str(data_dir.resolve()),
+        )
 
     @property
     def name(self) -> str:
@@ -171,7 +198,9 @@ class RunManifest(Manifest):
 
     @property
     def vocabularies(self) -> tuple[VocabularyEntry, VocabularyEntry]:
-        """The entries of source and target; twice the same if they share a vocabulary."""
+        """The entries of source and target; twice the same if they share a
+        vocabulary.
+        """
         pair = self.vocabulary, self.target_vocabulary or self.vocabulary
         return pair[::-1] if self.reverse else pair
 
@@ -183,7 +212,9 @@ class RunManifest(Manifest):
 
     @property
     def vocabulary_sha256(self) -> str:
-        """Identifies the vocabularies by their content: one hash, or `SOURCE+TARGET`."""
+        """Identifies the vocabularies by their content: one hash, or
+        `SOURCE+TARGET`.
+        """
         return "+".join(dict.fromkeys(entry.sha256 for entry in self.vocabularies))
 
     @property
@@ -194,7 +225,11 @@ class RunManifest(Manifest):
     @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
-        splits = [split for name, split in self.splits.items() if is_training(name) or name == "dev"]
+        splits = [
+            split
+            for name, split in self.splits.items()
+            if is_training(name) or name == "dev"
+        ]
         shards = [shard.sha256 for split in splits for shard in split.shards]
         return hashlib.sha256("+".join(shards).encode()).hexdigest()
 
@@ -209,25 +244,36 @@ class RunManifest(Manifest):
         return functools.reduce(operator.add, map(self.split, self.corpora))
 
     def split(self, name: str) -> SplitEntry:
-        """The entry of a split in the run's direction. Raises ValueError if there is no such split."""
+        """The entry of a split in the run's direction. Raises ValueError if there is no
+        such split.
+        """
         if name not in self.splits:
-            raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {name!r}.")
+            raise ValueError(
+                f"The split must be one of {', '.join(self.splits)}. Received:"
+                f" {name!r}."
+            )
         return self.splits[name].reversed() if self.reverse else self.splits[name]
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a data directory.
 
-    Raises FileNotFoundError, and ValueError if it is damaged, of another format, or that of a run.
+    Raises FileNotFoundError, and ValueError if it is damaged, of another format, or
+    that of a run.
     """
     path = folder / MANIFEST
     if path.exists() and not holds_data(folder):
-        raise ValueError(f"{folder} must hold data. Received: the folder of a run. Use another --data_dir.")
+        raise ValueError(
+            f"{folder} must hold data. Received: the folder of a run. Use another"
+            " --data_dir."
+        )
     return read_record(path, Manifest, f"Delete {folder} and run t2t-datagen again.")
 
 
 def holds_data(folder: Path) -> bool:
-    """Whether a folder has the manifest of data, damaged or not; that of a run has a direction, too."""
+    """Whether a folder has the manifest of data, damaged or not; that of a run has a
+    direction, too.
+    """
     try:
         return "reverse" not in read_record(folder / MANIFEST, dict[str, Any], "")
     except FileNotFoundError:

@@ -1,8 +1,10 @@
-"""Work beyond one machine: an Apache Beam pipeline whose workers call a function with many tasks.
+"""Work beyond one machine: an Apache Beam pipeline whose workers call a function with
+many tasks.
 
-Input and output are files, on a file system that this process and all workers see under the same paths; the pipeline
-itself carries little more than these paths. A worker writes a file in one step (files/atomic_file.py), so that a killed
-pipeline leaves no partial files, and a worker that repeats a task does no harm.
+Input and output are files, on a file system that this process and all workers see under
+the same paths; the pipeline itself carries little more than these paths. A worker
+writes a file in one step (files/atomic_file.py), so that a killed pipeline leaves no
+partial files, and a worker that repeats a task does no harm.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 WorkerFunction = Callable[[Any], None]  # of a task
-QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in other processes; Beam's default is INFO
+# of workers in other processes; Beam's default is INFO
+QUIET = ["--default_sdk_harness_log_level=ERROR"]
 DASK = "DaskRunner"  # Beam knows other runners by their short names
 DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 DASK_PARTITIONS = ("--dask_partition_size", "--dask_npartitions")
@@ -30,14 +33,20 @@ DASK_PARTITIONS = ("--dask_partition_size", "--dask_npartitions")
 class Pipeline:
     """An Apache Beam runner and its options."""
 
-    runner: str  # DirectRunner on this machine, DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ...
-    options: str = ""  # Beam's, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
+    # DirectRunner on this machine, DaskRunner, DataflowRunner, FlinkRunner,
+    # SparkRunner, ...
+    runner: str
+    # Beam's, as on a command line: "--direct_num_workers=2
+    # --direct_running_mode=in_memory"
+    options: str = ""
 
     def run(self, start: Callable[[], WorkerFunction], tasks: Sequence[Any]) -> None:
-        """Calls `start` in each thread of each worker, and the function that it returns once or more with each task.
+        """Calls `start` in each thread of each worker, and the function that it returns
+        once or more with each task.
 
-        `start` and the tasks can be pickled. Raises ValueError for an unknown runner or a bad option, or if Apache Beam
-        is not installed, and ChildProcessError if a task fails.
+        `start` and the tasks can be pickled. Raises ValueError for an unknown runner or
+        a bad option, or if Apache Beam is not installed, and ChildProcessError if a
+        task fails.
         """
         beam, options = self._beam()
         call = functools.partial(_call, uuid.uuid4().hex, start)
@@ -45,67 +54,98 @@ class Pipeline:
         pipeline | beam.Create(tasks) | beam.Reshuffle() | beam.Map(call)
         try:
             result = pipeline.run()
-            with contextlib.closing(getattr(result, "client", io.BytesIO())):  # Dask's connection
+            # Dask's connection
+            with contextlib.closing(getattr(result, "client", io.BytesIO())):
                 result.wait_until_finish()
-        except Exception as error:  # of any type, and often with a worker's whole traceback as its message
+        except Exception as error:
+            # of any type, and often with a worker's whole traceback as its message
             reason = (str(error).strip() or repr(error)).splitlines()[-1]
             raise ChildProcessError(
-                f"The pipeline of {self.runner} failed: {reason} Run the same command again; what is finished is kept."
+                f"The pipeline of {self.runner} failed: {reason} Run the same command"
+                " again; what is finished is kept."
             ) from error
 
     def check(self) -> None:
-        """Raises as `run` does if the pipeline cannot be run: before hours of work, not after."""
+        """Raises as `run` does if the pipeline cannot be run: before hours of work, not
+        after.
+        """
         self._beam()
 
     def _beam(self) -> tuple[Any, Any]:
         """The module apache_beam, and its PipelineOptions."""
-        logging.disable(logging.WARNING)  # it warns about libraries that it does not need
+        # it warns about libraries that it does not need
+        logging.disable(logging.WARNING)
         try:
             import apache_beam
-            from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
+            from apache_beam.options.pipeline_options import (
+                PipelineOptions,
+                TypeOptions,
+            )
             from apache_beam.runners.runner import create_runner
         except ImportError as error:
             raise ValueError(
-                f"--beam_runner needs Apache Beam. Received: {error}. Install it with pip install 't2tlite[beam]'."
+                f"--beam_runner needs Apache Beam. Received: {error}. Install it with"
+                " pip install 't2tlite[beam]'."
             ) from error
         finally:
             logging.disable(logging.NOTSET)
         runner = DASK_RUNNER if self.runner == DASK else self.runner
         defaults = QUIET
-        if runner == DASK_RUNNER and not any(name in self.options for name in DASK_PARTITIONS):
-            defaults = [*QUIET, "--dask_partition_size=1"]  # otherwise a worker gets 128 tasks, perhaps all
+        if runner == DASK_RUNNER and not any(
+            name in self.options for name in DASK_PARTITIONS
+        ):
+            # otherwise a worker gets 128 tasks, perhaps all
+            defaults = [*QUIET, "--dask_partition_size=1"]
         if runner == DASK_RUNNER and importlib.util.find_spec("distributed") is None:
-            raise ValueError(f"--beam_runner={self.runner} needs Dask. Install it with pip install 't2tlite[dask]'.")
+            raise ValueError(
+                f"--beam_runner={self.runner} needs Dask. Install it with pip install"
+                " 't2tlite[dask]'."
+            )
         try:
             create_runner(runner)
         except (ValueError, ImportError, AttributeError) as error:
-            raise ValueError(f"--beam_runner must be a runner of Apache Beam. Received: {error}") from error
+            raise ValueError(
+                f"--beam_runner must be a runner of Apache Beam. Received: {error}"
+            ) from error
         with contextlib.redirect_stderr(io.StringIO()) as complaint:
             try:
-                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]  # the last value counts
+                # the last value counts
+                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]
                 options = PipelineOptions(given)
-                if self.runner == "DirectRunner":  # otherwise it downloads and runs another runner, Prism
+                # otherwise it downloads and runs another runner, Prism
+                if self.runner == "DirectRunner":
                     options.view_as(TypeOptions).allow_unsafe_triggers = True
                 known = options.get_all_options()
-                unknown = sorted({*options.get_all_options(retain_unknown_options=True)} - {*known})
+                unknown = sorted(
+                    {*options.get_all_options(retain_unknown_options=True)} - {*known}
+                )
             except (SystemExit, ValueError) as error:
-                reason = (complaint.getvalue() or str(error)).strip().rpartition("error: ")[2]
-                raise ValueError(f"--beam_options must be options of Apache Beam. Received: {reason}.") from error
+                reason = (
+                    (complaint.getvalue() or str(error))
+                    .strip()
+                    .rpartition("error: ")[2]
+                )
+                raise ValueError(
+                    "--beam_options must be options of Apache Beam. Received:"
+                    f" {reason}."
+                ) from error
         if unknown:
             names = ", ".join(f"--{name}" for name in unknown)
             raise ValueError(
-                f"--beam_options must be options of Apache Beam. Received: {names}, which it does not know."
+                f"--beam_options must be options of Apache Beam. Received: {names},"
+                " which it does not know."
             )
         return apache_beam, options
 
 
-# Of a thread of a worker: the `pipeline` that it started last, and its function `work`. Loading a model takes longer
-# than many a task.
+# Of a thread of a worker: the `pipeline` that it started last, and its function `work`.
+# Loading a model takes longer than many a task.
 _started = threading.local()
 
 
 def _call(pipeline: str, start: Callable[[], WorkerFunction], task: Any) -> None:
-    """Does a task by the function that `start` returns, which is called once for each pipeline and thread.
+    """Does a task by the function that `start` returns, which is called once for each
+    pipeline and thread.
 
     Beam's own place for this, DoFn.setup, is called for each task by the Dask runner.
     """

@@ -1,7 +1,8 @@
 """What a problem defines: where its sentence pairs come from, and how they are decoded.
 
-A problem yields text and nothing else. `data/generate.py` turns it into a vocabulary and token shards, and from then on
-the manifest in the data directory represents the problem.
+A problem yields text and nothing else. `data/generate.py` turns it into a vocabulary
+and token shards, and from then on the manifest in the data directory represents the
+problem.
 """
 
 from __future__ import annotations
@@ -17,58 +18,76 @@ from t2tlite.checked_fields import CheckedFields, checked_field
 SPLITS = ("train", "dev", "test")
 
 
-option = checked_field  # a field that is an option of a problem; its flag's help is the meaning and the default
+# a field that is an option of a problem; its flag's help is the meaning and the default
+option = checked_field
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem(CheckedFields):
-    """Sentence pairs, in the splits train, dev and test; several corpora to train on are train, train2 and so on.
+    """Sentence pairs, in the splits train, dev and test; several corpora to train on
+    are train, train2 and so on.
 
-    A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
-    subclass that gives a field another default keeps its help text.
+    A subclass is a frozen dataclass whose fields are its options: a command-line flag
+    of the same name sets each. A subclass that gives a field another default keeps its
+    help text.
     """
 
     vocab_size: int = option(
         32000,
-        "Pieces in the vocabulary that source and target share; 0: by the number of training pairs, 50 times its "
-        "square root in thousands, 1,000 to 32,000. Text that is too small for the default gives as many as it allows.",
+        "Pieces in the vocabulary that source and target share; 0: by the number of"
+        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
+        " that is too small for the default gives as many as it allows.",
     )
     vocab_type: str = option(
         "sentencepiece",
-        "Type of vocabulary to learn: sentencepiece, or tensor2tensor's subwords, of about vocab_size pieces.",
+        "Type of vocabulary to learn: sentencepiece, or tensor2tensor's subwords, of"
+        " about vocab_size pieces.",
     )
     vocab_file: tuple[str, ...] = option(
         (),
-        "Vocabulary to use instead of learning one; vocab_size and vocab_type are then ignored. A .model or .subwords "
-        "file, or the source's and the target's, comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+        "Vocabulary to use instead of learning one; vocab_size and vocab_type are then"
+        " ignored. A .model or .subwords file, or the source's and the target's,"
+        " comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
     )
     user_symbols: tuple[str, ...] = option(
         (),
-        "Symbols of your own, comma-separated, such as '<2de>,<BT>': each is one piece of a learned vocabulary "
-        "wherever a word begins with it.",
+        "Symbols of your own, comma-separated, such as '<2de>,<BT>': each is one piece"
+        " of a learned vocabulary wherever a word begins with it.",
     )
     max_length: int = option(
         0,
-        "Drop training pairs with a side of more than this many tokens, the end-of-sentence token (EOS) included; 0 "
-        "keeps all.",
+        "Drop training pairs with a side of more than this many tokens, the"
+        " end-of-sentence token (EOS) included; 0 keeps all.",
     )
     max_length_ratio: float = option(
         0.0,
-        "Drop training pairs with a side more than this many times as long, in tokens, as the other; 0 keeps all.",
+        "Drop training pairs with a side more than this many times as long, in tokens,"
+        " as the other; 0 keeps all.",
     )
-    reverse: bool = False  # swap source and target (NAME_rev); both directions share one data directory
+    # swap source and target (NAME_rev); both directions share one data directory
+    reverse: bool = False
 
-    task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see trees/linearise.py
-    source_language: ClassVar[str] = ""  # ISO 639-1 code for manifest and report; "" if there is none
+    # or "parsing": the target is a tree, see trees/linearise.py
+    task: ClassVar[str] = "translation"
+    # ISO 639-1 code for manifest and report; "" if there is none
+    source_language: ClassVar[str] = ""
     target_language: ClassVar[str] = ""
-    decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
-    needed_flags: ClassVar[tuple[str, ...]] = ()  # without these t2t-datagen cannot make the data
+    decode_defaults: ClassVar[dict[str, float]] = {
+        "beam_size": 4,
+        "alpha": 0.6,
+        "extra_length": 50,
+    }
+    # without these t2t-datagen cannot make the data
+    needed_flags: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for field in registry.option_fields(type(self)):
             value = getattr(self, field.name)
             if isinstance(field.default, tuple) and isinstance(value, str):
-                raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
+                raise ValueError(
+                    f"{field.name} must be a tuple. Received: {value!r}. Write"
+                    f" ({value!r},)."
+                )
         super().__post_init__()
 
     def name(self) -> str:
@@ -80,20 +99,27 @@ class Problem(CheckedFields):
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, always the same pairs in the same order, without line breaks.
+        """Yields (source, target) of a split, always the same pairs in the same order,
+        without line breaks.
 
-        Never reversed: the data directory holds one direction. `tmp_dir` is where raw files are or are downloaded to.
+        Never reversed: the data directory holds one direction. `tmp_dir` is where raw
+        files are or are downloaded to.
 
         Raises:
             ValueError: bad input; the message names file and line.
-            FileNotFoundError: a file is missing; the message says where it was looked for and how to get it.
+            FileNotFoundError: a file is missing; the message says where it was looked
+                for and how to get it.
         """
         raise NotImplementedError
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """Strings, such as labelled brackets, that become one piece of the vocabulary at the beginning of a word."""
+        """Strings, such as labelled brackets, that become one piece of the vocabulary
+        at the beginning of a word.
+        """
         return ()
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files that `pairs` reads, for the manifest to record; empty for generated data."""
+        """The raw files that `pairs` reads, for the manifest to record; empty for
+        generated data.
+        """
         return []

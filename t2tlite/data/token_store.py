@@ -1,7 +1,8 @@
 """Token ids on disk: Arrow files, written once, then memory-mapped.
 
-A shard is an Arrow IPC file of one record batch. Its columns `inputs` and `targets` are lists of token ids that end
-with EOS; dev and test shards also have `inputs_text` and `targets_text`. pandas, Polars and DuckDB can read it.
+A shard is an Arrow IPC file of one record batch. Its columns `inputs` and `targets` are
+lists of token ids that end with EOS; dev and test shards also have `inputs_text` and
+`targets_text`. pandas, Polars and DuckDB can read it.
 """
 
 from __future__ import annotations
@@ -30,34 +31,51 @@ def write_shard(
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Writes one shard atomically; returns the lengths of sources and targets, EOS included, int32 [N] each.
+    """Writes one shard atomically; returns the lengths of sources and targets, EOS
+    included, int32 [N] each.
 
-    Sources and targets are token ids without EOS, which is appended here. They are less than `vocab_size`, and take 2
-    bytes each, or 4 if `vocab_size` exceeds 65,536. `texts` are the texts of sources and targets, if the shard keeps
-    them; `read_notes` returns `notes`. The same arguments give the same bytes. Raises ValueError if the numbers of
-    rows differ or an id is out of range.
+    Sources and targets are token ids without EOS, which is appended here. They are less
+    than `vocab_size`, and take 2 bytes each, or 4 if `vocab_size` exceeds 65,536.
+    `texts` are the texts of sources and targets, if the shard keeps them; `read_notes`
+    returns `notes`. The same arguments give the same bytes. Raises ValueError if the
+    numbers of rows differ or an id is out of range.
     """
     columns = {
         side: _id_column(rows, vocab_size, f"{side} of {path}")
         for side, rows in zip(SIDES, (sources, targets), strict=True)
     }
     if texts is not None:
-        columns |= {f"{side}_text": pa.array(lines, pa.string()) for side, lines in zip(SIDES, texts, strict=True)}
+        columns |= {
+            f"{side}_text": pa.array(lines, pa.string())
+            for side, lines in zip(SIDES, texts, strict=True)
+        }
     counts = {name: len(column) for name, column in columns.items()}
     if len(set(counts.values())) != 1:
-        raise ValueError(f"Every column of a shard must have as many rows. Received: {counts} for {path}.")
+        raise ValueError(
+            f"Every column of a shard must have as many rows. Received: {counts} for"
+            f" {path}."
+        )
     schema = pa.schema(
-        [pa.field(name, column.type, nullable=False) for name, column in columns.items()], metadata=dict(notes or {})
+        [
+            pa.field(name, column.type, nullable=False)
+            for name, column in columns.items()
+        ],
+        metadata=dict(notes or {}),
     )
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    source_lengths, target_lengths = (np.diff(columns[side].offsets.to_numpy()) for side in SIDES)
+    source_lengths, target_lengths = (
+        np.diff(columns[side].offsets.to_numpy()) for side in SIDES
+    )
     return source_lengths, target_lengths
 
 
 def read_notes(path: Path) -> dict[str, str]:
     """The notes that `write_shard` recorded. Raises as TokenStore does."""
-    return {key.decode(): value.decode() for key, value in (_open_shard(path).schema.metadata or {}).items()}
+    return {
+        key.decode(): value.decode()
+        for key, value in (_open_shard(path).schema.metadata or {}).items()
+    }
 
 
 class TokenStore:
@@ -70,29 +88,38 @@ class TokenStore:
     """
 
     def __init__(self, paths: Sequence[Path], reverse: bool = False):
-        """Opens the shards of the split, in order, and swaps sources and targets if `reverse`.
+        """Opens the shards of the split, in order, and swaps sources and targets if
+        `reverse`.
 
         Raises FileNotFoundError if a shard is missing, ValueError if one is damaged.
         """
         self._paths = paths
         self._shards = [_open_shard(path) for path in paths]
-        # of each shard: where each row begins, int32 [rows + 1], and the ids, uint16 or int32 [tokens]
+        # of each shard: where each row begins, int32 [rows + 1], and the ids, uint16 or
+        # int32 [tokens]
         self._columns = {
-            side: [(shard[side].offsets.to_numpy(), shard[side].values.to_numpy()) for shard in self._shards]
+            side: [
+                (shard[side].offsets.to_numpy(), shard[side].values.to_numpy())
+                for shard in self._shards
+            ]
             for side in SIDES
         }
-        self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])  # int64 [shards + 1]
+        # int64 [shards + 1]
+        self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
-        self.source_lengths: np.ndarray = self._lengths(self._source_side)  # int32 [N], tokens, EOS included
+        # int32 [N], tokens, EOS included
+        self.source_lengths: np.ndarray = self._lengths(self._source_side)
         self.target_lengths: np.ndarray = self._lengths(self._target_side)
 
     def __len__(self) -> int:
         return int(self._first_rows[-1])
 
     def sources(self, indices: np.ndarray, width: int) -> np.ndarray:
-        """The sources at `indices`, integers [R] in any order, padded to `width` W tokens: int32 [R, W].
+        """The sources at `indices`, integers [R] in any order, padded to `width` W
+        tokens: int32 [R, W].
 
-        Raises ValueError if a source is longer than `width`, IndexError if an index is not in 0, ..., N - 1.
+        Raises ValueError if a source is longer than `width`, IndexError if an index is
+        not in 0, ..., N - 1.
         """
         return self._rows(self._source_side, self.source_lengths, indices, width)
 
@@ -101,7 +128,9 @@ class TokenStore:
         return self._rows(self._target_side, self.target_lengths, indices, width)
 
     def source_text(self) -> list[str]:
-        """The text of every source as the problem yielded it. Raises ValueError for training shards."""
+        """The text of every source as the problem yielded it. Raises ValueError for
+        training shards.
+        """
         return self._text(self._source_side)
 
     def target_text(self) -> list[str]:
@@ -109,22 +138,31 @@ class TokenStore:
         return self._text(self._target_side)
 
     def _lengths(self, side: str) -> np.ndarray:
-        return np.concatenate([np.zeros(0, np.int32), *(np.diff(offsets) for offsets, _ in self._columns[side])])
+        return np.concatenate(
+            [
+                np.zeros(0, np.int32),
+                *(np.diff(offsets) for offsets, _ in self._columns[side]),
+            ]
+        )
 
-    def _rows(self, side: str, all_lengths: np.ndarray, indices: np.ndarray, width: int) -> np.ndarray:
+    def _rows(
+        self, side: str, all_lengths: np.ndarray, indices: np.ndarray, width: int
+    ) -> np.ndarray:
         indices = np.asarray(indices)
         if indices.size == 0:
             return np.zeros((0, width), np.int32)
         if indices.min() < 0 or indices.max() >= len(self):
             raise IndexError(
-                f"Indices must be at least 0 and less than {len(self)}. Received: {indices.min()} to {indices.max()}."
+                f"Indices must be at least 0 and less than {len(self)}. Received:"
+                f" {indices.min()} to {indices.max()}."
             )
         lengths = all_lengths[indices]  # [R]
         if lengths.max() > width:
             row = int(indices[lengths.argmax()])
             raise ValueError(
-                f"The width must be at least the length of the longest row. Received: {width}, but row {row} has "
-                f"{lengths.max()} tokens. Leave the row out or use a greater width."
+                "The width must be at least the length of the longest row. Received:"
+                f" {width}, but row {row} has {lengths.max()} tokens. Leave the row out"
+                " or use a greater width."
             )
         shard_of = np.searchsorted(self._first_rows, indices, side="right") - 1  # [R]
         row_of = indices - self._first_rows[shard_of]  # [R], in the shard
@@ -138,16 +176,23 @@ class TokenStore:
         lines: list[str] = []
         for path, shard in zip(self._paths, self._shards, strict=True):
             if f"{side}_text" not in shard.schema.names:
-                raise ValueError(f"Only dev and test data keep their text. Received: {path}, which has only tokens.")
+                raise ValueError(
+                    f"Only dev and test data keep their text. Received: {path}, which"
+                    " has only tokens."
+                )
             lines += shard[f"{side}_text"].to_pylist()
         return lines
 
 
 def _open_shard(path: Path) -> pa.RecordBatch:
     if not path.is_file():
-        raise FileNotFoundError(f"Token data must be in {path}, which does not exist. Run t2t-datagen again.")
+        raise FileNotFoundError(
+            f"Token data must be in {path}, which does not exist. Run t2t-datagen"
+            " again."
+        )
     try:
-        # the memory map outlives the closed file, so that thousands of shards need no open files
+        # the memory map outlives the closed file, so that thousands of shards need no
+        # open files
         with pa.memory_map(str(path)) as file:
             reader = pa.ipc.open_file(file)
             shard = reader.get_batch(0)
@@ -161,21 +206,27 @@ def _open_shard(path: Path) -> pa.RecordBatch:
                 raise ValueError(f"a row of {side} without EOS")
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(
-            f"A token file must be an Arrow file as t2t-datagen writes it. Received: {path}, which is damaged or "
-            f"incomplete ({error}). Delete it and run t2t-datagen again."
+            "A token file must be an Arrow file as t2t-datagen writes it. Received:"
+            f" {path}, which is damaged or incomplete ({error}). Delete it and run"
+            " t2t-datagen again."
         ) from error
     return shard
 
 
-def _id_column(rows: Sequence[Sequence[int]], vocab_size: int, what: str) -> pa.ListArray:
+def _id_column(
+    rows: Sequence[Sequence[int]], vocab_size: int, what: str
+) -> pa.ListArray:
     """Rows of ids as an Arrow column, EOS appended to each."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows)) + 1
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.fromiter(chain.from_iterable((*row, EOS) for row in rows), np.int64, offsets[-1])
+    ids = np.fromiter(
+        chain.from_iterable((*row, EOS) for row in rows), np.int64, offsets[-1]
+    )
     if len(ids) and not (ids.min() >= 0 and ids.max() < vocab_size):
         raise ValueError(
-            f"Token ids must be at least 0 and less than vocab_size. Received: vocab_size={vocab_size} and ids from "
-            f"{ids.min()} to {ids.max()} in the {what}."
+            "Token ids must be at least 0 and less than vocab_size. Received:"
+            f" vocab_size={vocab_size} and ids from {ids.min()} to {ids.max()} in the"
+            f" {what}."
         )
     kind = pa.uint16() if vocab_size <= 65536 else pa.int32()
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ids, kind))

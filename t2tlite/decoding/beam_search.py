@@ -1,15 +1,17 @@
-"""Beam search: a pure function over "tokens -> logits of the next token", in keras.ops alone.
+"""Beam search: a pure function over "tokens -> logits of the next token", in keras.ops
+alone.
 
-Each sentence has M slots for its alive hypotheses. When the beam is reordered, cached keys and values stay
-where they are: `ancestors` records which slot each hypothesis was in at each position, and attention reads
-those.
+Each sentence has M slots for its alive hypotheses. When the beam is reordered, cached
+keys and values stay where they are: `ancestors` records which slot each hypothesis was
+in at each position, and attention reads those.
 
-Most sentences end long before their maximum length. So where shapes may change, those that are done leave the
-batch whenever they are half of it, and the cache is doubled when it is full.
+Most sentences end long before their maximum length. So where shapes may change, those
+that are done leave the batch whenever they are half of it, and the cache is doubled
+when it is full.
 """
 
-# N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V vocabulary
-# L maximum length, R capacity of the cache
+# N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V
+# vocabulary L maximum length, R capacity of the cache
 
 from __future__ import annotations
 
@@ -30,14 +32,19 @@ BLOCK = 64  # tokens, in `top_tokens`
 
 S = TypeVar("S", bound=tuple[Any, ...])  # the state of a search, a NamedTuple
 
-# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V], cache)
-DecodeStep = Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]]
+# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
+# cache)
+DecodeStep = Callable[
+    [Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]
+]
 # (cache, int32 [N], capacity) -> the cache of these sentences with this capacity
 ResizeCache = Callable[[DecodingCache, Tensor, Tensor], DecodingCache]
 
 
 class Hypotheses(NamedTuple):
-    """The hypotheses of each sentence, best first. An empty slot has the score or log-probability NEVER."""
+    """The hypotheses of each sentence, best first. An empty slot has the score or
+    log-probability NEVER.
+    """
 
     alive_ids: Tensor  # int32 [B, M, L]: without an EOS so far
     alive_log_probs: Tensor  # float32 [B, M]: sums of log-probabilities
@@ -47,13 +54,16 @@ class Hypotheses(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """The search between two steps; once sentences have left, B is N. R is L where shapes are static."""
+    """The search between two steps; once sentences have left, B is N. R is L where
+    shapes are static.
+    """
 
     step: Tensor  # int32 scalar: positions decoded
     sentences: Tensor  # int32 [B]: which of those given to the search they are
     max_lengths: Tensor  # int32 [B]: of the results of each sentence, in tokens
     hypotheses: Hypotheses
-    ancestors: Tensor  # float32 [B, M, R, M]: 1 if a hypothesis was in that slot at that position
+    # float32 [B, M, R, M]: 1 if a hypothesis was in that slot at that position
+    ancestors: Tensor
     cache: DecodingCache  # of the model
 
 
@@ -62,7 +72,8 @@ class BeamResult(NamedTuple):
 
     ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
     scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
-    log_probs: Tensor  # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
+    # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
+    log_probs: Tensor
 
 
 def is_filled(scores: Tensor) -> Tensor:
@@ -85,24 +96,31 @@ def beam_search(
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
 
-    At each position the 2 M best continuations of the alive hypotheses are considered: those with EOS compete
-    for the M slots of finished hypotheses, the M best others stay alive. A sentence is done at its own
-    maximum length, or when no alive hypothesis can still enter its n-best list. With beam_size 1 this is
-    greedy search, which ends where EOS is the most probable token. A sentence without a finished hypothesis
-    gets its alive ones, their scores penalised in the same way.
+    At each position the 2 M best continuations of the alive hypotheses are considered:
+    those with EOS compete for the M slots of finished hypotheses, the M best others
+    stay alive. A sentence is done at its own maximum length, or when no alive
+    hypothesis can still enter its n-best list. With beam_size 1 this is greedy search,
+    which ends where EOS is the most probable token. A sentence without a finished
+    hypothesis gets its alive ones, their scores penalised in the same way.
 
     Args:
         decode_step: computes the logits of the next token of each hypothesis.
-        start_decoding: capacity -> the cache that the first step receives; any nest of tensors.
-        max_lengths: int32 [B], of each result in tokens, EOS included; at most `length`.
+        start_decoding: capacity -> the cache that the first step receives; any nest of
+            tensors.
+        max_lengths: int32 [B], of each result in tokens, EOS included; at most
+            `length`.
         beam_size: M.
         length: L, a scalar; an int if the search is compiled by XLA.
         alpha: exponent of the length penalty; 0 for none.
-        n_best: how many of the M results must be the final ones; with fewer, a search stops sooner.
-        penalise_unfinished: whether unfinished hypotheses have the length penalty; tensor2tensor's have not.
-        constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
-        resize_cache: selects sentences of a cache, and enlarges it. If given, sentences that are done leave the
-            batch, and the cache begins with FIRST_CAPACITY. XLA cannot compile these changing shapes.
+        n_best: how many of the M results must be the final ones; with fewer, a search
+            stops sooner.
+        penalise_unfinished: whether unfinished hypotheses have the length penalty;
+            tensor2tensor's have not.
+        constrain: lowers the logits of tokens that must not be chosen;
+            log-probabilities are those without it.
+        resize_cache: selects sentences of a cache, and enlarges it. If given, sentences
+            that are done leave the batch, and the cache begins with FIRST_CAPACITY. XLA
+            cannot compile these changing shapes.
     """
     search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
@@ -113,7 +131,11 @@ def beam_search(
         capacity = ops.minimum(FIRST_CAPACITY, length)
         start = search.start(max_lengths, capacity, start_decoding(capacity))
         hypotheses = _search_and_resize(search, start, resize_cache)
-    return _result(hypotheses, length_penalty(ops.cast(max_lengths, "float32"), alpha), penalise_unfinished)
+    return _result(
+        hypotheses,
+        length_penalty(ops.cast(max_lengths, "float32"), alpha),
+        penalise_unfinished,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,8 +149,12 @@ class _BeamSearch:
     n_best: int | Tensor
     constrain: Constraint | None
 
-    def start(self, max_lengths: Tensor, capacity: int | Tensor, cache: DecodingCache) -> BeamState:
-        """The state before the first step: equal empty hypotheses, all but one with score NEVER."""
+    def start(
+        self, max_lengths: Tensor, capacity: int | Tensor, cache: DecodingCache
+    ) -> BeamState:
+        """The state before the first step: equal empty hypotheses, all but one with
+        score NEVER.
+        """
         batch, beam_size = ops.shape(max_lengths)[0], self.beam_size
         first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)
         hypotheses = Hypotheses(
@@ -146,13 +172,16 @@ class _BeamSearch:
     def unfinished(self, state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
         max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
-        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # all further tokens certain
+        # all further tokens certain
+        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty
         scores = state.hypotheses.finished_scores
         if self.beam_size == 1:
             is_final = is_filled(scores[:, 0])
         else:
             is_final = scores[:, self.n_best - 1] >= best_possible
-        return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)
+        return ops.logical_and(
+            ops.logical_not(is_final), state.step < state.max_lengths
+        )
 
     def any_unfinished(self, state: BeamState) -> Tensor:
         return ops.any(self.unfinished(state))
@@ -160,37 +189,71 @@ class _BeamSearch:
     def advance(self, state: BeamState) -> BeamState:
         """Decodes one position; sentences that are done do not change."""
         active = self.unfinished(state)  # [B]
-        last = ops.take(state.hypotheses.alive_ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "float32")  # [L], 1 at this position
-        own_slot = ops.eye(self.beam_size, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
+        # [B, M]
+        last = ops.take(
+            state.hypotheses.alive_ids, ops.maximum(state.step - 1, 0), axis=2
+        )
+        # [L], 1 at this position
+        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "float32")
+        # [1, M, 1, M]
+        own_slot = ops.eye(self.beam_size, dtype="float32")[None, :, None, :]
         in_cache = here[: ops.shape(state.ancestors)[2]]  # [R]
-        ancestors = state.ancestors + own_slot * in_cache[None, None, :, None]  # [B, M, R, M]
-        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
+        # [B, M, R, M]
+        ancestors = state.ancestors + own_slot * in_cache[None, None, :, None]
+        # [B, M, V]
+        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         hypotheses, parents = self._continue(state, logits, ops.cast(here, "int32"))
-        kept = [_where(active, new, old) for new, old in zip(hypotheses, state.hypotheses, strict=True)]
+        kept = [
+            _where(active, new, old)
+            for new, old in zip(hypotheses, state.hypotheses, strict=True)
+        ]
         ancestors = _where(active, take_slots(ancestors, parents), ancestors)
-        return state._replace(step=state.step + 1, hypotheses=Hypotheses(*kept), ancestors=ancestors, cache=cache)
+        return state._replace(
+            step=state.step + 1,
+            hypotheses=Hypotheses(*kept),
+            ancestors=ancestors,
+            cache=cache,
+        )
 
-    def _continue(self, state: BeamState, logits: Tensor, here: Tensor) -> tuple[Hypotheses, Tensor]:
-        """The hypotheses with one more token, and the slots that the alive ones were in, int32 [B, M].
+    def _continue(
+        self, state: BeamState, logits: Tensor, here: Tensor
+    ) -> tuple[Hypotheses, Tensor]:
+        """The hypotheses with one more token, and the slots that the alive ones were
+        in, int32 [B, M].
 
-        `logits` [B, M, V] are those of position `state.step`, at which `here`, int32 [L], is 1.
+        `logits` [B, M, V] are those of position `state.step`, at which `here`, int32
+        [L], is 1.
         """
         step, hypotheses, allowed = state.step, state.hypotheses, None
         if self.constrain is not None:
-            allowed = self.constrain(logits, hypotheses.alive_ids, step, state.sentences)
-        tokens, log_probs, slots = _best_continuations(logits, allowed, hypotheses.alive_log_probs)  # [B, 2M]
-        ids = take_slots(hypotheses.alive_ids, slots) * (1 - here) + tokens[:, :, None] * here  # [B, 2M, L]
+            allowed = self.constrain(
+                logits, hypotheses.alive_ids, step, state.sentences
+            )
+        # [B, 2M]
+        tokens, log_probs, slots = _best_continuations(
+            logits, allowed, hypotheses.alive_log_probs
+        )
+        # [B, 2M, L]
+        ids = (
+            take_slots(hypotheses.alive_ids, slots) * (1 - here)
+            + tokens[:, :, None] * here
+        )
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
-        alive_log_probs, alive = ops.top_k(ops.where(is_end, NEVER, log_probs), self.beam_size)  # [B, M]
+        # [B, M]
+        alive_log_probs, alive = ops.top_k(
+            ops.where(is_end, NEVER, log_probs), self.beam_size
+        )
 
         is_finished = ops.logical_and(is_end, is_filled(log_probs))
         penalty = length_penalty(ops.cast(step + 1, "float32"), self.alpha)
         scores = ops.where(is_finished, log_probs / penalty, NEVER)  # [B, 2M]
-        scores = ops.concatenate([hypotheses.finished_scores, scores], axis=1)  # [B, 3M], like those below
+        # [B, 3M], like those below
+        scores = ops.concatenate([hypotheses.finished_scores, scores], axis=1)
         finished_scores, finished = ops.top_k(scores, self.beam_size)  # [B, M]
         finished_ids = ops.concatenate([hypotheses.finished_ids, ids], axis=1)
-        finished_log_probs = ops.concatenate([hypotheses.finished_log_probs, log_probs], axis=1)
+        finished_log_probs = ops.concatenate(
+            [hypotheses.finished_log_probs, log_probs], axis=1
+        )
         continued = Hypotheses(
             alive_ids=take_slots(ids, alive),
             alive_log_probs=alive_log_probs,
@@ -202,59 +265,91 @@ class _BeamSearch:
 
 
 def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    """`new` [B, ...] of the sentences that are active, bool [B], and `old` of the others."""
+    """`new` [B, ...] of the sentences that are active, bool [B], and `old` of the
+    others.
+    """
     return ops.where(ops.reshape(active, (-1,) + (1,) * (len(new.shape) - 1)), new, old)
 
 
 def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: S) -> S:
-    """`ops.while_loop` for a state that is a NamedTuple: applies `body` to it while `condition` holds."""
+    """`ops.while_loop` for a state that is a NamedTuple: applies `body` to it while
+    `condition` holds.
+    """
     state_of = type(start)
-    return state_of(*ops.while_loop(lambda *x: condition(state_of(*x)), lambda *x: body(state_of(*x)), start))
+    return state_of(
+        *ops.while_loop(
+            lambda *x: condition(state_of(*x)), lambda *x: body(state_of(*x)), start
+        )
+    )
 
 
-def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: ResizeCache) -> Hypotheses:
-    """The hypotheses of all sentences. Those that are done leave the batch; the capacity grows."""
+def _search_and_resize(
+    search: _BeamSearch, start: BeamState, resize_cache: ResizeCache
+) -> Hypotheses:
+    """The hypotheses of all sentences. Those that are done leave the batch; the
+    capacity grows.
+    """
 
     def fits(state: BeamState) -> Tensor:
         """Whether most of the batch is unfinished, and the cache is not full."""
         waiting = ops.sum(ops.cast(search.unfinished(state), "int32"))
         mostly_unfinished = 2 * waiting > ops.shape(state.max_lengths)[0]
-        return ops.logical_and(mostly_unfinished, state.step < ops.shape(state.ancestors)[2])
+        return ops.logical_and(
+            mostly_unfinished, state.step < ops.shape(state.ancestors)[2]
+        )
 
-    def search_and_shrink(state: BeamState, results: Hypotheses) -> tuple[BeamState, Hypotheses]:
+    def search_and_shrink(
+        state: BeamState, results: Hypotheses
+    ) -> tuple[BeamState, Hypotheses]:
         """`results` [B, ...] are those of all sentences."""
         state = while_loop(fits, search.advance, state)
         rows = state.sentences[:, None]
         pairs = zip(results, state.hypotheses, strict=True)
-        results = Hypotheses(*(ops.scatter_update(old, rows, new) for old, new in pairs))
+        results = Hypotheses(
+            *(ops.scatter_update(old, rows, new) for old, new in pairs)
+        )
         left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
         capacity = ops.shape(state.ancestors)[2]
-        added = ops.where(state.step < capacity, 0, ops.minimum(capacity, search.length - capacity))
+        added = ops.where(
+            state.step < capacity, 0, ops.minimum(capacity, search.length - capacity)
+        )
         ancestors = ops.take(state.ancestors, left, axis=0)
         state = BeamState(
             step=state.step,
             sentences=ops.take(state.sentences, left, axis=0),
             max_lengths=ops.take(state.max_lengths, left, axis=0),
-            hypotheses=Hypotheses(*(ops.take(x, left, axis=0) for x in state.hypotheses)),
+            hypotheses=Hypotheses(
+                *(ops.take(x, left, axis=0) for x in state.hypotheses)
+            ),
             ancestors=ops.pad(ancestors, ((0, 0), (0, 0), (0, added), (0, 0))),
             cache=resize_cache(state.cache, left, capacity + added),
         )
         return state, results
 
     loop = start, start.hypotheses
-    return ops.while_loop(lambda state, _: ops.size(state.sentences) > 0, search_and_shrink, loop)[1]
+    return ops.while_loop(
+        lambda state, _: ops.size(state.sentences) > 0, search_and_shrink, loop
+    )[1]
 
 
-def _result(hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:
-    """The finished hypotheses of each sentence, or if there are none the alive ones; max_penalty is [B]."""
+def _result(
+    hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool
+) -> BeamResult:
+    """The finished hypotheses of each sentence, or if there are none the alive ones;
+    max_penalty is [B].
+    """
     has_finished = is_filled(hypotheses.finished_scores[:, :1])  # [B, 1]
     penalty = max_penalty[:, None] if penalise_unfinished else 1.0
     alive_scores = hypotheses.alive_log_probs / penalty  # [B, M]
     alive_scores = ops.where(is_filled(hypotheses.alive_log_probs), alive_scores, NEVER)
     scores = ops.where(has_finished, hypotheses.finished_scores, alive_scores)
-    log_probs = ops.where(has_finished, hypotheses.finished_log_probs, hypotheses.alive_log_probs)
+    log_probs = ops.where(
+        has_finished, hypotheses.finished_log_probs, hypotheses.alive_log_probs
+    )
     return BeamResult(
-        ids=ops.where(has_finished[:, :, None], hypotheses.finished_ids, hypotheses.alive_ids),
+        ids=ops.where(
+            has_finished[:, :, None], hypotheses.finished_ids, hypotheses.alive_ids
+        ),
         scores=scores,
         log_probs=ops.where(is_filled(scores), log_probs, NEVER),
     )
@@ -263,28 +358,38 @@ def _result(hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bo
 def _best_continuations(
     logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The 2 M best (for greedy search the single best) one-token continuations of a sentence's hypotheses.
+    """The 2 M best (for greedy search the single best) one-token continuations of a
+    sentence's hypotheses.
 
-    From logits [B, M, V], the constrained logits, if there is a constraint, and alive_log_probs [B, M] to tokens int32,
-    log_probs float32, slots int32 (which hypothesis each continues), all [B, 2M], best first.
+    From logits [B, M, V], the constrained logits, if there is a constraint, and
+    alive_log_probs [B, M] to tokens int32, log_probs float32, slots int32 (which
+    hypothesis each continues), all [B, 2M], best first.
     """
     beam_size = alive_log_probs.shape[1]
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
-    values, tokens = top_tokens(logits if allowed is None else allowed, each)  # [B, M, each]
-    largest = values[:, :, :1] if allowed is None else ops.max(logits, axis=-1, keepdims=True)
-    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))  # less the largest logit
+    # [B, M, each]
+    values, tokens = top_tokens(logits if allowed is None else allowed, each)
+    largest = (
+        values[:, :, :1] if allowed is None else ops.max(logits, axis=-1, keepdims=True)
+    )
+    # less the largest logit
+    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
     log_probs = values - largest - log_sum + alive_log_probs[:, :, None]
-    log_probs, order = ops.top_k(ops.reshape(log_probs, (-1, beam_size * each)), wanted)  # [B, 2M]
-    tokens = ops.take_along_axis(ops.reshape(tokens, (-1, beam_size * each)), order, axis=1)
+    # [B, 2M]
+    log_probs, order = ops.top_k(ops.reshape(log_probs, (-1, beam_size * each)), wanted)
+    tokens = ops.take_along_axis(
+        ops.reshape(tokens, (-1, beam_size * each)), order, axis=1
+    )
     return tokens, log_probs, ops.cast(order // each, "int32")
 
 
 def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """What `ops.top_k` returns, in a fraction of its time: logits [B, M, V] -> values and tokens int32 [B, M, count].
+    """What `ops.top_k` returns, in a fraction of its time: logits [B, M, V] -> values
+    and tokens int32 [B, M, count].
 
-    The `count` largest numbers are in the `count` blocks with the largest maxima, which one pass finds. Of
-    equal numbers the first are returned.
+    The `count` largest numbers are in the `count` blocks with the largest maxima, which
+    one pass finds. Of equal numbers the first are returned.
     """
     size = logits.shape[-1]
     if size < 4 * count * BLOCK:
@@ -292,18 +397,32 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return values, ops.cast(tokens, "int32")
     beam_size, blocks = logits.shape[1], -(-size // BLOCK)
     if size % BLOCK:
-        logits = ops.pad(logits, ((0, 0), (0, 0), (0, blocks * BLOCK - size)), constant_values=-float("inf"))
+        logits = ops.pad(
+            logits,
+            ((0, 0), (0, 0), (0, blocks * BLOCK - size)),
+            constant_values=-float("inf"),
+        )
     rows = ops.reshape(logits, (-1, blocks, BLOCK))  # [B * M, blocks, BLOCK]
     _, chosen = ops.top_k(ops.max(rows, axis=2), count)
-    chosen = ops.sort(ops.cast(chosen, "int32"), axis=1)  # [B * M, count], the first block first
-    values, places = ops.top_k(ops.reshape(take_slots(rows, chosen), (-1, count * BLOCK)), count)
+    # [B * M, count], the first block first
+    chosen = ops.sort(ops.cast(chosen, "int32"), axis=1)
+    values, places = ops.top_k(
+        ops.reshape(take_slots(rows, chosen), (-1, count * BLOCK)), count
+    )
     places = ops.cast(places, "int32")
-    tokens = ops.take_along_axis(chosen, places // BLOCK, axis=1) * BLOCK + places % BLOCK
-    return ops.reshape(values, (-1, beam_size, count)), ops.reshape(tokens, (-1, beam_size, count))
+    tokens = (
+        ops.take_along_axis(chosen, places // BLOCK, axis=1) * BLOCK + places % BLOCK
+    )
+    return ops.reshape(values, (-1, beam_size, count)), ops.reshape(
+        tokens, (-1, beam_size, count)
+    )
 
 
 def take_slots(x: Tensor, slots: Tensor) -> Tensor:
-    """x [B, N, ...] and int [B, K] -> [B, K, ...]: of each sentence, the entries in the named slots."""
+    """x [B, N, ...] and int [B, K] -> [B, K, ...]: of each sentence, the entries in the
+    named slots.
+    """
     flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))  # [B * N, ...]
-    rows = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1] + slots  # [B, K]
+    # [B, K]
+    rows = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1] + slots
     return ops.take(flat, rows, axis=0)

@@ -1,10 +1,13 @@
-"""Constraints on decoding: functions that lower the logits of tokens that are not allowed at a position.
+"""Constraints on decoding: functions that lower the logits of tokens that are not
+allowed at a position.
 
-Beam search and sampling choose tokens by the constrained logits. Log-probabilities are still computed from the model's
-own logits, so that a translation has the same log-probability regardless of constraints.
+Beam search and sampling choose tokens by the constrained logits. Log-probabilities are
+still computed from the model's own logits, so that a translation has the same
+log-probability regardless of constraints.
 """
 
-# B sentences, N of them still in the batch, M hypotheses of a sentence, L maximum length, V vocabulary
+# B sentences, N of them still in the batch, M hypotheses of a sentence, L maximum
+# length, V vocabulary
 
 from __future__ import annotations
 
@@ -17,44 +20,79 @@ from t2tlite.types import Tensor
 
 FORBIDDEN = -1e9  # the logit of a token that must not be chosen
 
-# (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions decoded, sentences int32 [N]:
-# which of the B sentences these are) -> logits [N, M, V]. Below, each is made by functools.partial from a function
-# of these four after its own first arguments.
+# (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
+# decoded, sentences int32 [N]: which of the B sentences these are) -> logits [N, M, V].
+# Below, each is made by functools.partial from a function of these four after its own
+# first arguments.
 Constraint = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-def min_length(tokens: int, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
+def min_length(
+    tokens: int, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
+) -> Tensor:
     """Forbids EOS before a hypothesis has this many tokens."""
     is_eos = ops.equal(ops.arange(logits.shape[-1]), EOS)  # [V]
     return ops.where(ops.logical_and(is_eos, step < tokens), FORBIDDEN, logits)
 
 
-def no_repeat_ngram(size: int, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
-    """Forbids tokens that would complete a sequence of `size` tokens that the hypothesis already has."""
-    (rows, vocab), length = (ops.shape(logits)[0] * ids.shape[1], logits.shape[-1]), ops.shape(ids)[2]
+def no_repeat_ngram(
+    size: int, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
+) -> Tensor:
+    """Forbids tokens that would complete a sequence of `size` tokens that the
+    hypothesis already has.
+    """
+    (rows, vocab), length = (
+        (
+            ops.shape(logits)[0] * ids.shape[1],
+            logits.shape[-1],
+        ),
+        ops.shape(ids)[2],
+    )
     ids = ops.reshape(ids, (rows, length))
     positions = ops.arange(length)
     repeats = ops.logical_and(positions >= size - 1, positions < step)[None]  # [1, L]
-    for back in range(1, size):  # are the tokens before a position the last ones of the hypothesis?
+    # are the tokens before a position the last ones of the hypothesis?
+    for back in range(1, size):
         last = ops.take(ids, ops.maximum(step - back, 0), axis=1)[:, None]  # [B * M, 1]
-        repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))  # [B * M, L]
+        # [B * M, L]
+        repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))
     lowered = ops.where(ops.broadcast_to(repeats, (rows, length)), FORBIDDEN, 0.0)
-    at = ops.stack([ops.tile(ops.arange(rows)[:, None], (1, length)), ids], axis=-1)  # [B * M, L, 2]
-    sums = ops.scatter(ops.reshape(at, (-1, 2)), ops.reshape(lowered, (-1,)), (rows, vocab))
+    # [B * M, L, 2]
+    at = ops.stack([ops.tile(ops.arange(rows)[:, None], (1, length)), ids], axis=-1)
+    sums = ops.scatter(
+        ops.reshape(at, (-1, 2)), ops.reshape(lowered, (-1,)), (rows, vocab)
+    )
     return logits + ops.reshape(sums, ops.shape(logits))
 
 
 def forced_prefix(
-    prefixes: Tensor, otherwise: Constraint, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
+    prefixes: Tensor,
+    otherwise: Constraint,
+    logits: Tensor,
+    ids: Tensor,
+    step: Tensor,
+    sentences: Tensor,
 ) -> Tensor:
-    """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, `otherwise` applies."""
-    forced = ops.take(ops.take(prefixes, step, axis=1), sentences)[:, None, None]  # [N, 1, 1]
-    is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)  # [N, 1, V]
+    """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, `otherwise`
+    applies.
+    """
+    # [N, 1, 1]
+    forced = ops.take(ops.take(prefixes, step, axis=1), sentences)[:, None, None]
+    # [N, 1, V]
+    is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)
     allowed = otherwise(logits, ids, step, sentences)
-    return ops.where(ops.equal(forced, PAD), allowed, ops.where(is_forced, logits, FORBIDDEN))
+    return ops.where(
+        ops.equal(forced, PAD), allowed, ops.where(is_forced, logits, FORBIDDEN)
+    )
 
 
-def all_of(constraints: Sequence[Constraint], logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
+def all_of(
+    constraints: Sequence[Constraint],
+    logits: Tensor,
+    ids: Tensor,
+    step: Tensor,
+    sentences: Tensor,
+) -> Tensor:
     """The conjunction of the constraints."""
     for constraint in constraints:
         logits = constraint(logits, ids, step, sentences)

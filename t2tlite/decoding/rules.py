@@ -1,6 +1,8 @@
-"""The rules by which text is decoded and scored: ours, or tensor2tensor's (`t2t_rules`).
+"""The rules by which text is decoded and scored: ours, or tensor2tensor's
+(`t2t_rules`).
 
-`TextDecoder` and `TokenDecoder` call the methods of `rules_of(options)`; a difference between the two is a method here.
+`TextDecoder` and `TokenDecoder` call the methods of `rules_of(options)`; a difference
+between the two is a method here.
 """
 
 # B batch
@@ -29,7 +31,8 @@ class Penalties(NamedTuple):
 class Rules:
     """Our rules: an output depends on its source and the options alone."""
 
-    depends_on_batch = False  # whether an output also depends on the sources that are decoded with it
+    # whether an output also depends on the sources that are decoded with it
+    depends_on_batch = False
     strips = False  # whether white space at both ends of a text is removed
     scores_per_token = False  # whether `score` is a mean negative log-probability
 
@@ -37,12 +40,18 @@ class Rules:
         """The task that makes the outputs, given the model's."""
         return task
 
-    def batches(self, sources: Sequence[str], batch_size: int) -> list[list[int]] | None:
-        """The indices of sources to decode together; None leaves it to the decoder, in tokens."""
+    def batches(
+        self, sources: Sequence[str], batch_size: int
+    ) -> list[list[int]] | None:
+        """The indices of sources to decode together; None leaves it to the decoder, in
+        tokens.
+        """
         return None
 
     def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
-        """The maximum tokens of each output, EOS included, int [B], given the lengths of its batch."""
+        """The maximum tokens of each output, EOS included, int [B], given the lengths
+        of its batch.
+        """
         return lengths + extra_length + 1  # the EOS is not counted in a source's length
 
     def penalties(self, options: DecodeHParams) -> Penalties:
@@ -50,12 +59,16 @@ class Rules:
         return Penalties(any=True, unfinished=True)
 
     def score(self, log_prob: float, tokens: int, alpha: float) -> float:
-        """The score of a given target with this log-probability and number of tokens, EOS included."""
+        """The score of a given target with this log-probability and number of tokens,
+        EOS included.
+        """
         return log_prob / length_penalty(tokens, alpha)
 
 
 class Tensor2TensorRules(Rules):
-    """The rules of tensor2tensor's decoder. A parser's output stays a sequence of labels."""
+    """The rules of tensor2tensor's decoder. A parser's output stays a sequence of
+    labels.
+    """
 
     depends_on_batch = True
     strips = True
@@ -64,7 +77,9 @@ class Tensor2TensorRules(Rules):
     def task(self, task: Task) -> Task:
         return task.as_sequences()
 
-    def batches(self, sources: Sequence[str], batch_size: int) -> list[list[int]] | None:
+    def batches(
+        self, sources: Sequence[str], batch_size: int
+    ) -> list[list[int]] | None:
         """Batches of `batch_size` sentences, those with the most words first."""
         order = sorted(range(len(sources)), key=lambda i: -len(sources[i].split()))
         size = batch_size or BATCH_SENTENCES

@@ -1,6 +1,8 @@
-"""Sampling: translations drawn token by token from the model's distribution, in keras.ops alone.
+"""Sampling: translations drawn token by token from the model's distribution, in
+keras.ops alone.
 
-The random numbers are an argument, so that the same numbers give the same tokens in any batch and with any backend.
+The random numbers are an argument, so that the same numbers give the same tokens in any
+batch and with any backend.
 """
 
 # B batch, M samples of each sentence, L maximum length, V vocabulary
@@ -20,7 +22,8 @@ from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
-BELOW_ONE = 1.0 - 2.0**-23  # so that a random number, times a sum, is below the sum in float32
+# so that a random number, times a sum, is below the sum in float32
+BELOW_ONE = 1.0 - 2.0**-23
 
 
 class SamplingState(NamedTuple):
@@ -47,21 +50,32 @@ def sample(
     constrain: Constraint | None = None,
     penalise_unfinished: bool = True,
 ) -> BeamResult:
-    """M translations of each sentence, drawn independently of each other, highest score first.
+    """M translations of each sentence, drawn independently of each other, highest score
+    first.
 
-    Each token is drawn from softmax(logits / temperature), without the tokens that `draw` excludes. Log-probabilities
-    are the model's: at temperature 1, with nothing excluded. Arguments as for `beam_search`, and
+    Each token is drawn from softmax(logits / temperature), without the tokens that
+    `draw` excludes. Log-probabilities are the model's: at temperature 1, with nothing
+    excluded. Arguments as for `beam_search`, and
 
     Args:
         uniforms: float32 [B, M, L], random numbers from [0, 1), one for each token.
         temperature: above 1 for more varied samples, below for more probable ones.
         keep_top_k: draw from this many most probable tokens; 0 for all.
-        top_p: draw from the most probable tokens that together have at least this probability; 1 for all.
+        top_p: draw from the most probable tokens that together have at least this
+            probability; 1 for all.
     """
-    batch, slots, length = ops.shape(max_lengths)[0], uniforms.shape[1], ops.shape(uniforms)[2]
-    choose = functools.partial(draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p)
+    batch, slots, length = (
+        ops.shape(max_lengths)[0],
+        uniforms.shape[1],
+        ops.shape(uniforms)[2],
+    )
+    choose = functools.partial(
+        draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p
+    )
     own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
-    sampling = _Sampling(decode_step, batch, length, max_lengths, uniforms, own_slot, choose, constrain)
+    sampling = _Sampling(
+        decode_step, batch, length, max_lengths, uniforms, own_slot, choose, constrain
+    )
     start = SamplingState(
         step=ops.convert_to_tensor(0, dtype="int32"),
         ids=ops.zeros((batch, slots, length), dtype="int32"),
@@ -75,7 +89,9 @@ def sample(
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)
-    return BeamResult(take_slots(state.ids, order), scores, take_slots(state.log_probs, order))
+    return BeamResult(
+        take_slots(state.ids, order), scores, take_slots(state.log_probs, order)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +109,9 @@ class _Sampling:
 
     def active(self, state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
-        return ops.logical_and(ops.logical_not(state.finished), state.step < self.max_lengths[:, None])
+        return ops.logical_and(
+            ops.logical_not(state.finished), state.step < self.max_lengths[:, None]
+        )
 
     def any_active(self, state: SamplingState) -> Tensor:
         return ops.any(self.active(state))
@@ -102,31 +120,47 @@ class _Sampling:
         """Decodes one position; samples that are not active do not change."""
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
         past = ops.cast(ops.arange(self.length) <= state.step, "float32")  # [L]
-        ancestors = ops.tile(self.own_slot * past[None, None, :, None], (self.batch, 1, 1, 1))  # [B, M, L, M]
-        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
+        # [B, M, L, M]
+        ancestors = ops.tile(
+            self.own_slot * past[None, None, :, None], (self.batch, 1, 1, 1)
+        )
+        # [B, M, V]
+        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         allowed = logits
         if self.constrain is not None:
-            allowed = self.constrain(logits, state.ids, state.step, ops.arange(self.batch))
-        tokens = self.choose(allowed, ops.take(self.uniforms, state.step, axis=2))  # [B, M]
-        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
+            allowed = self.constrain(
+                logits, state.ids, state.step, ops.arange(self.batch)
+            )
+        # [B, M]
+        tokens = self.choose(allowed, ops.take(self.uniforms, state.step, axis=2))
+        # [B, M]
+        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]
         active = self.active(state)
-        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "int32")  # [L], 1 at this position
+        # [L], 1 at this position
+        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "int32")
         return SamplingState(
             step=state.step + 1,
             ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
-            log_probs=state.log_probs + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
+            log_probs=state.log_probs
+            + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
             lengths=state.lengths + ops.cast(active, "int32"),
-            finished=ops.logical_or(state.finished, ops.logical_and(active, ops.equal(tokens, EOS))),
+            finished=ops.logical_or(
+                state.finished, ops.logical_and(active, ops.equal(tokens, EOS))
+            ),
             cache=cache,
         )
 
 
-def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, top_p: float) -> Tensor:
-    """Tokens int32 [B, M], drawn from softmax(logits [B, M, V] / temperature) with random numbers [B, M] from [0, 1).
+def draw(
+    logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, top_p: float
+) -> Tensor:
+    """Tokens int32 [B, M], drawn from softmax(logits [B, M, V] / temperature) with
+    random numbers [B, M] from [0, 1).
 
-    First all but the `keep_top_k` most probable tokens are left out, if that is not 0; then, if `top_p` is below 1, of
-    the remaining distribution those after the most probable tokens whose probabilities add up to `top_p`. The token
-    drawn is the first, by id, at which the cumulative probability is above the random number.
+    First all but the `keep_top_k` most probable tokens are left out, if that is not 0;
+    then, if `top_p` is below 1, of the remaining distribution those after the most
+    probable tokens whose probabilities add up to `top_p`. The token drawn is the first,
+    by id, at which the cumulative probability is above the random number.
     """
     logits = logits / temperature
     if keep_top_k:
@@ -136,11 +170,15 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
         ordered = -ops.sort(-logits, axis=-1)  # most probable first
         probabilities = ops.softmax(ordered, axis=-1)
         before = ops.cumsum(probabilities, axis=-1) - probabilities
-        least = ops.min(ops.where(before < top_p, ordered, -FORBIDDEN), axis=-1, keepdims=True)
+        least = ops.min(
+            ops.where(before < top_p, ordered, -FORBIDDEN), axis=-1, keepdims=True
+        )
         logits = ops.where(logits >= least, logits, FORBIDDEN)
     weights = ops.softmax(logits, axis=-1)
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
-    above = ops.logical_and(sums > threshold, weights > 0)  # parallel sums may not be monotonic
-    first = ops.argmax(ops.cast(above, "float32"), axis=-1)  # of floats: a GPU has no ArgMax of integers
+    # parallel sums may not be monotonic
+    above = ops.logical_and(sums > threshold, weights > 0)
+    # of floats: a GPU has no ArgMax of integers
+    first = ops.argmax(ops.cast(above, "float32"), axis=-1)
     return ops.cast(first, "int32")

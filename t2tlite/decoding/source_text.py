@@ -32,9 +32,13 @@ NO_FILE = Origin()
 
 
 def as_list(sentences: str | Iterable[str]) -> list[str]:
-    """One string or an iterable of strings as a list; raises ValueError for anything else."""
+    """One string or an iterable of strings as a list; raises ValueError for anything
+    else.
+    """
     if not isinstance(sentences, Iterable):
-        raise ValueError(f"A string or a list of strings is required. Received: {sentences!r}.")
+        raise ValueError(
+            f"A string or a list of strings is required. Received: {sentences!r}."
+        )
     return [sentences] if isinstance(sentences, str) else list(sentences)
 
 
@@ -44,14 +48,22 @@ def one_or_all(sentences: str | Iterable[str], results: list[R]) -> R | list[R]:
 
 
 def evenly_spaced(count: int, wanted: int) -> list[int]:
-    """`wanted` indices of `count` sentences, evenly spaced; all if there are no more."""
-    return [i * count // wanted for i in range(wanted)] if count > wanted else list(range(count))
+    """`wanted` indices of `count` sentences, evenly spaced; all if there are no
+    more.
+    """
+    return (
+        [i * count // wanted for i in range(wanted)]
+        if count > wanted
+        else list(range(count))
+    )
 
 
 def check_sentences(sentences: Sequence[str]) -> None:
     """Raises ValueError unless `sentences` is a sequence of strings."""
     if isinstance(sentences, str):
-        raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
+        raise ValueError(
+            "A list of sentences is required. Received: one string. Put it in a list."
+        )
     for sentence in sentences:
         if not isinstance(sentence, str):
             raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
@@ -60,19 +72,26 @@ def check_sentences(sentences: Sequence[str]) -> None:
 def encode_within(
     limit: int, encoder: TextEncoder, sentences: Sequence[str], origin: Origin = NO_FILE
 ) -> list[list[int]]:
-    """The token ids of each sentence; raises ValueError, naming the line, if one has more than `limit`."""
+    """The token ids of each sentence; raises ValueError, naming the line, if one has
+    more than `limit`.
+    """
     encoded = encoder.encode_batch(sentences)
     for i, ids in enumerate(encoded):
         if len(ids) > limit:
             raise ValueError(
-                f"A sentence must have at most {limit:,} tokens. Received: {origin.line(i)} with {len(ids):,} "
-                f"tokens, beginning {sentences[i][:40]!r}. Split it, or leave it blank."
+                f"A sentence must have at most {limit:,} tokens. Received:"
+                f" {origin.line(i)} with {len(ids):,} tokens, beginning"
+                f" {sentences[i][:40]!r}. Split it, or leave it blank."
             )
     return encoded
 
 
-def check_lengths(limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin) -> None:
-    """Raises ValueError as `encode_within`; encodes, which is slow, only what may be too long."""
+def check_lengths(
+    limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin
+) -> None:
+    """Raises ValueError as `encode_within`; encodes, which is slow, only what may be
+    too long.
+    """
     for i, sentence in enumerate(sentences):
         if UTF8_BYTES * len(sentence) >= limit:
             encode_within(limit, encoder, [sentence], origin.after(i))

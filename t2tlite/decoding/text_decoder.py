@@ -1,7 +1,7 @@
 """The one path from text to decoded and scored text.
 
-Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API all call
-`TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
+Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API all
+call `TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, aligned_pieces, words_of_pieces
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supported
 from t2tlite.decoding.rules import OURS, Rules, rules_of
-from t2tlite.decoding.source_text import NO_FILE, Origin, check_lengths, check_sentences, encode_within
+from t2tlite.decoding.source_text import (
+    NO_FILE,
+    Origin,
+    check_lengths,
+    check_sentences,
+    encode_within,
+)
 from t2tlite.decoding.token_decoder import TokenDecoder, TokenHypothesis
 from t2tlite.decoding.tree_guide import Guide, make_guide, token_classes
 from t2tlite.files.checkpoint_paths import step_of
@@ -29,7 +35,8 @@ MAX_SOURCE_TOKENS = 2048  # in a sentence to decode; far more than in training
 
 MAX_DECODERS = 32  # kept by a TextDecoder, one for each set of options
 
-Done = Callable[[int], object]  # called with the number of sentences after each batch, for a progress bar
+# called with the number of sentences after each batch, for a progress bar
+Done = Callable[[int], object]
 
 
 class Decoded(NamedTuple):
@@ -44,17 +51,19 @@ class Decoded(NamedTuple):
 
 
 class TextDecoder:
-    """A trained model with its vocabularies and its task: text in, text out, scored or not.
+    """A trained model with its vocabularies and its task: text in, text out, scored or
+    not.
 
     Args:
         engine: decodes with the weights.
         encoders: the vocabularies of source and target.
         manifest: the run's.
         checkpoint: the path of the weights; "" for a model that is being trained.
-        label: what `repr` shows, by default the problem, the number of parameters and the step.
+        label: what `repr` shows, by default the problem, the number of parameters and
+            the step.
 
-    Sentences have no line breaks. A ValueError names the line of one of more than `max_source_tokens`. Several threads
-    may use a decoder at a time.
+    Sentences have no line breaks. A ValueError names the line of one of more than
+    `max_source_tokens`. Several threads may use a decoder at a time.
     """
 
     def __init__(
@@ -71,7 +80,10 @@ class TextDecoder:
         self.task = open_task(manifest.task, manifest.options)
         self.checkpoint = checkpoint
         self.step = step_of(checkpoint)
-        self.label = label or f"problem {manifest.name}, {engine.parameters:,} parameters, step {self.step:,}"
+        self.label = label or (
+            f"problem {manifest.name}, {engine.parameters:,} parameters,"
+            f" step {self.step:,}"
+        )
         self._make_decoder = functools.lru_cache(MAX_DECODERS)(engine.decoder)
 
     def __repr__(self) -> str:
@@ -86,23 +98,40 @@ class TextDecoder:
         prefix: Sequence[str] | None = None,
         task: Task | None = None,
     ) -> list[list[Output]]:
-        """The `return_beams` best outputs of each sentence, best first: translations, or parses.
+        """The `return_beams` best outputs of each sentence, best first: translations,
+        or parses.
 
-        A blank sentence gets one blank output. A parser takes words and punctuation separated by spaces, as in its
-        training trees. The decoded sequence of each sentence begins with its `prefix`, which may be empty. `done` is
-        called with the number of sentences after each batch. `task` makes the outputs, by default `task_under`.
+        A blank sentence gets one blank output. A parser takes words and punctuation
+        separated by spaces, as in its training trees. The decoded sequence of each
+        sentence begins with its `prefix`, which may be empty. `done` is called with the
+        number of sentences after each batch. `task` makes the outputs, by default
+        `task_under`.
         """
         rules, task = rules_of(options), task or self.task_under(options)
         check_sentences(sentences)
         sources = [task.source(sentence) for sentence in sentences]
         encoded = self._encode(self.source_encoder, sources, rules, origin)
-        ids = [row if source.strip() else [] for source, row in zip(sources, encoded, strict=True)]
-        prefixes = None if prefix is None else self._encode_prefixes(sentences, prefix, options, origin)
+        ids = [
+            row if source.strip() else []
+            for source, row in zip(sources, encoded, strict=True)
+        ]
+        prefixes = (
+            None
+            if prefix is None
+            else self._encode_prefixes(sentences, prefix, options, origin)
+        )
         wanted = options.return_beams
-        beam_size = max(wanted, options.beam_size)  # sampling may return more outputs than that
-        drawn = dataclasses.replace(options, return_beams=task.hypotheses(wanted, beam_size))
+        # sampling may return more outputs than that
+        beam_size = max(wanted, options.beam_size)
+        drawn = dataclasses.replace(
+            options, return_beams=task.hypotheses(wanted, beam_size)
+        )
         batches = rules.batches(sources, options.batch_size)
-        guides = [self._guide(task, source) for source in sources] if options.tree_constraint else None
+        guides = (
+            [self._guide(task, source) for source in sources]
+            if options.tree_constraint
+            else None
+        )
         n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
         return [
             task.choose(source, list(map(self._hypothesis, hypotheses)), wanted)
@@ -116,7 +145,9 @@ class TextDecoder:
         options: DecodeHParams,
         done: Done = lambda count: None,
     ) -> Decoded:
-        """Decodes sentences as `decode` does, and scores them as `score_outputs` does."""
+        """Decodes sentences as `decode` does, and scores them as `score_outputs`
+        does.
+        """
         n_best = self.decode(sources, options, done)
         return Decoded(n_best, self.score_outputs(sources, references, n_best))
 
@@ -127,11 +158,17 @@ class TextDecoder:
         n_best: Sequence[Sequence[Output]],
         slow_metrics: bool = False,
     ) -> Score:
-        """The task's metrics of what `decode` returned for sentences; with `slow_metrics` also the slow ones.
+        """The task's metrics of what `decode` returned for sentences; with
+        `slow_metrics` also the slow ones.
 
         References are the sentences' targets as stored in the token store.
         """
-        return self.task.score(sources, references, [outputs[0].sequence for outputs in n_best], slow_metrics)
+        return self.task.score(
+            sources,
+            references,
+            [outputs[0].sequence for outputs in n_best],
+            slow_metrics,
+        )
 
     def score_hypotheses(
         self,
@@ -141,10 +178,11 @@ class TextDecoder:
         done: Done = lambda count: None,
         origin: Origin = NO_FILE,
     ) -> list[Hypothesis]:
-        """The targets as hypotheses: tokens, log-probability (natural, EOS included), score under `options`.
+        """The targets as hypotheses: tokens, log-probability (natural, EOS included),
+        score under `options`.
 
-        Only alpha, batch_size and the rules matter of the options. Raises ValueError if there are not as many
-        targets as sources, or one is longer than the limit.
+        Only alpha, batch_size and the rules matter of the options. Raises ValueError if
+        there are not as many targets as sources, or one is longer than the limit.
         """
         if len(sources) != len(targets):
             received = f"{len(sources)} sources, {len(targets)} targets"
@@ -160,13 +198,18 @@ class TextDecoder:
         return hypotheses
 
     def align(
-        self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]], tag_words: int = 0
+        self,
+        sentences: Sequence[str],
+        n_best: Sequence[Sequence[Output]],
+        tag_words: int = 0,
     ) -> list[list[Alignment]]:
-        """The word alignment of each output of each sentence, by the rule in decoding/alignment.py.
+        """The word alignment of each output of each sentence, by the rule in
+        decoding/alignment.py.
 
-        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence. The
-        first `tag_words` words of each sentence, which are not of its text, are left out and not counted.
-        Cross-attention is held for one batch of pairs at a time. Raises ValueError if the engine has none.
+        The outputs are those that `decode` returned; the words of a parse are those of
+        the decoded sequence. The first `tag_words` words of each sentence, which are
+        not of its text, are left out and not counted. Cross-attention is held for one
+        batch of pairs at a time. Raises ValueError if the engine has none.
         """
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
@@ -175,35 +218,68 @@ class TextDecoder:
             _pieces_and_words(self.source_encoder, row, source, tag_words)
             for row, source in zip(source_ids, sources, strict=True)
         ]
-        places = [(i, j) for i, outputs in enumerate(n_best) for j, output in enumerate(outputs) if output.ids]
-        alignments: list[list[Alignment]] = [[[] for _ in outputs] for outputs in n_best]
-        pairs = [source_ids[i] for i, _ in places], [n_best[i][j].ids for i, j in places]
+        places = [
+            (i, j)
+            for i, outputs in enumerate(n_best)
+            for j, output in enumerate(outputs)
+            if output.ids
+        ]
+        alignments: list[list[Alignment]] = [
+            [[] for _ in outputs] for outputs in n_best
+        ]
+        pairs = (
+            [source_ids[i] for i, _ in places],
+            [n_best[i][j].ids for i, j in places],
+        )
         for number, weights in self._decoder(self.options()).cross_attention(*pairs):
             i, j = places[number]
             output = n_best[i][j]
             columns, source_words = aligned[i]
-            rows, target_words = _pieces_and_words(self.target_encoder, output.ids, output.sequence)
+            rows, target_words = _pieces_and_words(
+                self.target_encoder, output.ids, output.sequence
+            )
             if columns:
-                alignments[i][j] = align(weights[np.ix_(rows, columns)], source_words, target_words)
+                alignments[i][j] = align(
+                    weights[np.ix_(rows, columns)], source_words, target_words
+                )
         return alignments
 
     def task_under(self, options: DecodeHParams) -> Task:
-        """The task that makes the outputs: the model's own, or one that leaves sequences as they are."""
+        """The task that makes the outputs: the model's own, or one that leaves
+        sequences as they are.
+        """
         return rules_of(options).task(self.task)
 
     def options(self, **changes: float | str) -> DecodeHParams:
-        """The problem's decoding defaults with changes, such as `beam_size=8`; ValueError for a bad one."""
+        """The problem's decoding defaults with changes, such as `beam_size=8`;
+        ValueError for a bad one.
+        """
         return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError, naming the line, where a sentence is longer than the limit."""
-        check_lengths(self.max_source_tokens, self.source_encoder, map(self.task.source, sentences), origin)
+        """Raises ValueError, naming the line, where a sentence is longer than the
+        limit.
+        """
+        check_lengths(
+            self.max_source_tokens,
+            self.source_encoder,
+            map(self.task.source, sentences),
+            origin,
+        )
 
-    def check_pair_lengths(self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError, naming the line, where a source or target to score is longer than the limit."""
+    def check_pair_lengths(
+        self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE
+    ) -> None:
+        """Raises ValueError, naming the line, where a source or target to score is
+        longer than the limit.
+        """
         for i, (source, target) in enumerate(pairs):
-            check_lengths(self.max_source_tokens, self.source_encoder, [source], origin.after(i))
-            check_lengths(self.max_source_tokens, self.target_encoder, [target], origin.after(i))
+            check_lengths(
+                self.max_source_tokens, self.source_encoder, [source], origin.after(i)
+            )
+            check_lengths(
+                self.max_source_tokens, self.target_encoder, [target], origin.after(i)
+            )
 
     @property
     def max_source_tokens(self) -> int:
@@ -212,16 +288,26 @@ class TextDecoder:
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
     def _guide(self, task: Task, source: str) -> Guide | None:
-        """What tree_constraint needs of a sentence; None if the task leaves sequences as decoded."""
+        """What tree_constraint needs of a sentence; None if the task leaves sequences
+        as decoded.
+        """
         leaves = task.leaves(source)
-        return None if leaves is None else make_guide(leaves, self._token_classes, self.target_encoder)
+        return (
+            None
+            if leaves is None
+            else make_guide(leaves, self._token_classes, self.target_encoder)
+        )
 
     @functools.cached_property
     def _token_classes(self) -> np.ndarray:
         return token_classes(self.target_encoder)
 
     def _encode_prefixes(
-        self, sentences: Sequence[str], prefix: Sequence[str], options: DecodeHParams, origin: Origin
+        self,
+        sentences: Sequence[str],
+        prefix: Sequence[str],
+        options: DecodeHParams,
+        origin: Origin,
     ) -> list[list[int]]:
         self._check_supported(options, PREFIXES)
         if len(prefix) != len(sentences):
@@ -230,17 +316,26 @@ class TextDecoder:
                 f"{len(sentences)} sentences, {len(prefix)} prefixes."
             )
         encoded = self._encode(self.target_encoder, prefix, rules_of(options), origin)
-        return [ids if text.strip() else [] for text, ids in zip(prefix, encoded, strict=True)]
+        return [
+            ids if text.strip() else []
+            for text, ids in zip(prefix, encoded, strict=True)
+        ]
 
     def _decoder(self, options: DecodeHParams) -> TokenDecoder:
         self._check_supported(options)
         return self._make_decoder(options)
 
     def _check_supported(self, options: DecodeHParams, *features: str) -> None:
-        check_supported(f"The engine {self.engine.name}", self.engine.supported, options, *features)
+        check_supported(
+            f"The engine {self.engine.name}", self.engine.supported, options, *features
+        )
 
     def _encode(
-        self, encoder: TextEncoder, texts: Sequence[str], rules: Rules = OURS, origin: Origin = NO_FILE
+        self,
+        encoder: TextEncoder,
+        texts: Sequence[str],
+        rules: Rules = OURS,
+        origin: Origin = NO_FILE,
     ) -> list[list[int]]:
         check_sentences(texts)
         if rules.strips:
@@ -255,7 +350,13 @@ class TextDecoder:
 def _pieces_and_words(
     encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
 ) -> tuple[list[int], list[int]]:
-    """The indices of the pieces of a text that count in alignments, and the word of each, without those of a tag."""
+    """The indices of the pieces of a text that count in alignments, and the word of
+    each, without those of a tag.
+    """
     words = words_of_pieces(encoder, ids, text)
-    pieces = [piece for piece in aligned_pieces(encoder.pieces(ids), words) if words[piece] >= tag_words]
+    pieces = [
+        piece
+        for piece in aligned_pieces(encoder.pieces(ids), words)
+        if words[piece] >= tag_words
+    ]
     return pieces, [words[piece] - tag_words for piece in pieces]

@@ -25,24 +25,31 @@ ABSENT = -1  # the choices beyond the EOS of a sentence
 class Guide(NamedTuple):
     """What the tokens of a sentence's tree may be."""
 
-    classes: np.ndarray  # int32 [2, V]: each token's class, and the closing bracket of each opening one
+    # int32 [2, V]: each token's class, and the closing bracket of each opening one
+    classes: np.ndarray
     tokens: list[int]  # [W]: those of the words, and EOS
     choices: list[int]  # [W]: what may be chosen instead, 0 inside a word
 
 
 def token_classes(encoder: TextEncoder) -> np.ndarray:
-    """`Guide.classes` of a vocabulary. A bracket is a single token with its label: `(NP`, `)NP`.
+    """`Guide.classes` of a vocabulary. A bracket is a single token with its label:
+    `(NP`, `)NP`.
 
     Raises ValueError if there are no such tokens, as in tensor2tensor's vocabularies.
     """
-    texts = [piece.removeprefix("\u2581") for piece in encoder.pieces(range(encoder.vocab_size))]
+    texts = [
+        piece.removeprefix("\u2581")
+        for piece in encoder.pieces(range(encoder.vocab_size))
+    ]
     encoded = encoder.encode_batch(texts)
-    ids = {text: i for i, text in enumerate(texts) if encoded[i] == [i]}  # tokens that begin a word
+    # tokens that begin a word
+    ids = {text: i for i, text in enumerate(texts) if encoded[i] == [i]}
     labels = [text[1:] for text in ids if text[0] == "(" and f"){text[1:]}" in ids]
     if not labels:
         raise ValueError(
-            "tree_constraint requires brackets with labels as tokens of the vocabulary. "
-            f"Received: {encoder.path}, which has none. Decode with tree_constraint=false."
+            "tree_constraint requires brackets with labels as tokens of the"
+            f" vocabulary. Received: {encoder.path}, which has none. Decode with"
+            " tree_constraint=false."
         )
     classes: np.ndarray = np.zeros((2, encoder.vocab_size), np.int32)
     classes[0, EOS + 1 :] = WORD
@@ -57,12 +64,21 @@ def token_classes(encoder: TextEncoder) -> np.ndarray:
     return classes
 
 
-def make_guide(leaves: Sequence[Leaf], classes: np.ndarray, encoder: TextEncoder) -> Guide:
+def make_guide(
+    leaves: Sequence[Leaf], classes: np.ndarray, encoder: TextEncoder
+) -> Guide:
     """The guide of a sentence from what each of its words may be."""
     tokens, choices = [], []
-    for leaf, ids in zip(leaves, encoder.encode_batch([leaf.token for leaf in leaves]), strict=True):
-        # a tag is one token: it can stand for a word of one token, or of none, where any tag is allowed
-        flags = BRACKETS + ANY_TAG * (not ids) + PUNCTUATION_TAG * (leaf.may_be_punctuation and len(ids) < 2)
+    for leaf, ids in zip(
+        leaves, encoder.encode_batch([leaf.token for leaf in leaves]), strict=True
+    ):
+        # a tag is one token: it can stand for a word of one token, or of none, where
+        # any tag is allowed
+        flags = (
+            BRACKETS
+            + ANY_TAG * (not ids)
+            + PUNCTUATION_TAG * (leaf.may_be_punctuation and len(ids) < 2)
+        )
         tokens += ids or [EOS]
         choices += [flags] + [0] * (len(ids) - 1)
     return Guide(classes, [*tokens, EOS], [*choices, BRACKETS])

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")  # /dev/stdout is a symbolic link to one of these
+# /dev/stdout is a symbolic link to one of these
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
@@ -24,9 +25,10 @@ TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names
 def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write, which replaces `path` in one step when the block ends.
 
-    Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and `path` is unchanged.
-    Only a killed process leaves the temporary file behind. A symbolic link is kept, and the file that it leads to is
-    replaced. A path that is not a regular file, such as /dev/stdout, is written directly.
+    Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is
+    removed, and `path` is unchanged. Only a killed process leaves the temporary file
+    behind. A symbolic link is kept, and the file that it leads to is replaced. A path
+    that is not a regular file, such as /dev/stdout, is written directly.
     """
     target = replaceable(path)
     if target is None:
@@ -47,37 +49,53 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def temporary_path(path: Path) -> Path:
-    """`.NAME.<random>.tmp` beside `path`, for a new file; `remove_temporary_files` removes it after a kill."""
+    """`.NAME.<random>.tmp` beside `path`, for a new file; `remove_temporary_files`
+    removes it after a kill.
+    """
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 
 
 def replaceable(path: str | Path) -> Path | None:
-    """The regular file, existing or not, to which a path leads through symbolic links, or None.
+    """The regular file, existing or not, to which a path leads through symbolic links,
+    or None.
 
-    /dev/stdout is a file descriptor and not a file, even if standard output is redirected to a file.
+    /dev/stdout is a file descriptor and not a file, even if standard output is
+    redirected to a file.
     """
     target = _follow(Path(path))
-    return target if isinstance(target, Path) and (target.is_file() or not target.exists()) else None
+    return (
+        target
+        if isinstance(target, Path) and (target.is_file() or not target.exists())
+        else None
+    )
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor (/dev/stdout)."""
+    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor
+    (/dev/stdout).
+    """
     target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
     return open(os.dup(target) if isinstance(target, int) else target, "wb")
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises OSError, before long work, if no file can be written at `path`; creates its folder."""
+    """Raises OSError, before long work, if no file can be written at `path`; creates
+    its folder.
+    """
     if Path(path).is_dir():
-        raise IsADirectoryError(f"A file to write is required. Received: {path}, which is a folder. Add a file name.")
+        raise IsADirectoryError(
+            f"A file to write is required. Received: {path}, which is a folder. Add a"
+            " file name."
+        )
     if target := replaceable(path):
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=target.parent).close()
         except OSError as error:
             raise OSError(
-                f"{path} cannot be written: {error}. Name another file, or make its folder writable."
+                f"{path} cannot be written: {error}. Name another file, or make its"
+                " folder writable."
             ) from error
 
 
@@ -94,7 +112,8 @@ def _follow(path: Path) -> Path | int:
 
 
 def remove_temporary_files(folder: Path, name: str | None = None) -> None:
-    """Removes the temporary files that killed processes left in `folder`: all, or those of the file `name`.
+    """Removes the temporary files that killed processes left in `folder`: all, or those
+    of the file `name`.
 
     Files of other names stay: t2tlite has not written them.
     """
@@ -105,7 +124,9 @@ def remove_temporary_files(folder: Path, name: str | None = None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8 atomically, and creates its folder if there is none."""
+    """Writes a text file in UTF-8 atomically, and creates its folder if there is
+    none.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
@@ -126,8 +147,9 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
         raise FileNotFoundError(f"{path} is missing. {advice}")
     if file_sha256(path) != sha256:
         raise ValueError(
-            f"{path} must have the content whose SHA-256 was recorded when it was made. Received: other content, which "
-            f"a disk, a copy or a program has changed. {advice}"
+            f"{path} must have the content whose SHA-256 was recorded when it was made."
+            " Received: other content, which a disk, a copy or a program has changed."
+            f" {advice}"
         )
 
 

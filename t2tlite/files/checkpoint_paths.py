@@ -1,7 +1,9 @@
-"""Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a folder inside it.
+"""Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a
+folder inside it.
 
-A checkpoint is the file model.ckpt-N.index and data files, model.ckpt-N.data-I-of-M. It exists while it has its index:
-the index appears last and is removed first. No glob patterns are used, since a folder's name can be one (lr[1]).
+A checkpoint is the file model.ckpt-N.index and data files, model.ckpt-N.data-I-of-M. It
+exists while it has its index: the index appears last and is removed first. No glob
+patterns are used, since a folder's name can be one (lr[1]).
 """
 
 from __future__ import annotations
@@ -18,14 +20,22 @@ from pathlib import Path
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 
 CHECKPOINT_PREFIX = "model.ckpt"
-NEWEST, BEST, AVERAGED = "newest", "best", "averaged"  # a run's checkpoint; the last two are folders
-SAVING = ".saving"  # the folder in which a checkpoint is written before it is moved to its place
+# a run's checkpoint; the last two are folders
+NEWEST, BEST, AVERAGED = "newest", "best", "averaged"
+# the folder in which a checkpoint is written before it is moved to its place
+SAVING = ".saving"
 
 
 def list_checkpoints(folder: Path) -> list[str]:
-    """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; the folder may be absent."""
+    """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; the
+    folder may be absent.
+    """
     name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
-    checkpoints = [str(path.with_suffix("")) for path in folder.glob("*.index") if name.fullmatch(path.name)]
+    checkpoints = [
+        str(path.with_suffix(""))
+        for path in folder.glob("*.index")
+        if name.fullmatch(path.name)
+    ]
     return sorted(checkpoints, key=step_of)
 
 
@@ -36,10 +46,11 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
     best, averaged    the checkpoint in the folder RUN/best or RUN/averaged
     2000              the checkpoint of this step, among the newest or the best
     model.ckpt-2000   another name in the run
-    DIR/model.ckpt-N  any checkpoint, or DIR/, a folder of checkpoints: a path has a separator, a name has none
+    DIR/model.ckpt-N  any checkpoint, or DIR/, a folder of checkpoints: a path has a
+                      separator, a name has none
 
-    So a name always refers to the run, whatever the current folder holds. Raises FileNotFoundError if there is no such
-    checkpoint.
+    So a name always refers to the run, whatever the current folder holds. Raises
+    FileNotFoundError if there is no such checkpoint.
     """
     text = str(chosen or NEWEST)
     if os.sep in text or text in (os.curdir, os.pardir):
@@ -56,7 +67,9 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
 
 
 def checkpoint_at(path: str | Path) -> str:
-    """The checkpoint at a path, or the newest in a folder; FileNotFoundError if there is none."""
+    """The checkpoint at a path, or the newest in a folder; FileNotFoundError if there
+    is none.
+    """
     path = Path(path).expanduser()
     checkpoint = _checkpoint_at(path)
     if checkpoint is None:
@@ -73,8 +86,8 @@ def _checkpoint_at(path: Path) -> str | None:
 
 def _not_found(where: Path, advice: str) -> str:
     return (
-        f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and its data file, as t2t-trainer "
-        f"writes them. {advice}"
+        f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and"
+        f" its data file, as t2t-trainer writes them. {advice}"
     )
 
 
@@ -85,12 +98,17 @@ def _advice(run: Path, chosen: str) -> str:
         checkpoint = _checkpoint_at(run / name)
         if checkpoint:
             others.append(f"{name} (step {step_of(checkpoint):,})")
-    here = f" ./{chosen} is the one in the current folder." if os.sep not in chosen and Path(chosen).exists() else ""
+    here = (
+        f" ./{chosen} is the one in the current folder."
+        if os.sep not in chosen and Path(chosen).exists()
+        else ""
+    )
     if not others:
         return f"Train first, or name another.{here}"
     makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
     return (
-        f"{run} has {', '.join(others)}.{makes} Choose newest, best, averaged, a step, or a path with a {os.sep}.{here}"
+        f"{run} has {', '.join(others)}.{makes} Choose newest, best, averaged, a step,"
+        f" or a path with a {os.sep}.{here}"
     )
 
 
@@ -101,13 +119,17 @@ def step_of(path: str) -> int:
 
 
 def checkpoint_identity(path: str) -> str:
-    """The name of a checkpoint and the SHA-256 of its index, which has the checksums of all weights."""
+    """The name of a checkpoint and the SHA-256 of its index, which has the checksums of
+    all weights.
+    """
     return f"{Path(path).name} {file_sha256(Path(f'{path}.index'))}"
 
 
 @contextlib.contextmanager
 def saving_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder for checkpoints, which are moved to `folder` if the block ends without an exception."""
+    """An empty folder for checkpoints, which are moved to `folder` if the block ends
+    without an exception.
+    """
     temporary = folder / SAVING
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -124,7 +146,9 @@ def saving_folder(folder: Path) -> Iterator[Path]:
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
-    """Copies a checkpoint to a folder, by hard links if the file system has them; returns its path there."""
+    """Copies a checkpoint to a folder, by hard links if the file system has them;
+    returns its path there.
+    """
     folder.mkdir(exist_ok=True)
     _place(_files(path), folder, _link_or_copy)
     return str(folder / Path(path).name)
@@ -143,7 +167,9 @@ def remove_other_checkpoints(path: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left in a folder of checkpoints, where no other may be writing."""
+    """Removes what killed processes left in a folder of checkpoints, where no other may
+    be writing.
+    """
     if not folder.is_dir():
         return
     remove_temporary_files(folder)
@@ -160,8 +186,8 @@ def remove_unfinished(folder: Path) -> None:
 def readable_path(path: str) -> Iterator[str]:
     """The path of a checkpoint as TensorFlow can read it.
 
-    TensorFlow reads the path as a glob pattern, and so finds no checkpoint in a folder such as lr[1]. For such folders
-    this is a path through a symbolic link.
+    TensorFlow reads the path as a glob pattern, and so finds no checkpoint in a folder
+    such as lr[1]. For such folders this is a path through a symbolic link.
     """
     if not set(path) & {"[", "\\"}:
         yield path
@@ -175,11 +201,17 @@ def readable_path(path: str) -> Iterator[str]:
 def _files(path: str) -> list[Path]:
     """The files of a checkpoint, the index last."""
     name = re.compile(rf"{re.escape(Path(path).name)}\.(index|data-\d+-of-\d+)")
-    return sorted(file for file in Path(path).parent.iterdir() if name.fullmatch(file.name))
+    return sorted(
+        file for file in Path(path).parent.iterdir() if name.fullmatch(file.name)
+    )
 
 
-def _place(files: list[Path], folder: Path, place: Callable[[Path, Path], object]) -> None:
-    """Places files in a folder, the index last; an earlier checkpoint of that name loses its index first."""
+def _place(
+    files: list[Path], folder: Path, place: Callable[[Path, Path], object]
+) -> None:
+    """Places files in a folder, the index last; an earlier checkpoint of that name
+    loses its index first.
+    """
     (folder / files[-1].name).unlink(missing_ok=True)
     for file in files:
         place(file, folder / file.name)

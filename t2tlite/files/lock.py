@@ -13,22 +13,25 @@ LOCK = ".lock"  # exists while a process holds the folder's lock
 
 @contextlib.contextmanager
 def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
-    """Creates `folder` if needed and locks it against other processes; removes it if it is left empty.
+    """Creates `folder` if needed and locks it against other processes; removes it if it
+    is left empty.
 
-    The lock ends with its process, however that ends. On a file system without locks there is none. If another process
-    has the lock, raises a ValueError that says `what` only one can do, such as "make data"; with `wait`, waits instead.
+    The lock ends with its process, however that ends. On a file system without locks
+    there is none. If another process has the lock, raises a ValueError that says `what`
+    only one can do, such as "make data"; with `wait`, waits instead.
     """
     path = folder / LOCK
     handle = open_locked(path, wait)
     if handle is None:
         raise ValueError(
-            f"Only one process at a time can {what}. Received: {folder}, which another process is using. Wait until it "
-            "is done, or use another folder."
+            f"Only one process at a time can {what}. Received: {folder}, which another"
+            " process is using. Wait until it is done, or use another folder."
         )
     try:
         yield
     finally:
-        if os.fstat(handle).st_size == 0:  # otherwise it is the user's: t2tlite writes nothing into it
+        # otherwise it is the user's: t2tlite writes nothing into it
+        if os.fstat(handle).st_size == 0:
             path.unlink(missing_ok=True)
         os.close(handle)
         with contextlib.suppress(OSError):
@@ -36,12 +39,15 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
 
 
 def open_locked(path: Path, wait: bool = False) -> int | None:
-    """Opens a file to append to it and locks it until it is closed; None if another process has locked it.
+    """Opens a file to append to it and locks it until it is closed; None if another
+    process has locked it.
 
-    The file is created if needed, with its folder. With `wait`, waits for the other process.
+    The file is created if needed, with its folder. With `wait`, waits for the other
+    process.
     """
     while True:
-        path.parent.mkdir(parents=True, exist_ok=True)  # the last process may have removed the empty folder
+        # the last process may have removed the empty folder
+        path.parent.mkdir(parents=True, exist_ok=True)
         # NFS locks only files that are open for writing
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         if not _lock(handle, wait):
@@ -50,7 +56,8 @@ def open_locked(path: Path, wait: bool = False) -> int | None:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
-        os.close(handle)  # the last process removed or renamed the file after it was opened here
+        # the last process removed or renamed the file after it was opened here
+        os.close(handle)
 
 
 def _lock(handle: int, wait: bool) -> bool:

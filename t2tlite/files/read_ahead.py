@@ -1,4 +1,6 @@
-"""Reads a pipe ahead in a thread, so that lines that have arrived can be used while waiting for more."""
+"""Reads a pipe ahead in a thread, so that lines that have arrived can be used while
+waiting for more.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ AHEAD = 10_000  # items read ahead at most
 
 
 class ReadAhead(Iterator[T], Generic[T]):
-    """The items of an iterator, which a thread reads; an exception of the iterator is raised in its place."""
+    """The items of an iterator, which a thread reads; an exception of the iterator is
+    raised in its place.
+    """
 
     def __init__(self, items: Iterator[T]) -> None:
         self._queue: queue.Queue[tuple[str, object]] = queue.Queue(AHEAD)

@@ -1,4 +1,6 @@
-"""Typed records in JSON files: dataclasses with the version of their format, validated when they are read."""
+"""Typed records in JSON files: dataclasses with the version of their format, validated
+when they are read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, 
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
 
 
-FORMAT_VERSION = 1  # of every record; raised when older readers would misread a changed one
+# of every record; raised when older readers would misread a changed one
+FORMAT_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,11 +33,13 @@ class _Header:
 
 
 def read_record(path: Path, kind: type[R], advice: str) -> R:
-    """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does not have are ignored.
+    """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does
+    not have are ignored.
 
-    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON, its
-    format version is another, or a field is missing, of the wrong type or out of range. The message names file and
-    field, and ends with `advice`.
+    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if
+    the file is not JSON, its format version is another, or a field is missing, of the
+    wrong type or out of range. The message names file and field, and ends with
+    `advice`.
     """
     content = path.read_bytes()
     try:
@@ -42,11 +47,14 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
         if version == FORMAT_VERSION:
             record = msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. {advice}") from error
+        raise ValueError(
+            f"{path} is damaged: {str(error).rstrip('.')}. {advice}"
+        ) from error
     if version != FORMAT_VERSION:
         raise ValueError(
-            f"{path} must have format_version {FORMAT_VERSION}, which this t2tlite reads. Received: "
-            f"{version or 'no format_version'}. Use the t2tlite that wrote it. {advice}".rstrip()
+            f"{path} must have format_version {FORMAT_VERSION}, which this t2tlite"
+            f" reads. Received: {version or 'no format_version'}. Use the t2tlite that"
+            f" wrote it. {advice}".rstrip()
         )
     if isinstance(record, dict):
         del record["format_version"]
@@ -54,7 +62,9 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
 
 def write_record(path: Path, record: Any) -> None:
-    """Writes a dataclass, without fields that are None, or a dict as a JSON object, atomically."""
+    """Writes a dataclass, without fields that are None, or a dict as a JSON object,
+    atomically.
+    """
     if not isinstance(record, dict):
         record = dataclasses.asdict(record, dict_factory=_without_none)
     versioned = {"format_version": FORMAT_VERSION, **record}

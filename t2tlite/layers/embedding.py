@@ -1,4 +1,6 @@
-"""Tokens to vectors, vectors to logits, with one matrix (section 3.4); and positions (section 3.5)."""
+"""Tokens to vectors, vectors to logits, with one matrix (section 3.4); and positions
+(section 3.5).
+"""
 
 # B batch, T length, D hidden size, V vocabulary
 
@@ -16,9 +18,11 @@ from t2tlite.types import Config, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Embedding(keras.layers.Layer):
-    """A matrix [V, D] that embeds tokens, scaled by sqrt(D), and whose transpose gives logits.
+    """A matrix [V, D] that embeds tokens, scaled by sqrt(D), and whose transpose gives
+    logits.
 
-    The padding token embeds to zero. Rows start normal with deviation D^-0.5, as in tensor2tensor.
+    The padding token embeds to zero. Rows start normal with deviation D^-0.5, as in
+    tensor2tensor.
 
     Args:
         vocab_size: V.
@@ -33,40 +37,59 @@ class Embedding(keras.layers.Layer):
             name="weight",
             shape=(vocab_size, hidden_size),
             initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
-            autocast=False,  # cast after the lookup, so that a frequent token's gradient is summed in float32
+            # cast after the lookup, so that a frequent token's gradient is summed in
+            # float32
+            autocast=False,
         )
 
     def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
         vectors = ops.cast(ops.take(self.weight, ids, axis=0), self.compute_dtype)
-        scale = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype) * self.hidden_size**0.5  # [B, T]
+        # [B, T]
+        scale = (
+            ops.cast(ops.not_equal(ids, PAD), self.compute_dtype)
+            * self.hidden_size**0.5
+        )
         return vectors * scale[:, :, None]
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> float32 [..., V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
         rows = ops.matmul(ops.reshape(x, (-1, self.hidden_size)), ops.transpose(weight))
-        return ops.cast(ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size)), "float32")
+        return ops.cast(
+            ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size)), "float32"
+        )
 
     def get_config(self) -> Config:
-        return super().get_config() | {"vocab_size": self.vocab_size, "hidden_size": self.hidden_size}
+        return super().get_config() | {
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+        }
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
-    """Adds to each vector its position's: the paper's sinusoids (section 3.5) or learned ones (Table 3, row E).
+    """Adds to each vector its position's: the paper's sinusoids (section 3.5) or
+    learned ones (Table 3, row E).
 
     Args:
-        kind: HParams.pos: "timing" (the paper's sinusoids), "timing_halves" (tensor2tensor's), "emb" (learned) or
-            "none".
+        kind: HParams.pos: "timing" (the paper's sinusoids), "timing_halves"
+            (tensor2tensor's), "emb" (learned) or "none".
         hidden_size: D.
-        max_positions: rows of the learned table; None for the other kinds, which have no limit.
+        max_positions: rows of the learned table; None for the other kinds, which have
+            no limit.
 
     Raises:
         ValueError: "emb" without max_positions.
     """
 
-    def __init__(self, kind: str, hidden_size: int, max_positions: int | None = None, **kwargs: object) -> None:
+    def __init__(
+        self,
+        kind: str,
+        hidden_size: int,
+        max_positions: int | None = None,
+        **kwargs: object,
+    ) -> None:
         super().__init__(**kwargs)
         self.kind = kind
         self.hidden_size = hidden_size
@@ -74,7 +97,10 @@ class Positions(keras.layers.Layer):
         self.table = None
         if kind == "emb":
             if max_positions is None:
-                raise ValueError("Learned positions need max_positions, the rows of their table. Received: None.")
+                raise ValueError(
+                    "Learned positions need max_positions, the rows of their table."
+                    " Received: None."
+                )
             self.table = self.add_weight(
                 name="table",
                 shape=(max_positions, hidden_size),
@@ -82,7 +108,9 @@ class Positions(keras.layers.Layer):
             )
 
     def call(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
-        """Adds to `x` [B, T, D] the vectors of positions start, start + 1, ..., counted from 0."""
+        """Adds to `x` [B, T, D] the vectors of positions start, start + 1, ..., counted
+        from 0.
+        """
         if self.kind == "none":
             return x
         at = ops.arange(ops.shape(x)[1]) + start  # [T]
@@ -95,12 +123,17 @@ class Positions(keras.layers.Layer):
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
 
     def get_config(self) -> Config:
-        arguments = {"kind": self.kind, "hidden_size": self.hidden_size, "max_positions": self.max_positions}
+        arguments = {
+            "kind": self.kind,
+            "hidden_size": self.hidden_size,
+            "max_positions": self.max_positions,
+        }
         return super().get_config() | arguments
 
 
 def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
-    """The paper's: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same (section 3.5).
+    """The paper's: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the
+    same (section 3.5).
 
     Args:
         positions: [T], counted from 0.
@@ -113,18 +146,24 @@ def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
 
 
 def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
-    """tensor2tensor's: all sines, then all cosines, at rates 10000^(-i/(d/2-1)) (its get_timing_signal_1d).
+    """tensor2tensor's: all sines, then all cosines, at rates 10000^(-i/(d/2-1)) (its
+    get_timing_signal_1d).
 
     Args:
         positions: [T], counted from 0.
         hidden_size: d, even; the result is float32 [T, d].
     """
     half = hidden_size // 2
-    rates = np.exp(-np.arange(half, dtype=np.float64) * math.log(10000.0) / max(half - 1, 1))
+    rates = np.exp(
+        -np.arange(half, dtype=np.float64) * math.log(10000.0) / max(half - 1, 1)
+    )
     angles = _angles(positions, rates)  # [T, d/2]
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
 def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """[T] and [d/2] -> float32 [T, d/2]."""
-    return ops.cast(positions, "float32")[:, None] * ops.convert_to_tensor(rates, dtype="float32")[None, :]
+    return (
+        ops.cast(positions, "float32")[:, None]
+        * ops.convert_to_tensor(rates, dtype="float32")[None, :]
+    )

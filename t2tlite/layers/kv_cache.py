@@ -1,14 +1,16 @@
 """The cache of keys and values that decoding fills a position at a time.
 
-In a TensorFlow graph that XLA does not compile, every functional update (`keras.ops.slice_update`, `scatter_update`)
-copies the whole cache, which took a sixth of the time of beam search on CPUs. There the cache is written in place, by
-TensorFlow's own operations (all else in the model is in keras.ops). That is safe in a decoding loop, because each step
-depends on the result of the step before, so nothing reads old positions any more. Such a graph is recognised by the
-unknown capacity of the cache; XLA and JAX need static shapes, and update in place by themselves.
+In a TensorFlow graph that XLA does not compile, every functional update
+(`keras.ops.slice_update`, `scatter_update`) copies the whole cache, which took a sixth
+of the time of beam search on CPUs. There the cache is written in place, by TensorFlow's
+own operations (all else in the model is in keras.ops). That is safe in a decoding loop,
+because each step depends on the result of the step before, so nothing reads old
+positions any more. Such a graph is recognised by the unknown capacity of the cache; XLA
+and JAX need static shapes, and update in place by themselves.
 """
 
-# B batch, N sentences still in it, H heads, C capacity in positions, M hypotheses of a sentence
-# K size of a key (or value) in one head
+# B batch, N sentences still in it, H heads, C capacity in positions, M hypotheses of a
+# sentence K size of a key (or value) in one head
 
 from __future__ import annotations
 
@@ -19,28 +21,37 @@ from keras import ops
 from t2tlite.types import Tensor
 
 
-def empty_cache(heads: int, batch: Tensor, capacity: int | Tensor, slots: int, size: int, dtype: str) -> Tensor:
+def empty_cache(
+    heads: int, batch: Tensor, capacity: int | Tensor, slots: int, size: int, dtype: str
+) -> Tensor:
     """Zeros [H, B, C, M, K]."""
     shape = (heads, batch, capacity, slots, size)
     if isinstance(capacity, int):
         return ops.zeros(shape, dtype=dtype)
     import tensorflow as tf  # also runs with JAX alone
 
-    # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it does with equal constants
+    # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it
+    # does with equal constants
     cache = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
     return tf.ensure_shape(cache, (heads, None, None, slots, size))
 
 
 def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """[H, B, C, M, K] -> [H, N, capacity, M, K] of some sentences, int32 [N]; new positions are zeros."""
+    """[H, B, C, M, K] -> [H, N, capacity, M, K] of some sentences, int32 [N]; new
+    positions are zeros.
+    """
     heads, _, old_capacity, slots, size = ops.shape(cache)
     added = capacity - old_capacity
-    cache = ops.pad(ops.take(cache, sentences, axis=1), ((0, 0), (0, 0), (0, added), (0, 0), (0, 0)))
+    cache = ops.pad(
+        ops.take(cache, sentences, axis=1), ((0, 0), (0, 0), (0, added), (0, 0), (0, 0))
+    )
     return ops.reshape(cache, (heads, -1, capacity, slots, size))
 
 
 class CacheSlot(NamedTuple):
-    """Where a position is in the caches of all layers. It is computed once a step, not for each layer."""
+    """Where a position is in the caches of all layers. It is computed once a step, not
+    for each layer.
+    """
 
     batch: int | Tensor  # B
     capacity: int | Tensor  # C
@@ -49,7 +60,9 @@ class CacheSlot(NamedTuple):
 
 
 def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
-    """Where position `step`, counted from 0, goes: it replaces position step - C, if there was one."""
+    """Where position `step`, counted from 0, goes: it replaces position step - C, if
+    there was one.
+    """
     heads, batch, capacity = ops.shape(cache)[:3]
     position = step % capacity
     rows = ops.arange(heads * batch, dtype="int32") * capacity + position
@@ -57,18 +70,24 @@ def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
 
 
 def write(cache: Tensor, slot: CacheSlot, new: Tensor) -> Tensor:
-    """The cache [H, B, C, M, K] with `new` [H, B, M, K] in a slot; the given one must not be used again."""
+    """The cache [H, B, C, M, K] with `new` [H, B, M, K] in a slot; the given one must
+    not be used again.
+    """
     heads, _, capacity, hypotheses, size = cache.shape
     if capacity is not None:
         return ops.slice_update(cache, (0, 0, slot.position, 0, 0), new[:, :, None])
     import tensorflow as tf
 
     rows = (-1, hypotheses * size)
-    written = tf.raw_ops.InplaceUpdate(x=tf.reshape(cache, rows), i=slot.rows, v=tf.reshape(new, rows))
+    written = tf.raw_ops.InplaceUpdate(
+        x=tf.reshape(cache, rows), i=slot.rows, v=tf.reshape(new, rows)
+    )
     shape = heads, slot.batch, slot.capacity, hypotheses, size
     return tf.ensure_shape(tf.reshape(written, shape), cache.shape)
 
 
 def merge_slots(cache: Tensor, slot: CacheSlot) -> Tensor:
-    """[H, B, C, M, K] -> [H, B, C * M, K], the keys (or values) that a hypothesis can attend to."""
+    """[H, B, C, M, K] -> [H, B, C * M, K], the keys (or values) that a hypothesis can
+    attend to.
+    """
     return ops.reshape(cache, (cache.shape[0], slot.batch, -1, cache.shape[4]))

@@ -1,8 +1,9 @@
-"""The parts of the sublayers other than attention: feed-forward, residual connection with normalisation, dropout.
+"""The parts of the sublayers other than attention: feed-forward, residual connection
+with normalisation, dropout.
 
-The mask of dropout is a pure function of a seed that the caller passes. Nothing is remembered between calls, so a
-training step is a function of (weights, batch, step number): a resumed run draws the masks that an uninterrupted one
-would have drawn.
+The mask of dropout is a pure function of a seed that the caller passes. Nothing is
+remembered between calls, so a training step is a function of (weights, batch, step
+number): a resumed run draws the masks that an uninterrupted one would have drawn.
 """
 
 # B batch, T length, D hidden size, N rows
@@ -20,7 +21,9 @@ from t2tlite.types import Config, Seed, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dense(keras.layers.Dense):
-    """x W + b over the last axis as one product of rows; Keras makes several of unknown lengths."""
+    """x W + b over the last axis as one product of rows; Keras makes several of unknown
+    lengths.
+    """
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., units]."""
@@ -32,7 +35,8 @@ class Dense(keras.layers.Dense):
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Residual(keras.layers.Layer):
-    """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
+    """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x +
+    Dropout(Sublayer(LayerNorm(x))), pre-norm.
 
         y = residual.enter(x)
         y = sublayer(y)
@@ -44,10 +48,14 @@ class Residual(keras.layers.Layer):
         epsilon: added to the variance.
     """
 
-    def __init__(self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: object) -> None:
+    def __init__(
+        self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: object
+    ) -> None:
         super().__init__(autocast=False, **kwargs)
         self.pre_norm = pre_norm
-        self.norm = LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
+        self.norm = LayerNormalization(
+            epsilon=epsilon, name="norm", dtype=self.dtype_policy
+        )
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -58,26 +66,36 @@ class Residual(keras.layers.Layer):
         return self.norm(x) if self.pre_norm else x
 
     def leave(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
-        """x plus the sublayer's output y [B, T, D] after dropout; normalised if post-norm."""
+        """x plus the sublayer's output y [B, T, D] after dropout; normalised if
+        post-norm.
+        """
         x = x + self.dropout(y, seed=seed)
         return x if self.pre_norm else self.norm(x)
 
     def get_config(self) -> Config:
-        arguments = {"dropout": self.dropout.rate, "pre_norm": self.pre_norm, "epsilon": self.norm.epsilon}
+        arguments = {
+            "dropout": self.dropout.rate,
+            "pre_norm": self.pre_norm,
+            "epsilon": self.norm.epsilon,
+        }
         return super().get_config() | arguments
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """gamma * (x - mean) / sqrt(variance + epsilon) + beta over the last axis (Ba et al. 2016), computed in float32.
+    """gamma * (x - mean) / sqrt(variance + epsilon) + beta over the last axis (Ba et
+    al. 2016), computed in float32.
 
-    Its gradient is written out: it passes over the activations half as often as the one that automatic differentiation
-    derives from Keras's layer (docs/performance.md has the gain).
+    Its gradient is written out: it passes over the activations half as often as the one
+    that automatic differentiation derives from Keras's layer (docs/performance.md has
+    the gain).
     """
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., D], in the compute dtype."""
-        x, gamma, beta = (ops.cast(each, "float32") for each in (inputs, self.gamma, self.beta))
+        x, gamma, beta = (
+            ops.cast(each, "float32") for each in (inputs, self.gamma, self.beta)
+        )
         return ops.cast(_normalise(self.epsilon)(x, gamma, beta), self.compute_dtype)
 
 
@@ -85,18 +103,30 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """A function of x [..., D], gamma [D] and beta [D], all float32, to [..., D]."""
 
     @ops.custom_gradient
-    def normalise(x: Tensor, gamma: Tensor, beta: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
+    def normalise(
+        x: Tensor, gamma: Tensor, beta: Tensor
+    ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
         size = x.shape[-1]
         centred = x - ops.mean(x, axis=-1, keepdims=True)  # [..., D]
-        inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)  # [..., 1]
+        # [..., 1]
+        inverse = ops.rsqrt(
+            ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon
+        )
         normalised = centred * inverse  # [..., D]
 
         def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            rows = [ops.reshape(each, (-1, size)) for each in (upstream, upstream * normalised)]  # [N, D] each
+            # [N, D] each
+            rows = [
+                ops.reshape(each, (-1, size))
+                for each in (upstream, upstream * normalised)
+            ]
             mean_upstream, mean_product = (
-                ops.reshape(ops.matmul(each, gamma) / size, ops.shape(inverse)) for each in rows
+                ops.reshape(ops.matmul(each, gamma) / size, ops.shape(inverse))
+                for each in rows
             )  # [..., 1]
-            of_x = inverse * (upstream * gamma - mean_upstream - normalised * mean_product)
+            of_x = inverse * (
+                upstream * gamma - mean_upstream - normalised * mean_product
+            )
             return of_x, ops.sum(rows[1], axis=0), ops.sum(rows[0], axis=0)
 
         return normalised * gamma + beta, gradient
@@ -114,10 +144,16 @@ class FeedForward(keras.layers.Layer):
         dropout: rate on the inner activations; the paper has none.
     """
 
-    def __init__(self, hidden_size: int, filter_size: int, dropout: float, **kwargs: object) -> None:
+    def __init__(
+        self, hidden_size: int, filter_size: int, dropout: float, **kwargs: object
+    ) -> None:
         super().__init__(**kwargs)
-        self.inner = Dense(filter_size, activation="relu", name="inner", dtype=self.dtype_policy)
-        self.inner_dropout = Dropout(dropout, name="inner_dropout", dtype=self.dtype_policy)
+        self.inner = Dense(
+            filter_size, activation="relu", name="inner", dtype=self.dtype_policy
+        )
+        self.inner_dropout = Dropout(
+            dropout, name="inner_dropout", dtype=self.dtype_policy
+        )
         self.outer = Dense(hidden_size, name="outer", dtype=self.dtype_policy)
 
     def build(self, input_shape: object = None) -> None:
@@ -129,10 +165,12 @@ class FeedForward(keras.layers.Layer):
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
 
     def transposed_kernels(self) -> tuple[Tensor, ...]:
-        """W1 [d_ff, D] and W2 [D, d_ff] for `step`, computed once a search; none where that gains nothing.
+        """W1 [d_ff, D] and W2 [D, d_ff] for `step`, computed once a search; none where
+        that gains nothing.
 
-        In float32 oneDNN multiplies some hundred rows faster by a transposed matrix if the CPU's vectors end at AVX2:
-        with 128 rows, W1 of the base model took 1.7 ms instead of 3.3, and beam search a sixth less time.
+        In float32 oneDNN multiplies some hundred rows faster by a transposed matrix if
+        the CPU's vectors end at AVX2: with 128 rows, W1 of the base model took 1.7 ms
+        instead of 3.3, and beam search a sixth less time.
         """
         if self.compute_dtype != "float32" or not cpu_ends_at_avx2():
             return ()
@@ -142,7 +180,8 @@ class FeedForward(keras.layers.Layer):
         """`call` for rows [N, D] in decoding."""
         if not transposed_kernels:
             return self(x)
-        inner, outer = (ops.transpose(kernel) for kernel in transposed_kernels)  # TensorFlow fuses it into the product
+        # TensorFlow fuses it into the product
+        inner, outer = (ops.transpose(kernel) for kernel in transposed_kernels)
         x = ops.relu(ops.add(ops.matmul(x, inner), self.inner.bias))
         return ops.add(ops.matmul(x, outer), self.outer.bias)
 
@@ -164,27 +203,46 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
 
     def call(self, x: Tensor, seed: Seed = None) -> Tensor:
-        """Applies dropout to a tensor of any shape; without a seed returns it as it is."""
+        """Applies dropout to a tensor of any shape; without a seed returns it as it
+        is.
+        """
         if seed is None or self.rate == 0.0:
             return x
-        uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=_GivenSeed(seed))  # bfloat16 has 8 bits
-        return ops.where(uniform >= self.rate, x * (1.0 / (1.0 - self.rate)), ops.zeros((), x.dtype))
+        # bfloat16 has 8 bits
+        uniform = keras.random.uniform(
+            ops.shape(x), dtype="float32", seed=_GivenSeed(seed)
+        )
+        return ops.where(
+            uniform >= self.rate, x * (1.0 / (1.0 - self.rate)), ops.zeros((), x.dtype)
+        )
 
     def get_config(self) -> Config:
         return super().get_config() | {"rate": self.rate}
 
 
 def fold(seed: Seed, number: int) -> Seed:
-    """Another seed for each number, so that each use of dropout draws a mask of its own; None for None."""
-    return None if seed is None else seed + ops.convert_to_tensor([number, 0], dtype="int32")
+    """Another seed for each number, so that each use of dropout draws a mask of its
+    own; None for None.
+    """
+    return (
+        None
+        if seed is None
+        else seed + ops.convert_to_tensor([number, 0], dtype="int32")
+    )
 
 
 class _GivenSeed(keras.random.SeedGenerator):
     """Passes a tensor to keras.random, which accepts an int or a SeedGenerator only."""
 
-    def __init__(self, seed: Tensor) -> None:  # no state, so the base class is not initialised
+    # no state, so the base class is not initialised
+    def __init__(self, seed: Tensor) -> None:
         self.seed = seed
 
     def next(self, ordered: bool = True) -> Tensor:
-        # JAX requires uint32 (a negative number wraps around). TensorFlow draws from int32 as it is.
-        return ops.cast(self.seed, "uint32") if keras.config.backend() == "jax" else self.seed
+        # JAX requires uint32 (a negative number wraps around). TensorFlow draws from
+        # int32 as it is.
+        return (
+            ops.cast(self.seed, "uint32")
+            if keras.config.backend() == "jax"
+            else self.seed
+        )

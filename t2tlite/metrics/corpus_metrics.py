@@ -1,7 +1,9 @@
-"""BLEU, chrF and TER of whole test sets, and whether two systems differ significantly in them.
+"""BLEU, chrF and TER of whole test sets, and whether two systems differ significantly
+in them.
 
-All are sacrebleu's, with the settings of its command line: chrF with character 6-grams, beta 2 and no word n-grams; TER
-as TERCOM computes it, ignoring case. Higher is better for BLEU and chrF, lower for TER.
+All are sacrebleu's, with the settings of its command line: chrF with character 6-grams,
+beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case. Higher is better
+for BLEU and chrF, lower for TER.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 METRICS = ("bleu", "chrf", "ter")
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # sacrebleu's that need no download or package
+# sacrebleu's that need no download or package
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
@@ -45,13 +48,15 @@ def corpus_scores(
     tokenize: str = "13a",
     lowercase: bool = False,
 ) -> list[CorpusScore]:
-    """sacrebleu's scores of plain, detokenised text against one reference, a score for each of `metrics`.
+    """sacrebleu's scores of plain, detokenised text against one reference, a score for
+    each of `metrics`.
 
-    Translations and references are one sentence per line, in the same order. `metrics` are of METRICS. `tokenize` is
-    how BLEU splits text: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as
-    tensor2tensor's t2t-bleu does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF ignore
-    case, as TER always does. Raises ValueError for another metric or `tokenize`, if there are no translations, or not
-    as many as references.
+    Translations and references are one sentence per line, in the same order. `metrics`
+    are of METRICS. `tokenize` is how BLEU splits text: "13a", the standard; "intl",
+    which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu
+    does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF
+    ignore case, as TER always does. Raises ValueError for another metric or `tokenize`,
+    if there are no translations, or not as many as references.
     """
     check_lines(translations, references)
     scores = []
@@ -65,24 +70,31 @@ def check_lines(translations: Sequence[str], references: Sequence[str]) -> None:
     """Raises ValueError if there are no translations, or not as many as references."""
     if len(translations) != len(references):
         raise ValueError(
-            f"Each translation needs one reference. Received: {len(translations)} translations and "
-            f"{len(references)} references. Give both in the same order, one per line."
+            f"Each translation needs one reference. Received: {len(translations)}"
+            f" translations and {len(references)} references. Give both in the same"
+            " order, one per line."
         )
     if not translations:
         raise ValueError(
-            "A score needs at least one translation. Received: none. Give translations and their references."
+            "A score needs at least one translation. Received: none. Give translations"
+            " and their references."
         )
 
 
 class Difference(NamedTuple):
-    """The scores of a baseline and a system by one metric, and the significance of their difference."""
+    """The scores of a baseline and a system by one metric, and the significance of
+    their difference.
+    """
 
     metric: str  # BLEU, chrF2 or TER
     baseline: float
-    baseline_interval: tuple[float, float]  # mean over the resamples, half of the 95% confidence interval
+    # mean over the resamples, half of the 95% confidence interval
+    baseline_interval: tuple[float, float]
     system: float
     system_interval: tuple[float, float]
-    p: float  # probability of a difference at least as large, up or down, if the two were equally good
+    # probability of a difference at least as large, up or down, if the two were equally
+    # good
+    p: float
     signature: str
 
     @property
@@ -99,25 +111,35 @@ def paired_bootstrap(
     lowercase: bool = False,
     seed: int = SEED,
 ) -> list[Difference]:
-    """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the choice of sentences explains?
+    """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
+    choice of sentences explains?
 
-    1,000 test sets are drawn from the sentences, with replacement, and both systems are scored on each. The other
-    arguments are those of `corpus_scores`. Raises ValueError as it does, and for a seed below 0.
+    1,000 test sets are drawn from the sentences, with replacement, and both systems are
+    scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
+    as it does, and for a seed below 0.
     """
     for translations in (baseline, system):
         check_lines(translations, references)
     if seed < 0:
         raise ValueError(f"The seed must be at least 0. Received: {seed}.")
-    chosen = {type(metric).__name__: metric for metric in _metrics(metrics, tokenize, lowercase)}
+    chosen = {
+        type(metric).__name__: metric
+        for metric in _metrics(metrics, tokenize, lowercase)
+    }
     with _seeded(seed):
         test = PairedTest(
-            [("baseline", baseline), ("system", system)], chosen, [references], test_type="bs", n_samples=RESAMPLES
+            [("baseline", baseline), ("system", system)],
+            chosen,
+            [references],
+            test_type="bs",
+            n_samples=RESAMPLES,
         )
         signatures, results = test()
     differences = []
     for name, signature in signatures.items():
         old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
-        p = 1.0 if old.score == new.score else new.p_value  # sacrebleu's is the smallest possible then
+        # sacrebleu's is the smallest possible then
+        p = 1.0 if old.score == new.score else new.p_value
         difference = Difference(
             metric=name,
             baseline=float(old.score),
@@ -133,7 +155,9 @@ def paired_bootstrap(
 
 def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
     if tokenize not in TOKENIZERS:
-        raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
+        raise ValueError(
+            f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}."
+        )
     metrics = {
         "bleu": lambda: BLEU(tokenize=tokenize, lowercase=lowercase),
         "chrf": lambda: CHRF(lowercase=lowercase),
@@ -141,7 +165,9 @@ def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metri
     }
     for name in names:
         if name not in METRICS:
-            raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
+            raise ValueError(
+                f"metrics must be of {', '.join(METRICS)}. Received: {name!r}."
+            )
     return [metrics[name]() for name in dict.fromkeys(names)]
 
 

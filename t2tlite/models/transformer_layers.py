@@ -1,4 +1,6 @@
-"""The two layers that the Transformer stacks (Figure 1): EncoderLayer and DecoderLayer."""
+"""The two layers that the Transformer stacks (Figure 1): EncoderLayer and
+DecoderLayer.
+"""
 
 # B batch, S source length, T target length, D hidden size, H heads, K head size
 # M hypotheses of a sentence, C capacity of the cache
@@ -28,14 +30,18 @@ class TransformerLayer(keras.layers.Layer):
         self.hparams = hparams
 
     def build(self, input_shape: object = None) -> None:
-        """Makes all weights; checkpoints name a sublayer's after its residual connection, too."""
+        """Makes all weights; checkpoints name a sublayer's after its residual
+        connection, too.
+        """
         for name in self.sublayers:
             residual = getattr(self, f"{name}_residual")
             residual.build((None, self.hparams.hidden_size))
             with keras.name_scope(residual.name):
                 getattr(self, name).build()
 
-    def _attention(self, name: str, radius: int = 0, causal: bool = False) -> tuple[MultiHeadAttention, Residual]:
+    def _attention(
+        self, name: str, radius: int = 0, causal: bool = False
+    ) -> tuple[MultiHeadAttention, Residual]:
         attention = MultiHeadAttention(
             hidden_size=self.hparams.hidden_size,
             num_heads=self.hparams.num_heads,
@@ -85,11 +91,19 @@ class EncoderLayer(TransformerLayer):
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
         radius = hparams.self_attention_radius
-        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius)
-        self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
+        self.self_attention, self.self_attention_residual = self._attention(
+            "self_attention", radius
+        )
+        self.feed_forward, self.feed_forward_residual = self._feed_forward(
+            "feed_forward"
+        )
 
-    def call(self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
-        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` gets the weights."""
+    def call(
+        self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
+    ) -> Tensor:
+        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record`
+        gets the weights.
+        """
         y = self.self_attention_residual.enter(x)
         y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
         x = self.self_attention_residual.leave(x, y, seed=fold(seed, 3))
@@ -100,16 +114,24 @@ class EncoderLayer(TransformerLayer):
 
 @keras.saving.register_keras_serializable("t2tlite")
 class DecoderLayer(TransformerLayer):
-    """Causal self-attention, attention to the encoder's output, then feed-forward (Figure 1, right)."""
+    """Causal self-attention, attention to the encoder's output, then feed-forward
+    (Figure 1, right).
+    """
 
     sublayers = "self_attention", "cross_attention", "feed_forward"
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
         radius = hparams.self_attention_radius
-        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius, causal=True)
-        self.cross_attention, self.cross_attention_residual = self._attention("cross_attention")
-        self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
+        self.self_attention, self.self_attention_residual = self._attention(
+            "self_attention", radius, causal=True
+        )
+        self.cross_attention, self.cross_attention_residual = self._attention(
+            "cross_attention"
+        )
+        self.feed_forward, self.feed_forward_residual = self._feed_forward(
+            "feed_forward"
+        )
 
     def call(
         self,
@@ -124,32 +146,44 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, T, D].
-            bias: [1, 1, T, T], the causal mask; with a self_attention_radius zeros [B, 1, 1, T].
+            bias: [1, 1, T, T], the causal mask; with a self_attention_radius zeros [B,
+                1, 1, T].
             memory: [B, S, D], the encoder's output.
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
-            record: called with the weights of self-attention, then with those of cross-attention; or None.
+            record: called with the weights of self-attention, then with those of
+                cross-attention; or None.
         """
         y = self.self_attention_residual.enter(x)
         y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
         x = self.self_attention_residual.leave(x, y, seed=fold(seed, 4))
         y = self.cross_attention_residual.enter(x)
-        y = self.cross_attention(y, memory, memory_bias, seed=fold(seed, 2), record=record)
+        y = self.cross_attention(
+            y, memory, memory_bias, seed=fold(seed, 2), record=record
+        )
         x = self.cross_attention_residual.leave(x, y, seed=fold(seed, 5))
         y = self.feed_forward_residual.enter(x)
         y = self.feed_forward(y, seed=fold(seed, 3))
         return self.feed_forward_residual.leave(x, y, seed=fold(seed, 6))
 
     def step(
-        self, x: Tensor, cache: LayerCache, slot: CacheSlot, bias: Tensor, memory_bias: Tensor
+        self,
+        x: Tensor,
+        cache: LayerCache,
+        slot: CacheSlot,
+        bias: Tensor,
+        memory_bias: Tensor,
     ) -> tuple[Tensor, LayerCache]:
-        """`call` for one position of M hypotheses, which take the place of the T positions.
+        """`call` for one position of M hypotheses, which take the place of the T
+        positions.
 
         Args:
-            x: rows [B * M, D]; with two axes TensorFlow fuses the products with what follows them.
+            x: rows [B * M, D]; with two axes TensorFlow fuses the products with what
+                follows them.
             cache: what this layer keeps.
             slot: where the position's keys and values go.
-            bias: [B, M, C * M]: which slots, at which positions, belong to a hypothesis.
+            bias: [B, M, C * M]: which slots, at which positions, belong to a
+                hypothesis.
             memory_bias: [B, 1, S].
 
         Returns:
@@ -161,18 +195,32 @@ class DecoderLayer(TransformerLayer):
         x = self.self_attention_residual.leave(x, y)
         y = self.cross_attention_residual.enter(x)
         layer = self.cross_attention
-        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)  # [H, B, M, K]
-        y = layer.attend_hypotheses(queries, cache.memory_keys, cache.memory_values, memory_bias)
+        # [H, B, M, K]
+        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)
+        y = layer.attend_hypotheses(
+            queries, cache.memory_keys, cache.memory_values, memory_bias
+        )
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
-        return self.feed_forward_residual.leave(x, self.feed_forward.step(y, cache.feed_forward)), cache
+        return (
+            self.feed_forward_residual.leave(
+                x, self.feed_forward.step(y, cache.feed_forward)
+            ),
+            cache,
+        )
 
     def _self_attention_step(
         self, y: Tensor, cache: LayerCache, slot: CacheSlot, bias: Tensor
     ) -> tuple[Tensor, LayerCache]:
         layer = self.self_attention
-        joint = layer.project_hypotheses(y, cache.keys.shape[3], cache.joint_kernel)  # [H, B, M, 2 K + U]
-        queries, keys, values = ops.split(joint, (layer.key_size, 2 * layer.key_size), axis=3)
-        cache = cache._replace(keys=write(cache.keys, slot, keys), values=write(cache.values, slot, values))
-        keys, values = merge_slots(cache.keys, slot), merge_slots(cache.values, slot)  # [H, B, C * M, K or U]
+        # [H, B, M, 2 K + U]
+        joint = layer.project_hypotheses(y, cache.keys.shape[3], cache.joint_kernel)
+        queries, keys, values = ops.split(
+            joint, (layer.key_size, 2 * layer.key_size), axis=3
+        )
+        cache = cache._replace(
+            keys=write(cache.keys, slot, keys), values=write(cache.values, slot, values)
+        )
+        # [H, B, C * M, K or U]
+        keys, values = merge_slots(cache.keys, slot), merge_slots(cache.values, slot)
         return layer.attend_hypotheses(queries, keys, values, bias), cache

@@ -1,1 +1,3 @@
-"""The programs around the model: each uses the core, and the core imports none of them."""
+"""The programs around the model: each uses the core, and the core imports none of
+them.
+"""

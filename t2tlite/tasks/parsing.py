@@ -1,4 +1,6 @@
-"""Constituency parsing (section 6.3): decoded sequences become trees over the sentence's words, scored as in EVALB."""
+"""Constituency parsing (section 6.3): decoded sequences become trees over the
+sentence's words, scored as in EVALB.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ class Parse(NamedTuple):
 
     tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
     score: float  # log_prob / length penalty
-    log_prob: float  # log-probability (natural) of the decoded sequence, its EOS included
+    # log-probability (natural) of the decoded sequence, its EOS included
+    log_prob: float
     repairs: Counter[str]  # of the sequence (trees/restore.py); empty for most
     sequence: str  # as it was decoded
     ids: tuple[int, ...] = ()  # its tokens, without the EOS
@@ -51,8 +54,12 @@ class ParsingTask(Task):
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
-        """The task of a parsing problem; a problem of the user's may have no option `linearisation`."""
-        return cls(find_linearisation(str(options.get("linearisation", NORMALISED.name))))
+        """The task of a parsing problem; a problem of the user's may have no option
+        `linearisation`.
+        """
+        return cls(
+            find_linearisation(str(options.get("linearisation", NORMALISED.name)))
+        )
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
@@ -62,38 +69,62 @@ class ParsingTask(Task):
         return self.linearisation.leaves(split_words(source))
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
-        """The whole beam: the most probable sequence is often one that leaves words out."""
+        """The whole beam: the most probable sequence is often one that leaves words
+        out.
+        """
         return beam_size
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
-        """Parses, in order of how little their words and tags differ from the sentence's; ties keep the beam's order.
+    def choose(
+        self, source: str, hypotheses: Sequence[Hypothesis], wanted: int
+    ) -> list[Output]:
+        """Parses, in order of how little their words and tags differ from the
+        sentence's; ties keep the beam's order.
 
-        A sequence that leaves words out is often more probable than one with all of them.
+        A sequence that leaves words out is often more probable than one with all of
+        them.
         """
         words = split_words(source)
         if not words:
             blank = hypotheses[:wanted]
-            return [Parse(None, score, log_prob, Counter(), text, ids) for text, score, log_prob, ids in blank]
+            return [
+                Parse(None, score, log_prob, Counter(), text, ids)
+                for text, score, log_prob, ids in blank
+            ]
         parses: list[tuple[int, Parse]] = []
         for text, score, log_prob, ids in hypotheses:
             restored = self.linearisation.read(text, words)
             parse = Parse(restored.tree, score, log_prob, restored.repairs, text, ids)
             parses.append((restored.misaligned, parse))
             if sum(not misaligned for misaligned, _ in parses) == wanted:
-                break  # no later hypothesis is better than these, and restoring trees takes time
+                # no later hypothesis is better than these, and restoring trees takes
+                # time
+                break
         return [parse for _, parse in sorted(parses, key=lambda pair: pair[0])[:wanted]]
 
     def reference(self, source: str, reference: str) -> str:
-        return format_tree(self.linearisation.read(reference, split_words(source), fit_tags=False).tree)
+        return format_tree(
+            self.linearisation.read(reference, split_words(source), fit_tags=False).tree
+        )
 
     def score(
-        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        sequences: Sequence[str],
+        slow_metrics: bool = False,
     ) -> Score:
-        """Labelled bracketing scores of the trees, as EVALB computes them; no source may be blank."""
+        """Labelled bracketing scores of the trees, as EVALB computes them; no source
+        may be blank.
+        """
         words = [split_words(source) for source in sources]
         read = self.linearisation.read
-        gold = [read(text, w, fit_tags=False).tree for text, w in zip(references, words, strict=True)]
-        predicted = [read(text, w).tree for text, w in zip(sequences, words, strict=True)]
+        gold = [
+            read(text, w, fit_tags=False).tree
+            for text, w in zip(references, words, strict=True)
+        ]
+        predicted = [
+            read(text, w).tree for text, w in zip(sequences, words, strict=True)
+        ]
         score, _ = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
@@ -107,25 +138,45 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The numbers of sequences, of repaired ones, of repairs by kind, of last words like `end.`"""
+        """The numbers of sequences, of repaired ones, of repairs by kind, of last words
+        like `end.`
+        """
         parses = [output for output in outputs if isinstance(output, Parse)]
         tally = Counter({"sequences": len(outputs)})
         for parse in parses:
             tally["repaired"] += bool(parse.repairs)
-            tally["glued"] += parse.tree is not None and ends_in_punctuation(parse.tree.words()[-1])
-            tally.update({REPAIR + kind: times for kind, times in parse.repairs.items()})
+            tally["glued"] += parse.tree is not None and ends_in_punctuation(
+                parse.tree.words()[-1]
+            )
+            tally.update(
+                {REPAIR + kind: times for kind, times in parse.repairs.items()}
+            )
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired, and how; and how many sentences seem to be raw text."""
-        kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
+        """How many sequences were repaired, and how; and how many sentences seem to be
+        raw text.
+        """
+        kinds = Counter(
+            {
+                name.removeprefix(REPAIR): n
+                for name, n in tally.items()
+                if name.startswith(REPAIR)
+            }
+        )
         repairs = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
-        line = f"Sequences repaired to make trees: {tally.get('repaired', 0):,} of {tally.get('sequences', 0):,}"
+        line = (
+            f"Sequences repaired to make trees: {tally.get('repaired', 0):,} of"
+            f" {tally.get('sequences', 0):,}"
+        )
         if repairs:
             line += f" ({repairs})"
         glued = tally.get("glued", 0)
         if glued:
-            line += f"\nSentences whose last word ends in punctuation, which --raw_text would separate: {glued:,}"
+            line += (
+                "\nSentences whose last word ends in punctuation, which --raw_text"
+                f" would separate: {glued:,}"
+            )
         return line
 
     def parser(self, problem: str) -> Task:
@@ -138,7 +189,9 @@ class ParsingTask(Task):
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask(TranslationTask):
-    """Sentences to linearised trees, left as they are decoded, as in tensor2tensor, but scored as trees."""
+    """Sentences to linearised trees, left as they are decoded, as in tensor2tensor, but
+    scored as trees.
+    """
 
     parsing: ParsingTask
 
@@ -148,6 +201,10 @@ class SequenceTask(TranslationTask):
         return None
 
     def score(
-        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        sequences: Sequence[str],
+        slow_metrics: bool = False,
     ) -> Score:
         return self.parsing.score(sources, references, sequences)

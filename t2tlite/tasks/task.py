@@ -1,8 +1,10 @@
-"""What differs between kinds of problems: how decoded sequences become outputs, and how they are scored.
+"""What differs between kinds of problems: how decoded sequences become outputs, and how
+they are scored.
 
-A problem names its task (`Problem.task`). Everything that decodes (evaluation during training, t2t-decoder, t2t-serve,
-table 3, the Python API) goes through `decoding/text_decoder.py`, which calls the task. A new kind of problem is a
-subclass of `Task` in a file of its own, registered by `register_task`.
+A problem names its task (`Problem.task`). Everything that decodes (evaluation during
+training, t2t-decoder, t2t-serve, table 3, the Python API) goes through
+`decoding/text_decoder.py`, which calls the task. A new kind of problem is a subclass of
+`Task` in a file of its own, registered by `register_task`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Hypothesis(NamedTuple):
 
     text: str
     score: float  # log_prob / length penalty
-    log_prob: float  # log-probability (natural) of the decoded sequence, its EOS included
+    # log-probability (natural) of the decoded sequence, its EOS included
+    log_prob: float
     ids: tuple[int, ...] = ()  # its tokens, without the EOS
 
     @property
@@ -32,7 +35,9 @@ class Hypothesis(NamedTuple):
 
 
 class Output(Protocol):
-    """A task's output for a hypothesis: its text on one line, and the hypothesis itself."""
+    """A task's output for a hypothesis: its text on one line, and the hypothesis
+    itself.
+    """
 
     @property
     def text(self) -> str: ...
@@ -51,11 +56,14 @@ class Output(Protocol):
 
 
 class Score(NamedTuple):
-    """Scores of a split; `scores[name]` is the main metric, by which the best checkpoint is chosen."""
+    """Scores of a split; `scores[name]` is the main metric, by which the best
+    checkpoint is chosen.
+    """
 
     name: str  # "BLEU" or "F1"
     scores: dict[str, float]  # percent, or counts, which are whole numbers
-    signatures: dict[str, str]  # how they were computed, by metric; of scores computed together the first
+    # how they were computed, by metric; of scores computed together the first
+    signatures: dict[str, str]
 
     @property
     def value(self) -> float:
@@ -69,12 +77,19 @@ class Score(NamedTuple):
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The metrics that evaluations record, by name in lower case: bleu and chrf2, or f1."""
+        """The metrics that evaluations record, by name in lower case: bleu and chrf2,
+        or f1.
+        """
         return {name.lower(): self.scores[name] for name in self.signatures}
 
     def __str__(self) -> str:
-        shown = {n: str(v) if isinstance(v, int) else f"{v:.2f}" for n, v in self.scores.items()}
-        rest = ", ".join(f"{name} {value}" for name, value in shown.items() if name != self.name)
+        shown = {
+            n: str(v) if isinstance(v, int) else f"{v:.2f}"
+            for n, v in self.scores.items()
+        }
+        rest = ", ".join(
+            f"{name} {value}" for name, value in shown.items() if name != self.name
+        )
         return f"{self.name} {shown[self.name]}" + (f" ({rest})" if rest else "")
 
 
@@ -86,7 +101,9 @@ def signature_lines(signatures: Mapping[str, str]) -> list[str]:
 
 
 def open_task(name: str, options: Mapping[str, object]) -> Task:
-    """The task of this name for a problem with these options; ValueError if no such task is registered."""
+    """The task of this name for a problem with these options; ValueError if no such
+    task is registered.
+    """
     task: Task = registry.task(name).from_options(options)
     return task
 
@@ -96,9 +113,11 @@ class Task:
 
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
-    makes_trees: ClassVar[bool] = False  # whether the outputs are `Parse`s, with a tree in brackets as text
+    # whether the outputs are `Parse`s, with a tree in brackets as text
+    makes_trees: ClassVar[bool] = False
     references_ending: ClassVar[str] = "ref"  # of the name of a file with references
-    labels: ClassVar[tuple[str, str, str]]  # of source, output and reference in an example
+    # of source, output and reference in an example
+    labels: ClassVar[tuple[str, str, str]]
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -113,39 +132,58 @@ class Task:
         return wanted
 
     def leaves(self, source: str) -> list[Leaf] | None:
-        """What a sequence that is a tree over the source's words has for each; None if any sequence is as good.
+        """What a sequence that is a tree over the source's words has for each; None if
+        any sequence is as good.
 
         Raises ValueError if outputs are never trees.
         """
-        raise ValueError(f"tree_constraint requires a parser. Received: a model whose outputs are {self.outputs}.")
+        raise ValueError(
+            "tree_constraint requires a parser. Received: a model whose outputs are"
+            f" {self.outputs}."
+        )
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
-        """The `wanted` best outputs of a sentence, best first; by default the hypotheses themselves.
+    def choose(
+        self, source: str, hypotheses: Sequence[Hypothesis], wanted: int
+    ) -> list[Output]:
+        """The `wanted` best outputs of a sentence, best first; by default the
+        hypotheses themselves.
 
-        The source is as `source` returned it; the hypotheses are those of the beam, highest score first.
+        The source is as `source` returned it; the hypotheses are those of the beam,
+        highest score first.
         """
         return list(hypotheses[:wanted])
 
     def reference(self, source: str, reference: str) -> str:
-        """A reference in the form of an output's text; `reference` is a target of the token store."""
+        """A reference in the form of an output's text; `reference` is a target of the
+        token store.
+        """
         return reference
 
     def score(
-        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        sequences: Sequence[str],
+        slow_metrics: bool = False,
     ) -> Score:
         """The metrics of decoded sequences; references are targets of the token store.
 
-        With `slow_metrics` also those that take long, such as TER: seconds for thousands of sentences. Raises
-        ValueError if the numbers of sources, references and sequences differ.
+        With `slow_metrics` also those that take long, such as TER: seconds for
+        thousands of sentences. Raises ValueError if the numbers of sources, references
+        and sequences differ.
         """
         raise NotImplementedError
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """Counts of what was done to make the outputs, which can be summed over the parts of a file."""
+        """Counts of what was done to make the outputs, which can be summed over the
+        parts of a file.
+        """
         return Counter()
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """A line on what was done to make the outputs, from their tally; may be empty."""
+        """A line on what was done to make the outputs, from their tally; may be
+        empty.
+        """
         return ""
 
     def as_sequences(self) -> Task:
@@ -153,23 +191,38 @@ class Task:
         return self
 
     def parser(self, problem: str) -> Task:
-        """This task, if it makes trees; otherwise raises a ValueError that names the problem."""
-        raise ValueError(f"Only a model of a parsing problem parses. Received: one of {problem}. Use translate.")
+        """This task, if it makes trees; otherwise raises a ValueError that names the
+        problem.
+        """
+        raise ValueError(
+            f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
+            " translate."
+        )
 
 
 @register_task
 class TranslationTask(Task):
-    """Translation: a decoded sequence is the translation; the metrics are sacrebleu's, mainly BLEU."""
+    """Translation: a decoded sequence is the translation; the metrics are sacrebleu's,
+    mainly BLEU.
+    """
 
     name = "translation"
     outputs = "translations"
     labels = ("source", "translation", "reference")
 
     def score(
-        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        sequences: Sequence[str],
+        slow_metrics: bool = False,
     ) -> Score:
-        """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with `slow_metrics`."""
+        """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
+        `slow_metrics`.
+        """
         metrics = ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf")
         scores = corpus_scores(sequences, references, metrics)
         values = {score.result.name: score.result.score for score in scores}
-        return Score("BLEU", values, {score.result.name: score.signature for score in scores})
+        return Score(
+            "BLEU", values, {score.result.name: score.signature for score in scores}
+        )

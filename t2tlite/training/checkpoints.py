@@ -1,7 +1,7 @@
 """Checkpoints `model.ckpt-N`: saved, restored, averaged.
 
-A checkpoint holds weights, optimizer state and step. Batches and dropout masks are functions of the step, so
-nothing else is needed to resume exactly where a run stopped.
+A checkpoint holds weights, optimizer state and step. Batches and dropout masks are
+functions of the step, so nothing else is needed to resume exactly where a run stopped.
 """
 
 from __future__ import annotations
@@ -32,27 +32,37 @@ from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
-    """The checkpoints of a run: the newest `keep` in its directory, the best by dev in its folder `best`.
+    """The checkpoints of a run: the newest `keep` in its directory, the best by dev in
+    its folder `best`.
 
-    Model and optimizer must be built, so that their variables exist. With `writes` false, for workers other than the
-    chief, nothing is written: all have the same values of all variables.
+    Model and optimizer must be built, so that their variables exist. With `writes`
+    false, for workers other than the chief, nothing is written: all have the same
+    values of all variables.
     """
 
     def __init__(
-        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int, writes: bool = True
+        self,
+        run: RunFolder,
+        model: Seq2SeqModel,
+        optimizer: Optimizer,
+        keep: int,
+        writes: bool = True,
     ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._optimizer = _by_path(optimizer.variables)
-        self._checkpoint = _checkpoint(model=self._weights, optimizer=self._optimizer, step=self.step)
+        self._checkpoint = _checkpoint(
+            model=self._weights, optimizer=self._optimizer, step=self.step
+        )
         self._run, self._keep, self._writes = run, keep, writes
         self._saved_step = -1
 
     def restore(self) -> int:
         """Restores the newest checkpoint and returns its step, or 0 if there is none.
 
-        Raises a ValueError if that checkpoint is damaged or does not fit the model, or if a best or averaged
-        checkpoint is later, and thus not of the training that is about to continue.
+        Raises a ValueError if that checkpoint is damaged or does not fit the model, or
+        if a best or averaged checkpoint is later, and thus not of the training that is
+        about to continue.
         """
         paths = self._run.checkpoints()
         self._check_later(step_of(paths[-1]) if paths else 0)
@@ -63,10 +73,11 @@ class Checkpoints:
         return self._saved_step
 
     def save(self, step: int) -> None:
-        """Writes model.ckpt-`step`, unless it was written last, and removes the oldest beyond `keep`.
+        """Writes model.ckpt-`step`, unless it was written last, and removes the oldest
+        beyond `keep`.
 
-        Raises a FloatingPointError, and keeps the checkpoints there are, if weights or optimizer state are
-        not finite.
+        Raises a FloatingPointError, and keeps the checkpoints there are, if weights or
+        optimizer state are not finite.
         """
         if step == self._saved_step:
             return
@@ -81,18 +92,30 @@ class Checkpoints:
         self._saved_step = step
 
     def best(self) -> DevEvaluation | None:
-        """The evaluation of the best checkpoint; None if there is none, or its checkpoint was deleted."""
+        """The evaluation of the best checkpoint; None if there is none, or its
+        checkpoint was deleted.
+        """
         best = self._run.best()
-        if best is None or best.step in map(step_of, list_checkpoints(self._run.best_folder)):
+        if best is None or best.step in map(
+            step_of, list_checkpoints(self._run.best_folder)
+        ):
             return best
-        say(f"The best checkpoint, of step {best.step:,}, was deleted from {self._run.best_folder}. The next is kept.")
+        say(
+            f"The best checkpoint, of step {best.step:,}, was deleted from"
+            f" {self._run.best_folder}. The next is kept."
+        )
         return None
 
     def save_best(self, best: DevEvaluation) -> None:
-        """Keeps the saved checkpoint of the evaluation `best` as the best, with its metrics."""
+        """Keeps the saved checkpoint of the evaluation `best` as the best, with its
+        metrics.
+        """
         if not self._writes:
             return
-        path = copy_checkpoint(str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"), self._run.best_folder)
+        path = copy_checkpoint(
+            str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"),
+            self._run.best_folder,
+        )
         self._run.write_best(best)
         remove_other_checkpoints(path)
 
@@ -104,27 +127,35 @@ class Checkpoints:
         ]
         if not later:
             return
-        newest, start = (f"of step {step:,}", f"again from step {step:,}") if step else ("missing", "anew")
+        newest, start = (
+            (f"of step {step:,}", f"again from step {step:,}")
+            if step
+            else ("missing", "anew")
+        )
         delete = "these folders" if len(later) > 1 else "this folder"
         raise ValueError(
-            f"The best and averaged checkpoints of a run must not be later than its newest. Received: {self._run}, "
-            f"whose newest checkpoint is {newest}, and later ones in {' and '.join(later)}. Delete {delete} to train "
-            f"{start}, or put the missing checkpoints back."
+            "The best and averaged checkpoints of a run must not be later than its"
+            f" newest. Received: {self._run}, whose newest checkpoint is {newest}, and"
+            f" later ones in {' and '.join(later)}. Delete {delete} to train {start},"
+            " or put the missing checkpoints back."
         )
 
 
 def diverged(reason: str, step: int) -> FloatingPointError:
     """The error of weights that are of no use after `step`, for this reason."""
     return FloatingPointError(
-        f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints from before are intact. Try a "
-        "lower learning_rate_constant, a longer warm-up, or dtype_policy=float32."
+        f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints"
+        " from before are intact. Try a lower learning_rate_constant, a longer"
+        " warm-up, or dtype_policy=float32."
     )
 
 
 def check_size(path: str, parameters: int) -> None:
-    """Raises ValueError if a checkpoint is damaged, or far too small for a model with this many weights.
+    """Raises ValueError if a checkpoint is damaged, or far too small for a model with
+    this many weights.
 
-    Damaged hparams can describe a model too large for any memory, so this is called before the model is built.
+    Damaged hparams can describe a model too large for any memory, so this is called
+    before the model is built.
     """
     with _restoring(path) as readable:
         stored = sum(math.prod(shape) for shape in _stored_shapes(readable).values())
@@ -133,19 +164,26 @@ def check_size(path: str, parameters: int) -> None:
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
-    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or does not fit."""
+    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or
+    does not fit.
+    """
     weights = _by_path(model.trainable_variables)
     _restore(_checkpoint(model=weights), weights, path, everything=False)
 
 
 def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
-    """The weights of a checkpoint by their Keras path, read without building a model or using a device.
+    """The weights of a checkpoint by their Keras path, read without building a model or
+    using a device.
 
-    Raises ValueError if it is damaged, or has another number of weights than `parameters`.
+    Raises ValueError if it is damaged, or has another number of weights than
+    `parameters`.
     """
     with _restoring(path) as readable:
         reader = tf.train.load_checkpoint(readable)
-        weights = {name: reader.get_tensor(_stored_as(name)) for name in _stored_shapes(readable)}
+        weights = {
+            name: reader.get_tensor(_stored_as(name))
+            for name in _stored_shapes(readable)
+        }
         stored = sum(array.size for array in weights.values())
         if stored != parameters:
             raise ValueError(_other_size(stored, parameters))
@@ -156,12 +194,16 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
 
 
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
-    """Checkpoint averaging (the paper averages the last 5, or 20): the mean becomes the weights of a built model.
+    """Checkpoint averaging (the paper averages the last 5, or 20): the mean becomes the
+    weights of a built model.
 
-    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns that path. Raises a
-    ValueError for a checkpoint that is damaged or does not fit the model.
+    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns
+    that path. Raises a ValueError for a checkpoint that is damaged or does not fit the
+    model.
     """
-    sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
+    sums: list[np.ndarray] = [
+        np.zeros(v.shape, np.float64) for v in model.trainable_variables
+    ]
     for path in paths:
         restore_weights(model, path)
         for total, variable in zip(sums, model.trainable_variables, strict=True):
@@ -173,32 +215,55 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
     return written
 
 
-def save_weights(model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None) -> str:
-    """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
+def save_weights(
+    model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None
+) -> str:
+    """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone,
+    and returns its path.
 
-    The folder is made if needed. With `saving`, an open `saving_folder`, it appears when that is closed.
+    The folder is made if needed. With `saving`, an open `saving_folder`, it appears
+    when that is closed.
     """
-    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving)
+    return _write(
+        _checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving
+    )
 
 
-def _checkpoint(**content: Mapping[str, tf.Variable] | tf.Variable) -> tf.train.Checkpoint:
+def _checkpoint(
+    **content: Mapping[str, tf.Variable] | tf.Variable,
+) -> tf.train.Checkpoint:
     checkpoint = tf.train.Checkpoint(**content)
-    _ = checkpoint.save_counter  # `restore` makes TensorFlow's count of savings, and asserts that it was stored
+    # `restore` makes TensorFlow's count of savings, and asserts that it was stored
+    _ = checkpoint.save_counter
     return checkpoint
 
 
-def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Path | None = None) -> str:
-    """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what was there."""
+def _write(
+    checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Path | None = None
+) -> str:
+    """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what
+    was there.
+    """
     name = f"{CHECKPOINT_PREFIX}-{step}"
-    with writing(name, folder), contextlib.nullcontext(saving) if saving else saving_folder(folder) as where:
+    with (
+        writing(name, folder),
+        contextlib.nullcontext(saving) if saving else saving_folder(folder) as where,
+    ):
         checkpoint.write(str(where / name))
     return str(folder / name)
 
 
 def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
     """The name of a variable with a value that is infinite or not a number, or None."""
-    floats = {name: variable for name, variable in variables.items() if variable.dtype.is_floating}
-    finite = {name: tf.reduce_all(tf.math.is_finite(variable)) for name, variable in floats.items()}
+    floats = {
+        name: variable
+        for name, variable in variables.items()
+        if variable.dtype.is_floating
+    }
+    finite = {
+        name: tf.reduce_all(tf.math.is_finite(variable))
+        for name, variable in floats.items()
+    }
     return next((name for name, all_finite in finite.items() if not all_finite), None)
 
 
@@ -206,36 +271,46 @@ def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
 def writing(what: str, folder: str | Path) -> Iterator[None]:
     """Turns an error of TensorFlow's while it writes files into an OSError.
 
-    A full disk has the same error as too little memory, ResourceExhaustedError, which means memory elsewhere.
+    A full disk has the same error as too little memory, ResourceExhaustedError, which
+    means memory elsewhere.
     """
     try:
         yield
     except tf.errors.OpError as error:
         raise OSError(
-            f"{what} must fit on the disk of {folder}. Received: {reason_of(error)}. Free some space and run the same "
-            "command again: it resumes."
+            f"{what} must fit on the disk of {folder}. Received: {reason_of(error)}."
+            " Free some space and run the same command again: it resumes."
         ) from error
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of TensorFlow's message without the names of its operations, and without a period."""
+    """The first line of TensorFlow's message without the names of its operations, and
+    without a period.
+    """
     line = str(error).strip().split("\n")[0]
     return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
 
 
 def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
-    """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
+    """Keras variables by their path, such as
+    transformer/encoder_0/self_attention/query/kernel.
 
-    They are named one by one: tf.train.Checkpoint finds no variables below a Keras 3 model, without a
-    warning.
+    They are named one by one: tf.train.Checkpoint finds no variables below a Keras 3
+    model, without a warning.
     """
     return {variable.path: variable.value for variable in variables}
 
 
-def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
+def _restore(
+    checkpoint: tf.train.Checkpoint,
+    weights: dict[str, tf.Variable],
+    path: str,
+    everything: bool,
+) -> None:
     with _restoring(path) as readable:
         _check_weights(weights, readable)
-        status = checkpoint.restore(readable).expect_partial()  # or TensorFlow warns of each name as well
+        # or TensorFlow warns of each name as well
+        status = checkpoint.restore(readable).expect_partial()
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
@@ -246,39 +321,65 @@ def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], p
 
 @contextlib.contextmanager
 def _restoring(path: str) -> Iterator[str]:
-    """A path of the checkpoint that TensorFlow can read; an error becomes a ValueError about `path`."""
+    """A path of the checkpoint that TensorFlow can read; an error becomes a ValueError
+    about `path`.
+    """
     try:
         with readable_path(path) as readable:
             yield readable
-    except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
+    except (
+        tf.errors.OpError,
+        ValueError,
+        AssertionError,
+        IndexError,
+        RuntimeError,
+    ) as error:
         raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason_of(error)}. Use another; if it is damaged, delete it to "
-            "resume from the one before."
+            f"Checkpoint {path} cannot be restored: {reason_of(error)}. Use another; if"
+            " it is damaged, delete it to resume from the one before."
         ) from error
 
 
 def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
-    """Raises ValueError for a checkpoint of another model; TensorFlow names neither weight nor shape."""
+    """Raises ValueError for a checkpoint of another model; TensorFlow names neither
+    weight nor shape.
+    """
     stored = _stored_shapes(path)
     for name, variable in weights.items():
         shape = stored.pop(name, None)
         if shape != list(variable.shape):
             other = "it has none" if shape is None else f"its shape there is {shape}"
-            raise ValueError(f"the model's {name} has the shape {list(variable.shape)}, but {other}.")
+            raise ValueError(
+                f"the model's {name} has the shape {list(variable.shape)}, but {other}."
+            )
     if stored:
         raise ValueError(f"it is of a model with more weights, such as {min(stored)}.")
 
 
 def _stored_shapes(path: str) -> dict[str, list[int]]:
     """The shapes of the weights in a checkpoint by their Keras path."""
-    variables = [(name, list(shape)) for name, shape in tf.train.list_variables(path) if name.startswith("model/")]
-    return {name.split("/")[1].replace(".S", "/").replace("..", "."): shape for name, shape in variables}
+    variables = [
+        (name, list(shape))
+        for name, shape in tf.train.list_variables(path)
+        if name.startswith("model/")
+    ]
+    return {
+        name.split("/")[1].replace(".S", "/").replace("..", "."): shape
+        for name, shape in variables
+    }
 
 
 def _stored_as(name: str) -> str:
-    """TensorFlow's name for the weight with this Keras path: it escapes the key of a dict."""
-    return f"model/{name.replace('.', '..').replace('/', '.S')}/.ATTRIBUTES/VARIABLE_VALUE"
+    """TensorFlow's name for the weight with this Keras path: it escapes the key of a
+    dict.
+    """
+    return (
+        f"model/{name.replace('.', '..').replace('/', '.S')}/.ATTRIBUTES/VARIABLE_VALUE"
+    )
 
 
 def _other_size(stored: int, parameters: int) -> str:
-    return f"it has {stored:,} weights, and hparams and vocabularies describe {parameters:,}"
+    return (
+        f"it has {stored:,} weights, and hparams and vocabularies describe"
+        f" {parameters:,}"
+    )

@@ -1,4 +1,6 @@
-"""The workers that train together, from TensorFlow's variable TF_CONFIG or SLURM's job step."""
+"""The workers that train together, from TensorFlow's variable TF_CONFIG or SLURM's job
+step.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ import tensorflow as tf
 
 VARIABLE = "TF_CONFIG"
 JOBS = ("chief", "worker")
-EXAMPLE = '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}'
-SLURM_PORTS = range(15_000, 31_000, 16)  # each job has ports of its own, for 16 tasks on a machine
+EXAMPLE = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker",'
+    ' "index": 0}}'
+)
+# each job has ports of its own, for 16 tasks on a machine
+SLURM_PORTS = range(15_000, 31_000, 16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +32,9 @@ class WorkerRole:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The workers, and the role of this process among them: the content of TF_CONFIG."""
+    """The workers, and the role of this process among them: the content of
+    TF_CONFIG.
+    """
 
     cluster: dict[str, list[str]]  # "chief" and "worker" -> HOST:PORT of each
     task: WorkerRole
@@ -34,21 +42,35 @@ class Cluster:
     def __post_init__(self) -> None:
         for job, addresses in self.cluster.items():
             if job not in JOBS:
-                raise ValueError(f"the jobs of a cluster must be chief or worker, not {job!r}: all workers train.")
+                raise ValueError(
+                    f"the jobs of a cluster must be chief or worker, not {job!r}: all"
+                    " workers train."
+                )
             if job == "chief" and len(addresses) != 1:
                 raise ValueError(f"there must be one chief, not {len(addresses)}.")
         for address in self.addresses:
             host, _, port = address.rpartition(":")
             if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
                 raise ValueError(f"an address must be HOST:PORT, not {address!r}.")
-        twice = [address for address, count in collections.Counter(self.addresses).items() if count > 1]
+        twice = [
+            address
+            for address, count in collections.Counter(self.addresses).items()
+            if count > 1
+        ]
         if twice:
-            raise ValueError(f"each worker must have an address of its own, but {twice[0]} is there twice.")
+            raise ValueError(
+                f"each worker must have an address of its own, but {twice[0]} is there"
+                " twice."
+            )
         tasks = self.cluster.get(self.task.type, [])
         if not 0 <= self.task.index < len(tasks):
-            known = ", ".join(f"{job} 0 to {len(addresses) - 1}" for job, addresses in self.cluster.items())
+            known = ", ".join(
+                f"{job} 0 to {len(addresses) - 1}"
+                for job, addresses in self.cluster.items()
+            )
             raise ValueError(
-                f"the cluster has {known or 'no workers'}, but the task is {self.task.type} {self.task.index}."
+                f"the cluster has {known or 'no workers'}, but the task is"
+                f" {self.task.type} {self.task.index}."
             )
 
     @property
@@ -63,14 +85,18 @@ class Cluster:
 
 
 def find_cluster(resolver: str = "tf_config") -> Cluster | None:
-    """The workers listed in the environment, in TF_CONFIG or, with "slurm", by SLURM. None if this process is alone.
+    """The workers listed in the environment, in TF_CONFIG or, with "slurm", by SLURM.
+    None if this process is alone.
 
-    Raises ValueError if the list is wrong. Sets TF_CONFIG in the environment if SLURM lists the workers.
+    Raises ValueError if the list is wrong. Sets TF_CONFIG in the environment if SLURM
+    lists the workers.
     """
     if resolver == "slurm":
         os.environ[VARIABLE] = json.dumps(dataclasses.asdict(_slurm_cluster()))
     elif resolver != "tf_config":
-        raise ValueError(f"--cluster_resolver must be tf_config or slurm. Received: {resolver!r}.")
+        raise ValueError(
+            f"--cluster_resolver must be tf_config or slurm. Received: {resolver!r}."
+        )
     text = os.environ.get(VARIABLE, "")
     if not text:
         return None
@@ -78,8 +104,8 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
         cluster = msgspec.json.decode(text, type=Cluster, strict=False)
     except (msgspec.DecodeError, ValueError) as error:
         raise ValueError(
-            f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index, or not be set. Received: {text!r}: "
-            f"{error}"
+            f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index, or"
+            f" not be set. Received: {text!r}: {error}"
         ) from error
     return cluster if len(cluster.addresses) > 1 else None
 
@@ -88,19 +114,29 @@ def _slurm_cluster() -> Cluster:
     """The tasks of the job step that srun started, by TensorFlow's own resolver."""
     try:
         resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-            port_base=SLURM_PORTS[int(os.environ.get("SLURM_JOB_ID", "0")) % len(SLURM_PORTS)],
-            gpus_per_node=SLURM_PORTS.step,  # tasks; SLURM itself says which GPUs a task sees
+            port_base=SLURM_PORTS[
+                int(os.environ.get("SLURM_JOB_ID", "0")) % len(SLURM_PORTS)
+            ],
+            # tasks; SLURM itself says which GPUs a task sees
+            gpus_per_node=SLURM_PORTS.step,
             gpus_per_task=1,
             auto_set_gpu=False,
         )
         spec = resolver.cluster_spec().as_dict()
     except (RuntimeError, ValueError) as error:
-        raise ValueError(f"--cluster_resolver=slurm needs a job step (srun t2t-trainer). Received: {error}") from error
+        raise ValueError(
+            "--cluster_resolver=slurm needs a job step (srun t2t-trainer). Received:"
+            f" {error}"
+        ) from error
     cluster = Cluster(spec, WorkerRole(*resolver.get_task_info()))
-    host, name = cluster.address.rpartition(":")[0], os.environ.get("SLURMD_NODENAME", "")
+    host, name = (
+        cluster.address.rpartition(":")[0],
+        os.environ.get("SLURMD_NODENAME", ""),
+    )
     if name and host != name:
         raise ValueError(
-            "SLURM's tasks must be in the order of their nodes' names, as TensorFlow's resolver assumes. Received: "
-            f"task {cluster.task.index} on {name}, not on {host}. Use srun --distribution=block, or set {VARIABLE}."
+            "SLURM's tasks must be in the order of their nodes' names, as TensorFlow's"
+            f" resolver assumes. Received: task {cluster.task.index} on {name}, not on"
+            f" {host}. Use srun --distribution=block, or set {VARIABLE}."
         )
     return cluster

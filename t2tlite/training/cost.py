@@ -1,7 +1,9 @@
-"""What a model and its training cost, by formula: parameters, FLOPs and memory, without building anything."""
+"""What a model and its training cost, by formula: parameters, FLOPs and memory, without
+building anything.
+"""
 
-# D hidden size, F filter size, K and U channels of keys and of values (all heads together), H heads, V vocabulary
-# S source length, T target length, in tokens
+# D hidden size, F filter size, K and U channels of keys and of values (all heads
+# together), H heads, V vocabulary S source length, T target length, in tokens
 
 from __future__ import annotations
 
@@ -19,32 +21,46 @@ class Cost:
     """The size of a model, and of one optimizer step on one replica."""
 
     parameters: int  # weights
-    flops_per_step: float  # floating-point operations of a full batch, forward and backward
+    # floating-point operations of a full batch, forward and backward
+    flops_per_step: float
     memory_bytes: int  # of training, estimated
 
 
-def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]) -> Cost:
+def estimate(
+    hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]
+) -> Cost:
     """What a model costs to train on pairs of a given length.
 
-    A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times, all
-    of the mean length. Attention's share grows with the square of the length (restricted, with the length
-    times the radius), so real lengths, which vary, cost a little more.
+    A full batch is as many pairs as fit in batch_size tokens of the longer side,
+    accumulate_steps times, all of the mean length. Attention's share grows with the
+    square of the length (restricted, with the length times the radius), so real
+    lengths, which vary, cost a little more.
 
-    Vocabulary sizes count all ids of source and target; lengths are the mean tokens of a training pair's
-    source and target, EOS included. One that is not above zero raises a ValueError.
+    Vocabulary sizes count all ids of source and target; lengths are the mean tokens of
+    a training pair's source and target, EOS included. One that is not above zero raises
+    a ValueError.
 
     >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
     63045632
     """
-    names = ("source vocabulary size", "target vocabulary size", "source length", "target length")
+    names = (
+        "source vocabulary size",
+        "target vocabulary size",
+        "source length",
+        "target length",
+    )
     for name, size in zip(names, (*vocabulary_sizes, *lengths), strict=True):
         if not size > 0:
             raise ValueError(f"The {name} must be above zero. Received: {size}.")
     pairs = hparams.batch_size / max(lengths)  # in a micro-batch
     return Cost(
         parameters=count_parameters(hparams, vocabulary_sizes),
-        flops_per_step=training_flops(hparams, vocabulary_sizes[1], *lengths) * pairs * hparams.accumulate_steps,
-        memory_bytes=round(sum(memory_parts(hparams, vocabulary_sizes, lengths, pairs).values())),
+        flops_per_step=training_flops(hparams, vocabulary_sizes[1], *lengths)
+        * pairs
+        * hparams.accumulate_steps,
+        memory_bytes=round(
+            sum(memory_parts(hparams, vocabulary_sizes, lengths, pairs).values())
+        ),
     )
 
 
@@ -53,19 +69,29 @@ def count_parameters(hparams: HParams, vocabulary_sizes: Sequence[int]) -> int:
     return sum(parameter_counts(hparams, *vocabulary_sizes).values())
 
 
-def parameter_counts(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> dict[str, int]:
+def parameter_counts(
+    hparams: HParams, source_vocab_size: int, target_vocab_size: int
+) -> dict[str, int]:
     """The number of weights of each part of the model."""
-    d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
+    d, f, k, u = (
+        hparams.hidden_size,
+        hparams.filter_size,
+        hparams.key_channels,
+        hparams.value_channels,
+    )
     encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
-    rows = source_vocab_size + 2 * target_vocab_size  # the matrices of source, target and softmax
+    # the matrices of source, target and softmax
+    rows = source_vocab_size + 2 * target_vocab_size
     if hparams.shared_embedding_and_softmax_weights:
         rows = target_vocab_size
     attention = d * k + d * k + d * u + u * d  # W^Q, W^K, W^V, W^O; no biases
     feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
-    norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)  # one a sublayer, and after each stack
+    # one a sublayer, and after each stack
+    norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)
     return {
         "embedding": rows * d,
-        "positions": 2 * (hparams.max_positions or 0) * d,  # learned: of source and target
+        # learned: of source and target
+        "positions": 2 * (hparams.max_positions or 0) * d,
         "target space": d if hparams.use_target_space_embedding else 0,
         "attention": (encoder + 2 * decoder) * attention,
         "feed-forward": (encoder + decoder) * feed_forward,
@@ -78,12 +104,19 @@ def forward_flops(
 ) -> dict[str, float]:
     """Floating-point operations of one pair, forward, by part of the model.
 
-    Only matrix products count, a multiplication and an addition each. What is done element by element
-    (biases, normalisation, softmax, residual sums) is left out: for the base model 0.2% more, by TensorFlow's
-    profiler. Masked scores count, since they are computed: the decoder attends from all T positions to all T.
-    Restricted self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the decoder.
+    Only matrix products count, a multiplication and an addition each. What is done
+    element by element (biases, normalisation, softmax, residual sums) is left out: for
+    the base model 0.2% more, by TensorFlow's profiler. Masked scores count, since they
+    are computed: the decoder attends from all T positions to all T. Restricted
+    self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the
+    decoder.
     """
-    d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
+    d, f, k, u = (
+        hparams.hidden_size,
+        hparams.filter_size,
+        hparams.key_channels,
+        hparams.value_channels,
+    )
     s, t = source_length, target_length
 
     def projections(queries: float, keys: float) -> float:
@@ -93,9 +126,16 @@ def forward_flops(
         return 2 * queries * keys * (k + u)  # Q K^T, and the weighted sum of values
 
     encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
-    (encoder_queries, encoder_keys), (decoder_queries, decoder_keys) = _blocks(hparams, s, 3), _blocks(hparams, t, 2)
-    self_projections = encoder * projections(encoder_queries, s) + decoder * projections(decoder_queries, t)
-    self_scores = encoder * scores(encoder_queries, encoder_keys) + decoder * scores(decoder_queries, decoder_keys)
+    (encoder_queries, encoder_keys), (decoder_queries, decoder_keys) = (
+        _blocks(hparams, s, 3),
+        _blocks(hparams, t, 2),
+    )
+    self_projections = encoder * projections(
+        encoder_queries, s
+    ) + decoder * projections(decoder_queries, t)
+    self_scores = encoder * scores(encoder_queries, encoder_keys) + decoder * scores(
+        decoder_queries, decoder_keys
+    )
     return {
         "attention projections": self_projections + decoder * projections(t, s),
         "attention": self_scores + decoder * scores(t, s),
@@ -105,7 +145,8 @@ def forward_flops(
 
 
 def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]:
-    """Queries of a sentence in self-attention, and keys that each has a score for, padding included.
+    """Queries of a sentence in self-attention, and keys that each has a score for,
+    padding included.
 
     With a radius a query has scores for so many `blocks` of keys.
     """
@@ -115,26 +156,36 @@ def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]
     return math.ceil(length / size) * size, blocks * size
 
 
-def training_flops(hparams: HParams, target_vocab_size: int, source_length: float, target_length: float) -> float:
-    """Floating-point operations to train on one pair: two products backward for each product forward.
+def training_flops(
+    hparams: HParams, target_vocab_size: int, source_length: float, target_length: float
+) -> float:
+    """Floating-point operations to train on one pair: two products backward for each
+    product forward.
 
     The optimizer's own work, some ten operations a weight and step, is left out.
     """
-    return 3.0 * sum(forward_flops(hparams, target_vocab_size, source_length, target_length).values())
+    return 3.0 * sum(
+        forward_flops(hparams, target_vocab_size, source_length, target_length).values()
+    )
 
 
 def memory_parts(
-    hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float], pairs: float
+    hparams: HParams,
+    vocabulary_sizes: tuple[int, int],
+    lengths: tuple[float, float],
+    pairs: float,
 ) -> dict[str, float]:
     """Bytes that training holds at its peak, by part: an estimate.
 
-    Counted are weights, gradients (twice with several micro-batches) and Adam's two moments, all float32;
-    with mixed precision a copy of the weights in 16 bits; and what a micro-batch of so many `pairs` keeps for
-    the backward pass. Not counted are TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working
-    space inside operations, and what the allocator wastes. On a CPU, a model of 3 layers of 128 with a
-    vocabulary of 8,000 took 0.46 GB more than TensorFlow for 32 pairs of 64 + 64 tokens, 1.04 GB for 96;
-    estimated were 0.37 and 1.03. With four micro-batches of 32 pairs it was 0.56 GB for 0.38. Models of 3
-    layers, 256 and 512 wide, took from 0.98 to 1.24 times the estimate.
+    Counted are weights, gradients (twice with several micro-batches) and Adam's two
+    moments, all float32; with mixed precision a copy of the weights in 16 bits; and
+    what a micro-batch of so many `pairs` keeps for the backward pass. Not counted are
+    TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working space inside
+    operations, and what the allocator wastes. On a CPU, a model of 3 layers of 128 with
+    a vocabulary of 8,000 took 0.46 GB more than TensorFlow for 32 pairs of 64 + 64
+    tokens, 1.04 GB for 96; estimated were 0.37 and 1.03. With four micro-batches of 32
+    pairs it was 0.56 GB for 0.38. Models of 3 layers, 256 and 512 wide, took from 0.98
+    to 1.24 times the estimate.
     """
     parameters = count_parameters(hparams, vocabulary_sizes)
     mixed = hparams.dtype_policy != "float32"
@@ -142,20 +193,28 @@ def memory_parts(
     return {
         "weights": parameters * FLOAT32_BYTES,
         "cast weights": parameters * FLOAT32_BYTES / 2 if mixed else 0,
-        "gradients": parameters * FLOAT32_BYTES * (2 if hparams.accumulate_steps > 1 else 1),
+        "gradients": (
+            parameters * FLOAT32_BYTES * (2 if hparams.accumulate_steps > 1 else 1)
+        ),
         "Adam's moments": 2 * parameters * FLOAT32_BYTES,
         "activations": kept * FLOAT32_BYTES / (2 if mixed else 1),
-        # float32 whatever the policy: logits, softmax less the target, and the gradient made of it
+        # float32 whatever the policy: logits, softmax less the target, and the gradient
+        # made of it
         "logits": 3 * pairs * lengths[1] * vocabulary_sizes[1] * FLOAT32_BYTES,
     }
 
 
 def _activations(hparams: HParams, source_length: float, target_length: float) -> float:
-    """Numbers that one pair keeps for the backward pass, those over the vocabulary left out."""
-    d, f, k, u, h = (
-        hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels, hparams.num_heads
-    )  # fmt: skip
-    s, t = source_length, target_length
+    """Numbers that one pair keeps for the backward pass, those over the vocabulary left
+    out.
+    """
+    d = hparams.hidden_size
+    f = hparams.filter_size
+    k = hparams.key_channels
+    u = hparams.value_channels
+    h = hparams.num_heads
+    s = source_length
+    t = target_length
     mask = 0.25  # of dropout: a byte
 
     def dropped(rate: float) -> float:
@@ -165,15 +224,22 @@ def _activations(hparams: HParams, source_length: float, target_length: float) -
     residual = (3 + (mask if hparams.layer_prepostprocess_dropout > 0 else 0)) * d
 
     def attention(queries: float, keys: float, keys_of_a_query: float) -> float:
-        weights = queries * keys_of_a_query * h * (1 + dropped(hparams.attention_dropout))
-        return queries * (k + u + residual) + keys * (k + u) + weights  # queries, heads, keys, values, weights
+        weights = (
+            queries * keys_of_a_query * h * (1 + dropped(hparams.attention_dropout))
+        )
+        # queries, heads, keys, values, weights
+        return queries * (k + u + residual) + keys * (k + u) + weights
 
     def self_attention(length: float, blocks: int) -> float:
         queries, keys_of_a_query = _blocks(hparams, length, blocks)
-        copies = blocks if hparams.self_attention_radius else 1  # of a key: for each block of queries
+        # of a key: for each block of queries
+        copies = blocks if hparams.self_attention_radius else 1
         return attention(queries, copies * queries, keys_of_a_query)
 
     feed_forward = f * (1 + dropped(hparams.relu_dropout)) + residual
-    encoder = s * d + hparams.encoder_layers * (self_attention(s, 3) + s * feed_forward)  # s * d: embedded
-    decoder = t * d + hparams.decoder_layers * (self_attention(t, 2) + attention(t, s, s) + t * feed_forward)
+    # s * d: embedded
+    encoder = s * d + hparams.encoder_layers * (self_attention(s, 3) + s * feed_forward)
+    decoder = t * d + hparams.decoder_layers * (
+        self_attention(t, 2) + attention(t, s, s) + t * feed_forward
+    )
     return encoder + decoder

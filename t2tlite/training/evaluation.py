@@ -27,36 +27,55 @@ class Evaluation:
     tokens: int  # target tokens evaluated
 
     def __str__(self) -> str:
-        return f"loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
+        return (
+            f"loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy"
+            f" {self.accuracy:.4f}"
+        )
 
     @property
     def metrics(self) -> dict[str, float]:
-        return {"loss": self.loss, "perplexity": self.perplexity, "accuracy": self.accuracy}
+        return {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "accuracy": self.accuracy,
+        }
 
     @property
     def perplexity(self) -> float:
-        """exp(loss), per token of the vocabulary as in the paper's Table 3; infinite above float32."""
+        """exp(loss), per token of the vocabulary as in the paper's Table 3; infinite
+        above float32.
+        """
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
 
 
 def together(evaluations: Iterable[Evaluation]) -> Evaluation:
     """The metrics on several splits taken as one."""
-    return _of_sums([(e.loss * e.tokens, e.tokens, e.accuracy * e.tokens) for e in evaluations])
+    return _of_sums(
+        [(e.loss * e.tokens, e.tokens, e.accuracy * e.tokens) for e in evaluations]
+    )
 
 
 def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
-    """The metrics, given the summed loss, the tokens and the correct tokens of each batch or split."""
+    """The metrics, given the summed loss, the tokens and the correct tokens of each
+    batch or split.
+    """
     loss, tokens, correct = np.sum(rows, axis=0)
-    return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
+    return Evaluation(
+        loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens)
+    )
 
 
 def make_evaluation(
-    strategy: tf.distribute.Strategy, model: Seq2SeqModel, store: TokenStore, max_batches: int = 0
+    strategy: tf.distribute.Strategy,
+    model: Seq2SeqModel,
+    store: TokenStore,
+    max_batches: int = 0,
 ) -> Callable[[], Evaluation]:
     """A function that evaluates the model, with the weights it then has, on one split.
 
-    Every pair of `store` counts, however long: ValueError if the model has no positions for the longest. Batches are of
-    the sizes in the model's hparams, and at most `max_batches` of them; 0 means the whole split.
+    Every pair of `store` counts, however long: ValueError if the model has no positions
+    for the longest. Batches are of the sizes in the model's hparams, and at most
+    `max_batches` of them; 0 means the whole split.
     """
     longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
     model.hparams.check_positions(longest, "a pair to evaluate")
@@ -67,15 +86,22 @@ def make_evaluation(
     def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
         inputs, targets = part.inputs[0], part.targets[0]
         logits = model(inputs, targets)
-        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
+        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(
+            logits, targets
+        )
 
     @tf.function(reduce_retracing=True, autograph=False)
     def step(iterator: Iterator[Part]) -> list[Tensor]:
         sums = strategy.run(replica_step, args=(next(iterator),))
-        return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
+        return [
+            strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
+            for value in sums
+        ]
 
     def evaluate() -> Evaluation:
         iterator = iter(distribute(strategy, store, plan, 0, batches))
-        return _of_sums([[float(value) for value in step(iterator)] for _ in range(batches)])
+        return _of_sums(
+            [[float(value) for value in step(iterator)] for _ in range(batches)]
+        )
 
     return evaluate

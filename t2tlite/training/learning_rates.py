@@ -13,10 +13,11 @@ from t2tlite.types import Config, Tensor
 @keras.saving.register_keras_serializable("t2tlite")
 @dataclasses.dataclass(frozen=True)
 class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), d_model being `hidden_size`.
+    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), d_model being
+    `hidden_size`.
 
-    The rate grows for `warmup_steps` optimizer steps. The first update is step `first_step`; tensor2tensor's is step 0
-    and has rate 0.
+    The rate grows for `warmup_steps` optimizer steps. The first update is step
+    `first_step`; tensor2tensor's is step 0 and has rate 0.
     """
 
     hidden_size: int

@@ -17,20 +17,32 @@ from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training.checkpoints import Checkpoints, diverged, reason_of, restore_weights
+from t2tlite.training.checkpoints import (
+    Checkpoints,
+    diverged,
+    reason_of,
+    restore_weights,
+)
 from t2tlite.training.evaluation import Evaluation, make_evaluation, together
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.progress import Progress
 from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.signals import Interrupted, Signals
-from t2tlite.training.train_step import make_gradients, make_optimizer, make_train_step, make_trial
+from t2tlite.training.train_step import (
+    make_gradients,
+    make_optimizer,
+    make_train_step,
+    make_trial,
+)
 from t2tlite.training.workers import Stop, is_chief
 from t2tlite.types import Seq2SeqModel
 
-# Nats per target token. Guessing costs some 10, so weights with a greater loss than this are of no use, though finite.
+# Nats per target token. Guessing costs some 10, so weights with a greater loss than
+# this are of no use, though finite.
 MAX_LOSS = 1e4
-SAMPLES_AFTER_SECONDS = 60.0  # of training, or at its end: compiling the search takes seconds, once
+# of training, or at its end: compiling the search takes seconds, once
+SAMPLES_AFTER_SECONDS = 60.0
 
 ALL_DEV_SETS = "all dev sets"  # their name where they are taken as one
 
@@ -42,33 +54,47 @@ class TrainingJob:
     """What is trained, on what, and where it is kept."""
 
     strategy: tf.distribute.Strategy
-    model: Seq2SeqModel  # built in the strategy's scope, with the hparams of its training
+    # built in the strategy's scope, with the hparams of its training
+    model: Seq2SeqModel
     train_store: TokenStore
     dev_store: TokenStore
     run: RunFolder  # gets checkpoints, costs and TensorBoard events
     vocabulary_sizes: tuple[int, int]  # of source and target
-    available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
-    flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
-    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # other dev sets, by name
-    corpus_pairs: Sequence[int] = ()  # of each corpus in `train_store`, for the hparam corpus_weights
-    warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
+    # bytes of a device before the model was built; None if unknown
+    available_memory: int | None = None
+    # floating-point operations to train on one token, for cost.json
+    flops_per_token: float = 0.0
+    # other dev sets, by name
+    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)
+    # of each corpus in `train_store`, for the hparam corpus_weights
+    corpus_pairs: Sequence[int] = ()
+    # a checkpoint whose weights a new run starts from, or None
+    warm_start: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Hooks:
-    """What is done before training, and at an evaluation in addition to computing the loss on dev."""
+    """What is done before training, and at an evaluation in addition to computing the
+    loss on dev.
+    """
 
-    score: Callable[[], Score] | None = None  # decodes dev; its metric then chooses the best checkpoint
-    score_also: Callable[[], Mapping[str, Score]] | None = None  # then, of other dev sets and all
-    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute and at the end
-    begin: Callable[[], None] | None = None  # before the first step: writes what the run is trained with
+    # decodes dev; its metric then chooses the best checkpoint
+    score: Callable[[], Score] | None = None
+    # then, of other dev sets and all
+    score_also: Callable[[], Mapping[str, Score]] | None = None
+    # for TensorBoard, after a minute and at the end
+    samples: Callable[[], Sequence[Sample]] | None = None
+    # before the first step: writes what the run is trained with
+    begin: Callable[[], None] | None = None
 
 
 def train(job: TrainingJob, config: LoopConfig, hooks: Hooks) -> Evaluation:
-    """Trains a model from its newest checkpoint, or from the start, to `config.train_steps`.
+    """Trains a model from its newest checkpoint, or from the start, to
+    `config.train_steps`.
 
-    Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite or not a number, and Interrupted
-    if SIGINT, SIGTERM or SIGHUP comes; then a checkpoint is saved.
+    Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite
+    or not a number, and Interrupted if SIGINT, SIGTERM or SIGHUP comes; then a
+    checkpoint is saved.
     """
     return _Loop(job, config, hooks).run()
 
@@ -79,22 +105,37 @@ class _Loop:
     def __init__(self, job: TrainingJob, config: LoopConfig, hooks: Hooks) -> None:
         self.job, self.config, self.hooks = job, config, hooks
         self.writes = is_chief(job.strategy)  # the other workers write nothing
-        strategy, model, hparams, store = job.strategy, job.model, job.model.hparams, job.train_store
+        strategy, model, hparams, store = (
+            job.strategy,
+            job.model,
+            job.model.hparams,
+            job.train_store,
+        )
         replicas = strategy.num_replicas_in_sync
         lengths = store.source_lengths, store.target_lengths
-        self.plan = training_plan(hparams, *lengths, replicas, config.random_seed, job.corpus_pairs)
+        self.plan = training_plan(
+            hparams, *lengths, replicas, config.random_seed, job.corpus_pairs
+        )
         self.memory = MemoryNeed(
-            hparams, job.vocabulary_sizes, self.plan.largest_shapes(), replicas, job.available_memory
+            hparams,
+            job.vocabulary_sizes,
+            self.plan.largest_shapes(),
+            replicas,
+            job.available_memory,
         )
         with strategy.scope():
             self.optimizer = make_optimizer(model)
-            self.checkpoints = Checkpoints(job.run, model, self.optimizer, config.keep_checkpoint_max, self.writes)
+            self.checkpoints = Checkpoints(
+                job.run, model, self.optimizer, config.keep_checkpoint_max, self.writes
+            )
         self.step = self.checkpoints.restore()
         if self.step == 0 and job.warm_start:
             restore_weights(model, job.warm_start)
             say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
-        self.evaluate = make_evaluation(strategy, model, job.dev_store, config.eval_steps)
+        self.evaluate = make_evaluation(
+            strategy, model, job.dev_store, config.eval_steps
+        )
         self.evaluate_also = {
             name: make_evaluation(strategy, model, dev_store, config.eval_steps)
             for name, dev_store in job.more_dev.items()
@@ -102,13 +143,21 @@ class _Loop:
         gradients = make_gradients(model, self.optimizer)
         self.trial = make_trial(strategy, gradients)
         self.train_step = make_train_step(strategy, model, self.optimizer, gradients)
-        self.best = self.checkpoints.best()  # the best evaluation on dev, or None if there is none yet
-        # Without a best checkpoint, the newest is evaluated again, so that it becomes the best.
+        # the best evaluation on dev, or None if there is none yet
+        self.best = self.checkpoints.best()
+        # Without a best checkpoint, the newest is evaluated again, so that it becomes
+        # the best.
         until = self.step if self.best else self.step - 1
-        self.evaluations = [evaluation for evaluation in job.run.evaluations() if evaluation.step <= until]
+        self.evaluations = [
+            evaluation
+            for evaluation in job.run.evaluations()
+            if evaluation.step <= until
+        ]
 
     def run(self) -> Evaluation:
-        """Trains, saves and evaluates; first it repeats an evaluation that was interrupted."""
+        """Trains, saves and evaluates; first it repeats an evaluation that was
+        interrupted.
+        """
         evaluated = any(evaluation.step == self.step for evaluation in self.evaluations)
         missing = self.step > 0 and self._is_evaluation_step() and not evaluated
         if not missing and self._nothing_to_train():
@@ -117,7 +166,12 @@ class _Loop:
         run = self.job.run if self.writes else None
         replicas = self.job.strategy.num_replicas_in_sync
         self.cost = CostMeter(run, self.step, replicas, self.job.flops_per_token)
-        progress = Progress(run.path if run else None, self.optimizer, self.step, self.config.train_steps)
+        progress = Progress(
+            run.path if run else None,
+            self.optimizer,
+            self.step,
+            self.config.train_steps,
+        )
         with Signals() as self.signals, progress as self.progress:
             if missing:
                 say(f"Evaluating step {self.step:,}, which was not finished.")
@@ -127,26 +181,44 @@ class _Loop:
             return self._train_on()
 
     def _train_on(self) -> Evaluation:
-        """Trains to the last step, always evaluated, or an early stop; returns the last evaluation."""
+        """Trains to the last step, always evaluated, or an early stop; returns the last
+        evaluation.
+        """
         config, job = self.config, self.job
         if self.hooks.begin and self.writes:
             self.hooks.begin()
         self.progress.hparams(dataclasses.asdict(job.model.hparams))
-        steps, micro_batches = (self.step, config.train_steps), job.model.hparams.accumulate_steps
-        batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, micro_batches))
+        steps, micro_batches = (
+            (
+                self.step,
+                config.train_steps,
+            ),
+            job.model.hparams.accumulate_steps,
+        )
+        batches = iter(
+            distribute(job.strategy, job.train_store, self.plan, *steps, micro_batches)
+        )
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
         if self.step == 0 and job.warm_start:
             self._evaluate_start()
         while True:
             with self._memory_errors():
-                result = self.train_step(batches, tf.constant(float(self.signals.caught is not None)))
+                result = self.train_step(
+                    batches, tf.constant(float(self.signals.caught is not None))
+                )
             self.progress.step(self.step, result)
             self.cost.step(result.tokens)
             self.step += 1
             evaluate = self._is_evaluation_step()
-            stop = any_worker.agreed(self.signals.caught is not None, result.stops, at_once=evaluate)
-            if stop or evaluate or time.monotonic() - self.saved_at > config.save_checkpoints_secs:
+            stop = any_worker.agreed(
+                self.signals.caught is not None, result.stops, at_once=evaluate
+            )
+            if (
+                stop
+                or evaluate
+                or time.monotonic() - self.saved_at > config.save_checkpoints_secs
+            ):
                 self._save()
             if stop:
                 raise Interrupted(self.step, self.signals.caught or signal.SIGTERM)
@@ -155,33 +227,48 @@ class _Loop:
                 if self.step >= config.train_steps:
                     return evaluation
                 if self._stops_early():
-                    worse = f"{counted(self._worse_evals(), 'evaluation')} without a better one"
+                    worse = (
+                        f"{counted(self._worse_evals(), 'evaluation')} without a"
+                        " better one"
+                    )
                     say(f"Stopping early at step {self.step:,}: {worse}.")
                     return evaluation
 
     def _try_largest_batch(self) -> float:
-        """Computes gradients of a batch of the largest shape, so that a lack of memory shows at once.
+        """Computes gradients of a batch of the largest shape, so that a lack of memory
+        shows at once.
 
         Returns its loss.
         """
         micro_batches = self.job.model.hparams.accumulate_steps
         with self._memory_errors():
-            return self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
+            return self.trial(
+                iter(
+                    distribute_shape(
+                        self.job.strategy, self.memory.shape, micro_batches
+                    )
+                )
+            )
 
     @contextlib.contextmanager
     def _memory_errors(self) -> Iterator[None]:
-        """Turns TensorFlow's error into one that says what training needs; not for code that writes files."""
+        """Turns TensorFlow's error into one that says what training needs; not for code
+        that writes files.
+        """
         try:
             yield
         except (tf.errors.ResourceExhaustedError, MemoryError) as error:
             raise MemoryError(
-                f"Training needs more memory than there is: {reason_of(error)}. {self.memory} {self.memory.advice()}"
+                f"Training needs more memory than there is: {reason_of(error)}."
+                f" {self.memory} {self.memory.advice()}"
             ) from error
 
     def _save(self) -> None:
-        """Saves a checkpoint, after its cost, so that every checkpoint has a recorded cost.
+        """Saves a checkpoint, after its cost, so that every checkpoint has a recorded
+        cost.
 
-        The losses so far are of the weights before this step, so these are tried first: restarts could not mend them.
+        The losses so far are of the weights before this step, so these are tried first:
+        restarts could not mend them.
         """
         self.progress.flush()
         self.progress.doing("saving")
@@ -194,7 +281,9 @@ class _Loop:
         self.saved_at = time.monotonic()
 
     def _evaluate_start(self) -> None:
-        """Shows the metrics of the weights that a warm start begins with, of which there is no checkpoint."""
+        """Shows the metrics of the weights that a warm start begins with, of which
+        there is no checkpoint.
+        """
         evaluation, score = self._evaluate()
         self.progress.evaluated(self.step, evaluation, score, better=False)
         self._evaluate_also(evaluation)
@@ -211,22 +300,30 @@ class _Loop:
             return evaluation, self.hooks.score()
 
     def _evaluate_also(self, of_dev: Evaluation) -> None:
-        """Shows the metrics on the other dev sets and on all together, which decide nothing."""
+        """Shows the metrics on the other dev sets and on all together, which decide
+        nothing.
+        """
         if not self.evaluate_also:
             return
         self.progress.doing("evaluating the other dev sets")
         with self.signals.ending_at_once(self.step):
-            evaluations = {name: evaluate() for name, evaluate in self.evaluate_also.items()}
-            scores = self.hooks.score_also() if self.hooks.score_also and self.writes else {}
+            evaluations = {
+                name: evaluate() for name, evaluate in self.evaluate_also.items()
+            }
+            scores = (
+                self.hooks.score_also() if self.hooks.score_also and self.writes else {}
+            )
         evaluations[ALL_DEV_SETS] = together([of_dev, *evaluations.values()])
         for name, evaluation in evaluations.items():
             self.progress.evaluated_also(name, self.step, evaluation, scores.get(name))
 
     def _evaluate_and_keep(self) -> Evaluation:
-        """Evaluates the checkpoint just saved on dev, keeps it if it is the best so far, shows and records both.
+        """Evaluates the checkpoint just saved on dev, keeps it if it is the best so
+        far, shows and records both.
 
-        Once recorded, an evaluation counts. If it ends before, for whatever reason, a resumed run repeats it. So it is
-        recorded after its best checkpoint and its TensorBoard events.
+        Once recorded, an evaluation counts. If it ends before, for whatever reason, a
+        resumed run repeats it. So it is recorded after its best checkpoint and its
+        TensorBoard events.
         """
         evaluation, score = self._evaluate()
         better = self._keep_if_best(evaluation, score)
@@ -245,25 +342,34 @@ class _Loop:
         return evaluation
 
     def _continue(self) -> None:
-        """Continues training after an evaluation, whose time is not counted as training time."""
+        """Continues training after an evaluation, whose time is not counted as training
+        time.
+        """
         self.progress.doing("")
         self.signals.check(self.step)
         self.cost.resume()
         self.saved_at = time.monotonic()
 
     def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
-        """Keeps the checkpoint if it is the best so far: by the task's score if there is one; if equal, by loss.
+        """Keeps the checkpoint if it is the best so far: by the task's score if there
+        is one; if equal, by loss.
 
-        That of a repeated evaluation may be the best already. It is kept again: keeping it may have been interrupted.
+        That of a repeated evaluation may be the best already. It is kept again: keeping
+        it may have been interrupted.
         """
         before = self.best.metrics if self.best and self.best.step != self.step else {}
         metrics = evaluation.metrics
         better = evaluation.loss < before.get("loss", math.inf)
         if score is not None:
             metrics |= score.metrics
-            value, best = (round(x, 2) for x in (score.value, before.get(score.name.lower(), -math.inf)))
+            value, best = (
+                round(x, 2)
+                for x in (score.value, before.get(score.name.lower(), -math.inf))
+            )
             better = value > best or (value == best and better)  # as they are shown
-        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        finite = {
+            name: value for name, value in metrics.items() if math.isfinite(value)
+        }
         record = DevEvaluation(self.step, finite)
         if better:
             self.checkpoints.save_best(record)
@@ -273,11 +379,17 @@ class _Loop:
 
     def _worse_evals(self) -> int:
         """How many evaluations there were since the best."""
-        return sum(evaluation.step > self.best.step for evaluation in self.evaluations) if self.best else 0
+        return (
+            sum(evaluation.step > self.best.step for evaluation in self.evaluations)
+            if self.best
+            else 0
+        )
 
     def _is_evaluation_step(self) -> bool:
         every = self.config.local_eval_frequency
-        return self.step >= self.config.train_steps or (every > 0 and self.step % every == 0)
+        return self.step >= self.config.train_steps or (
+            every > 0 and self.step % every == 0
+        )
 
     def _stops_early(self) -> bool:
         return 0 < self.config.early_stopping_evals <= self._worse_evals()
@@ -285,9 +397,15 @@ class _Loop:
     def _nothing_to_train(self) -> bool:
         """Whether there is nothing to train; says why."""
         if self.step >= self.config.train_steps:
-            reason = f"the run is at step {self.step:,} of {self.config.train_steps:,}. More needs --train_steps."
+            reason = (
+                f"the run is at step {self.step:,} of {self.config.train_steps:,}. More"
+                " needs --train_steps."
+            )
         elif self._stops_early():
-            reason = f"the run stopped early at step {self.step:,}. More needs --early_stopping_evals."
+            reason = (
+                f"the run stopped early at step {self.step:,}. More needs"
+                " --early_stopping_evals."
+            )
         else:
             return False
         say(f"Nothing to train: {reason}")
@@ -299,13 +417,25 @@ class _Loop:
             is_longer = "is longer" if plan.left_out == 1 else "are longer"
             pairs = counted(plan.left_out, "training pair")
             say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
-        in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
+        in_batches = (
+            f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,}"
+            f" batch{'es' * (plan.num_batches != 1)}"
+        )
         weights = self.job.model.hparams.weights
         if weights:
             corpora = zip(self.job.corpus_pairs, weights, strict=True)
-            parts = (f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora)
+            parts = (
+                f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora
+            )
             say(f"Corpora by their weights: {', '.join(parts)}.")
         resumes = f"; resuming from step {self.step:,}." if self.step else "."
         parameters = f"{self.job.model.count_params():,} parameters"
-        say(f"{parameters}, {in_batches} an epoch, {counted(replicas, 'replica')}{resumes}")
-        say(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")
+        say(
+            f"{parameters}, {in_batches} an epoch,"
+            f" {counted(replicas, 'replica')}{resumes}"
+        )
+        say(
+            str(self.memory)
+            if self.memory.fits
+            else f"{self.memory} This will not fit. {self.memory.advice()}"
+        )

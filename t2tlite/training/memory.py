@@ -1,4 +1,6 @@
-"""What memory training needs: an estimate by formula before it starts, and advice where that is too much."""
+"""What memory training needs: an estimate by formula before it starts, and advice where
+that is too much.
+"""
 
 # R rows, S source length, T target length of the micro-batch that needs the most
 
@@ -20,7 +22,8 @@ class MemoryNeed:
 
     hparams: HParams
     vocabulary_sizes: tuple[int, int]  # source and target
-    shapes: list[tuple[int, int, int]]  # BatchPlan.largest_shapes: rows of the global batch, S, T
+    # BatchPlan.largest_shapes: rows of the global batch, S, T
+    shapes: list[tuple[int, int, int]]
     replicas: int
     available: int | None  # bytes that a replica can have; None if that is not known
 
@@ -28,7 +31,9 @@ class MemoryNeed:
     def shape(self) -> tuple[int, int, int]:
         """(R, S, T)."""
         parts = self.replicas * self.hparams.accumulate_steps
-        micro_batches = [(-(-rows // parts), source, target) for rows, source, target in self.shapes]
+        micro_batches = [
+            (-(-rows // parts), source, target) for rows, source, target in self.shapes
+        ]
         return max(micro_batches, key=lambda shape: sum(self._parts(shape).values()))
 
     @property
@@ -38,17 +43,25 @@ class MemoryNeed:
 
     @property
     def fits(self) -> bool:
-        """Whether the estimate is below the available memory, or the latter is not known."""
+        """Whether the estimate is below the available memory, or the latter is not
+        known.
+        """
         return self.available is None or self.bytes < self.available
 
     def __str__(self) -> str:
-        listed = {name: size for name, size in self._parts(self.shape).items() if size > self.bytes / 100}
+        listed = {
+            name: size
+            for name, size in self._parts(self.shape).items()
+            if size > self.bytes / 100
+        }
         parts = ", ".join(f"{name} {_size(size)}" for name, size in listed.items())
         rows, source, target = self.shape
-        there = "" if self.available is None else f"; {_size(self.available)} are available"
+        there = (
+            "" if self.available is None else f"; {_size(self.available)} are available"
+        )
         return (
-            f"Memory of a replica, estimated: {_size(self.bytes)} in the largest batch, {rows} pairs of "
-            f"{source} + {target} tokens ({parts}){there}."
+            f"Memory of a replica, estimated: {_size(self.bytes)} in the largest batch,"
+            f" {rows} pairs of {source} + {target} tokens ({parts}){there}."
         )
 
     def advice(self) -> str:
@@ -58,10 +71,18 @@ class MemoryNeed:
         for factor in range(2, h.batch_size // h.max_length + 1):
             size, steps = h.batch_size // factor, h.accumulate_steps * factor
             less = dataclasses.replace(h, batch_size=size, accumulate_steps=steps)
-            if size * factor == h.batch_size and dataclasses.replace(self, hparams=less).bytes < limit:
-                derived = "" if h.global_batch_tokens else f" and accumulate_steps={steps}"
+            if (
+                size * factor == h.batch_size
+                and dataclasses.replace(self, hparams=less).bytes < limit
+            ):
+                derived = (
+                    "" if h.global_batch_tokens else f" and accumulate_steps={steps}"
+                )
                 return f"Set batch_size={size}{derived}: the batches stay the same."
-        return "Lower batch_size and max_length, or hidden_size, filter_size and the number of layers."
+        return (
+            "Lower batch_size and max_length, or hidden_size, filter_size and the"
+            " number of layers."
+        )
 
     def _parts(self, shape: tuple[int, int, int]) -> dict[str, float]:
         rows, source, target = shape
@@ -71,12 +92,18 @@ class MemoryNeed:
 def device_memory(strategy: tf.distribute.Strategy) -> int | None:
     """Bytes that the first of the devices can have now; None if that is not known.
 
-    Of a GPU what TensorFlow may use, of a CPU what the machine and the process's control group have left.
+    Of a GPU what TensorFlow may use, of a CPU what the machine and the process's
+    control group have left.
     """
     if not trains_on_gpu(strategy):
         return available_memory()
-    with tf.compat.v1.Session(graph=tf.Graph()) as session:  # nothing else of TensorFlow's API says it
-        sizes = [d.memory_limit_bytes for d in session.list_devices() if d.device_type == "GPU"]
+    # nothing else of TensorFlow's API says it
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:
+        sizes = [
+            d.memory_limit_bytes
+            for d in session.list_devices()
+            if d.device_type == "GPU"
+        ]
     return min(sizes, default=None)
 
 

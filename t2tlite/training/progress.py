@@ -1,4 +1,6 @@
-"""What a run shows in training: a bar and TensorBoard events; and a stop at a loss that is not finite."""
+"""What a run shows in training: a bar and TensorBoard events; and a stop at a loss that
+is not finite.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,44 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
-LINE_SECONDS = 30.0  # how often they are shown, as a line, if standard error is not a terminal
+# how often they are shown, as a line, if standard error is not a terminal
+LINE_SECONDS = 30.0
 
 
 class Progress:
-    """The bar of a run, from the `start` steps already done to `stop` in all, and its events, which go to `folder`.
+    """The bar of a run, from the `start` steps already done to `stop` in all, and its
+    events, which go to `folder`.
 
     Without a folder, on workers other than the chief, there are no events.
 
-    Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU never waits for Python.
+    Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU
+    never waits for Python.
     """
 
-    def __init__(self, folder: Path | None, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        optimizer: keras.optimizers.Optimizer,
+        start: int,
+        stop: int,
+    ) -> None:
         self._optimizer, self._folder = optimizer, folder or Path()
-        self._events = tf.summary.create_file_writer(str(folder)) if folder else tf.summary.create_noop_writer()
+        self._events = (
+            tf.summary.create_file_writer(str(folder))
+            if folder
+            else tf.summary.create_noop_writer()
+        )
         self._terminal = sys.stderr.isatty()
         seconds = REPORT_SECONDS / 20
-        pace = {"smoothing": 0.1, "mininterval": seconds, "maxinterval": seconds, "disable": not self._terminal}
-        self._bar = tqdm(total=stop, initial=start, unit="step", dynamic_ncols=True, **pace)
+        pace = {
+            "smoothing": 0.1,
+            "mininterval": seconds,
+            "maxinterval": seconds,
+            "disable": not self._terminal,
+        }
+        self._bar = tqdm(
+            total=stop, initial=start, unit="step", dynamic_ncols=True, **pace
+        )
         self._stop = stop
         self._line_at = time.monotonic()  # when the last line was shown
         self._results: list[tuple[int, StepResult]] = []  # by step, not yet read back
@@ -84,7 +106,10 @@ class Progress:
         rate = tokens / max(time.monotonic() - self._since, 1e-9)
         waste = 1.0 - tokens / positions
         learning_rate = float(self._optimizer.learning_rate)
-        shown = f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}"
+        shown = (
+            f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate"
+            f" {learning_rate:.2e}"
+        )
         self._bar.set_postfix_str(shown)
         if not self._terminal and time.monotonic() - self._line_at > LINE_SECONDS:
             say(f"step {step + 1:,} of {self._stop:,}: {shown}")
@@ -99,7 +124,9 @@ class Progress:
         self._since = time.monotonic()
 
     def doing(self, what: str) -> None:
-        """Shows on the bar what is done instead of training; empty when training continues."""
+        """Shows on the bar what is done instead of training; empty when training
+        continues.
+        """
         self._bar.set_description_str(what)
 
     def hparams(self, values: Mapping[str, bool | int | float | str]) -> None:
@@ -108,29 +135,48 @@ class Progress:
             hparams_plugin.hparams(dict(values))
 
     def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Records (source, output, reference) of some sentences for a table of TensorBoard's."""
-        table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
+        """Records (source, output, reference) of some sentences for a table of
+        TensorBoard's.
+        """
+        table = [
+            ("source", "output", "reference"),
+            *(tuple(_as_markdown(cell) for cell in row) for row in rows),
+        ]
         with self._recording():
             tf.summary.text("samples", table, step=step)
 
-    def evaluated_also(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
-        """Shows the metrics on another dev set, or on all together, below the line on dev."""
+    def evaluated_also(
+        self, name: str, step: int, evaluation: Evaluation, score: Score | None
+    ) -> None:
+        """Shows the metrics on another dev set, or on all together, below the line on
+        dev.
+        """
         say(f"  {name}: {_line(evaluation, score)}")
         self._record(name, step, evaluation, score)
 
-    def _record(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
+    def _record(
+        self, name: str, step: int, evaluation: Evaluation, score: Score | None
+    ) -> None:
         with self._recording():
-            for metric, value in (evaluation.metrics | ({} if score is None else score.metrics)).items():
+            for metric, value in (
+                evaluation.metrics | ({} if score is None else score.metrics)
+            ).items():
                 tf.summary.scalar(f"{name}/{metric}", value, step=step)
             self._events.flush()
 
-    def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
+    def evaluated(
+        self, step: int, evaluation: Evaluation, score: Score | None, better: bool
+    ) -> None:
         """Shows an evaluation on dev."""
-        say(f"step {step:,}: dev {_line(evaluation, score)}" + (" (best so far)" if better else ""))
+        say(
+            f"step {step:,}: dev {_line(evaluation, score)}"
+            + (" (best so far)" if better else "")
+        )
         if not math.isfinite(evaluation.perplexity):
             say(
-                "Training has diverged, or is about to. Delete the checkpoints since then, and resume with a lower "
-                "learning_rate_constant or a longer warm-up."
+                "Training has diverged, or is about to. Delete the checkpoints since"
+                " then, and resume with a lower learning_rate_constant or a longer"
+                " warm-up."
             )
         self._record("dev", step, evaluation, score)
         self._since = time.monotonic()  # evaluation is not counted as training time
@@ -141,5 +187,7 @@ def _line(evaluation: Evaluation, score: Score | None) -> str:
 
 
 def _as_markdown(text: str) -> str:
-    """Plain text for TensorBoard, which reads markdown: punctuation becomes the codes of its characters."""
+    """Plain text for TensorBoard, which reads markdown: punctuation becomes the codes
+    of its characters.
+    """
     return re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text.strip())

@@ -1,7 +1,9 @@
-"""The cost of training a run, in time and in floating-point operations, the two ways of Table 2.
+"""The cost of training a run, in time and in floating-point operations, the two ways of
+Table 2.
 
-A resumed run adds to the cost of the checkpoint that it resumes from. So work that was lost because the run was killed,
-or because newer checkpoints were deleted, is not counted, and none is counted twice. `RunCost` explains the fields.
+A resumed run adds to the cost of the checkpoint that it resumes from. So work that was
+lost because the run was killed, or because newer checkpoints were deleted, is not
+counted, and none is counted twice. `RunCost` explains the fields.
 """
 
 from __future__ import annotations
@@ -13,31 +15,45 @@ from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.run_folder import NO_COST, RunCost, RunFolder
 from t2tlite.types import Tensor
 
-PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # footnote 5: sustained, single precision
+# footnote 5: sustained, single precision
+PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
 
 
 class CostMeter:
-    """Measures the cost of training on this number of `devices`, from the checkpoint of `step`; 0 at the start.
+    """Measures the cost of training on this number of `devices`, from the checkpoint of
+    `step`; 0 at the start.
 
-    `flops_per_token` is the floating-point operations for one token, forward and backward. Without a run directory,
-    on workers other than the chief, nothing is written. A damaged cost.json raises a ValueError.
+    `flops_per_token` is the floating-point operations for one token, forward and
+    backward. Without a run directory, on workers other than the chief, nothing is
+    written. A damaged cost.json raises a ValueError.
     """
 
-    def __init__(self, run: RunFolder | None, step: int, devices: int, flops_per_token: float) -> None:
+    def __init__(
+        self, run: RunFolder | None, step: int, devices: int, flops_per_token: float
+    ) -> None:
         self._run = run
         self._devices = devices
         self._flops_per_token = flops_per_token
-        self._records = [] if run is None else [record for record in run.costs() if record.step <= step]
+        self._records = (
+            []
+            if run is None
+            else [record for record in run.costs() if record.step <= step]
+        )
         self._cost = self._records[-1] if self._records else NO_COST
-        self._tokens: list[Tensor] = []  # of each step since the last record; still on the device
+        # of each step since the last record; still on the device
+        self._tokens: list[Tensor] = []
         self._since = time.monotonic()
 
     def step(self, tokens: Tensor) -> None:
-        """Counts a step with this number of tokens, a float32 scalar that need not have been computed yet."""
+        """Counts a step with this number of tokens, a float32 scalar that need not have
+        been computed yet.
+        """
         self._tokens.append(tokens)
 
     def save(self, step: int) -> None:
-        """Writes the cost so far; before a checkpoint is saved, so that each has a record."""
+        """Writes the cost so far; before a checkpoint is saved, so that each has a
+        record.
+        """
         now = time.monotonic()
         seconds, tokens = now - self._since, sum(int(tokens) for tokens in self._tokens)
         self._cost = RunCost(
@@ -51,7 +67,9 @@ class CostMeter:
         self._tokens, self._since = [], now
         if self._run is not None:
             kept = {step_of(path) for path in self._run.checkpoints()} - {step}
-            self._records = [record for record in self._records if record.step in kept] + [self._cost]
+            self._records = [
+                record for record in self._records if record.step in kept
+            ] + [self._cost]
             self._run.write_costs(self._records)
 
     def resume(self) -> None:
@@ -60,19 +78,31 @@ class CostMeter:
 
 
 def cost_line(cost: RunCost, gpu: str) -> str:
-    """The cost in a readable line: counted, and on a GPU that the paper names as it estimates the cost for Table 2.
+    """The cost in a readable line: counted, and on a GPU that the paper names as it
+    estimates the cost for Table 2.
 
-    The paper multiplies training time, number of devices and the sustained single-precision capacity of each
-    (footnote 5). That capacity is used for any dtype of the run. `gpu` is the name of the device, empty for a CPU.
+    The paper multiplies training time, number of devices and the sustained
+    single-precision capacity of each (footnote 5). That capacity is used for any dtype
+    of the run. `gpu` is the name of the device, empty for a CPU.
     """
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
     count = "1 device" if devices == 1 else f"{devices:.3g} devices"
-    line = f"Training cost: {cost.flops:.2e} FLOPs counted, in {_duration(cost.seconds)} on {count}"
+    line = (
+        f"Training cost: {cost.flops:.2e} FLOPs counted, in {_duration(cost.seconds)}"
+        f" on {count}"
+    )
     for model, tflops in PAPER_TFLOPS.items():
         if re.search(rf"\b{model}[a-z]?\b", gpu):
             estimate = cost.device_seconds * tflops * 1e12
-            line += f"; the paper's way {estimate:.2e}, at {tflops:.3g} TFLOPS, its number for {model}"
-    return line + ("." if cost.steps == cost.step else f", for {cost.steps:,} of {cost.step:,} steps.")
+            line += (
+                f"; the paper's way {estimate:.2e}, at {tflops:.3g} TFLOPS, its number"
+                f" for {model}"
+            )
+    return line + (
+        "."
+        if cost.steps == cost.step
+        else f", for {cost.steps:,} of {cost.step:,} steps."
+    )
 
 
 def _duration(seconds: float) -> str:

@@ -8,15 +8,20 @@ from collections.abc import Iterator
 
 from t2tlite.console import say
 
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOPPING = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+)
 
 
 @contextlib.contextmanager
 def interrupt_ends_process() -> Iterator[None]:
-    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does; a shell reports status 130.
+    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does; a
+    shell reports status 130.
 
-    For code without files to finish. Otherwise Python would raise KeyboardInterrupt only after TensorFlow's operation,
-    such as a training step of minutes.
+    For code without files to finish. Otherwise Python would raise KeyboardInterrupt
+    only after TensorFlow's operation, such as a training step of minutes.
     """
     handler = signal.getsignal(signal.SIGINT)
     if handler != signal.SIG_IGN:
@@ -32,14 +37,15 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, step: int, signal_number: int) -> None:
         super().__init__(
-            f"Stopped by {signal.Signals(signal_number).name} at step {step:,}; a checkpoint is saved. The same "
-            "command resumes from there."
+            f"Stopped by {signal.Signals(signal_number).name} at step {step:,}; a"
+            " checkpoint is saved. The same command resumes from there."
         )
         self.signal_number = signal_number
 
 
 class Signals:
-    """Records the first SIGINT, SIGTERM or SIGHUP in the block of a `with`; a second one ends the process as usual.
+    """Records the first SIGINT, SIGTERM or SIGHUP in the block of a `with`; a second
+    one ends the process as usual.
 
     A signal that the process ignores is still ignored: SIGHUP under nohup.
     """
@@ -50,7 +56,11 @@ class Signals:
 
     def __enter__(self) -> Signals:
         handlers = {number: signal.getsignal(number) for number in STOPPING}
-        self._handlers = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+        self._handlers = {
+            number: handler
+            for number, handler in handlers.items()
+            if handler != signal.SIG_IGN
+        }
         for number in self._handlers:
             signal.signal(number, self._record)
         return self
@@ -60,13 +70,17 @@ class Signals:
             signal.signal(number, handler)
 
     def check(self, saved_step: int) -> None:
-        """Raises Interrupted if a signal came. Nothing may have changed since checkpoint `saved_step`."""
+        """Raises Interrupted if a signal came. Nothing may have changed since
+        checkpoint `saved_step`.
+        """
         if self.caught is not None:
             raise Interrupted(saved_step, self.caught)
 
     @contextlib.contextmanager
     def ending_at_once(self, saved_step: int) -> Iterator[None]:
-        """While this block runs, a signal raises Interrupted at any point; the block must not write files."""
+        """While this block runs, a signal raises Interrupted at any point; the block
+        must not write files.
+        """
         self.check(saved_step)
         self._saved_step = saved_step
         try:
@@ -81,5 +95,8 @@ class Signals:
         if self._saved_step is None:
             say(f"{name}: saving a checkpoint; once more ends at once.")
         else:
-            say(f"{name}: ending the evaluation, which is repeated when the run resumes.")
+            say(
+                f"{name}: ending the evaluation, which is repeated when the run"
+                " resumes."
+            )
             raise Interrupted(self._saved_step, number)

@@ -1,4 +1,6 @@
-"""Coordination of workers: they train the same, stop at the same step, and notice a lost worker."""
+"""Coordination of workers: they train the same, stop at the same step, and notice a
+lost worker.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +12,44 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-LOST = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError, tf.errors.CancelledError)
+LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.DeadlineExceededError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+)
 MAX_BYTES = 16_384  # of a text that a worker sends to the others
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the run directory: the only one, the chief, or without one worker 0."""
+    """Whether this process writes the run directory: the only one, the chief, or
+    without one worker 0.
+    """
     cluster = strategy.cluster_resolver
     jobs = cluster.cluster_spec().jobs if cluster else []
-    return not jobs or (cluster.task_type, cluster.task_id) == ("chief" if "chief" in jobs else "worker", 0)
+    return not jobs or (cluster.task_type, cluster.task_id) == (
+        "chief" if "chief" in jobs else "worker",
+        0,
+    )
 
 
 def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
-    """The workers in the order of their replicas, ["chief 0", "worker 0"]; [""] for one that is alone."""
-    spec = strategy.cluster_resolver.cluster_spec() if strategy.cluster_resolver else None
-    return [f"{job} {i}" for job in sorted(spec.jobs) for i in spec.task_indices(job)] if spec else [""]
+    """The workers in the order of their replicas, ["chief 0", "worker 0"]; [""] for one
+    that is alone.
+    """
+    spec = (
+        strategy.cluster_resolver.cluster_spec() if strategy.cluster_resolver else None
+    )
+    return (
+        [f"{job} {i}" for job in sorted(spec.jobs) for i in spec.task_indices(job)]
+        if spec
+        else [""]
+    )
 
 
 def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
-    """The text of each worker, in the order of `worker_names`; waits until all have called it.
+    """The text of each worker, in the order of `worker_names`; waits until all have
+    called it.
 
     ValueError if the text has more than 16,384 bytes.
     """
@@ -37,22 +58,40 @@ def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
         return [text]
     content = np.frombuffer(text.encode(), np.uint8)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"A worker's text must have at most {MAX_BYTES:,} bytes. Received: {len(content):,}.")
-    row = np.pad(content, (0, MAX_BYTES - len(content))).astype(np.float32)  # which every collective can send
+        raise ValueError(
+            f"A worker's text must have at most {MAX_BYTES:,} bytes. Received:"
+            f" {len(content):,}."
+        )
+    # which every collective can send
+    row = np.pad(content, (0, MAX_BYTES - len(content))).astype(np.float32)
 
     @tf.function(autograph=False)
     def gathered() -> tf.Tensor:
-        rows = strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.constant(row)[None], axis=0))
+        rows = strategy.run(
+            lambda: tf.distribute.get_replica_context().all_gather(
+                tf.constant(row)[None], axis=0
+            )
+        )
         return strategy.experimental_local_results(rows)[0]
 
     rows = gathered().numpy().astype(np.uint8)  # [replicas, MAX_BYTES]
-    return [row.tobytes().rstrip(b"\0").decode() for row in rows[:: len(rows) // workers]]
+    return [
+        row.tobytes().rstrip(b"\0").decode() for row in rows[:: len(rows) // workers]
+    ]
 
 
-def check_workers_agree(strategy: tf.distribute.Strategy, settings: Mapping[str, Any]) -> None:
-    """Raises ValueError on every worker if they differ in one of these settings, which JSON can express."""
+def check_workers_agree(
+    strategy: tf.distribute.Strategy, settings: Mapping[str, Any]
+) -> None:
+    """Raises ValueError on every worker if they differ in one of these settings, which
+    JSON can express.
+    """
     received = [json.loads(text) for text in gather(strategy, json.dumps(settings))]
-    differing = [name for name in settings if any(other.get(name) != received[0].get(name) for other in received)]
+    differing = [
+        name
+        for name in settings
+        if any(other.get(name) != received[0].get(name) for other in received)
+    ]
     if not differing:
         return
     shown = [
@@ -60,14 +99,16 @@ def check_workers_agree(strategy: tf.distribute.Strategy, settings: Mapping[str,
         for worker, values in zip(worker_names(strategy), received, strict=True)
     ]
     raise ValueError(
-        f"All workers must train the same. Received: {'; '.join(shown)}. Give all the same command, the same "
-        "version of t2tlite, and an --output_dir that they share; without a shared folder, copy the chief's run to the "
-        "others."
+        f"All workers must train the same. Received: {'; '.join(shown)}. Give all the"
+        " same command, the same version of t2tlite, and an --output_dir that they"
+        " share; without a shared folder, copy the chief's run to the others."
     )
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Returns when all workers have called it, so that none ends while others need it."""
+    """Returns when all workers have called it, so that none ends while others need
+    it.
+    """
     gather(strategy, "")
 
 
@@ -83,25 +124,35 @@ def chief_first(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Raises ConnectionError for TensorFlow's errors when another worker has ended or cannot be reached."""
+    """Raises ConnectionError for TensorFlow's errors when another worker has ended or
+    cannot be reached.
+    """
     try:
         yield
     except LOST as error:
         if len(worker_names(strategy)) == 1:
             raise
         lines = [line.strip() for line in str(error).splitlines()]
-        reason = next((line for line in lines if line.startswith("Collective ops is aborted by:")), lines[0])
+        reason = next(
+            (
+                line
+                for line in lines
+                if line.startswith("Collective ops is aborted by:")
+            ),
+            lines[0],
+        )
         raise ConnectionError(
-            f"A worker was lost: it ended or cannot be reached; its own messages say why ({reason}). Start all workers "
-            "again with the same command: training resumes from the newest checkpoint."
+            "A worker was lost: it ended or cannot be reached; its own messages say"
+            f" why ({reason}). Start all workers again with the same command: training"
+            " resumes from the newest checkpoint."
         ) from error
 
 
 class Stop:
     """Lets all workers stop at the same step when one of them is asked to.
 
-    The step sums the workers' requests. The sum of a step is read after the next step has been started, so that no
-    device waits for Python.
+    The step sums the workers' requests. The sum of a step is read after the next step
+    has been started, so that no device waits for Python.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
@@ -111,8 +162,8 @@ class Stop:
     def agreed(self, requested: bool, sum_of_step: Any, at_once: bool = False) -> bool:
         """Whether to stop now.
 
-        `requested` is whether this worker was asked to, `sum_of_step` a result of the last step. With `at_once`, before
-        an evaluation, waits for that result.
+        `requested` is whether this worker was asked to, `sum_of_step` a result of the
+        last step. With `at_once`, before an evaluation, waits for that result.
         """
         if self._alone:
             return requested

@@ -1,20 +1,26 @@
-"""Labelled bracketing scores of parse trees, equal to those of EVALB (Sekine and Collins, 1997) with COLLINS.prm.
+"""Labelled bracketing scores of parse trees, equal to those of EVALB (Sekine and
+Collins, 1997) with COLLINS.prm.
 
-A bracket is a label over a span of words. Recall is the share of the gold brackets that are predicted,
-precision the share of the predicted brackets that are gold, F1 their harmonic mean, over the brackets of all
-sentences together. What EVALB compares, in the order in which it happens:
+A bracket is a label over a span of words. Recall is the share of the gold brackets that
+are predicted, precision the share of the predicted brackets that are gold, F1 their
+harmonic mean, over the brackets of all sentences together. What EVALB compares, in the
+order in which it happens:
 
-1. Words whose tag is among `delete_labels` are removed: punctuation and traces. Spans count only the remaining words.
-2. A sentence whose prediction has no words left is skipped. A sentence whose words then differ from gold's is an error.
-   Both count only in the numbers of sentences.
-3. Brackets without words are dropped. Labels end before their first "-" or "=": NP-SBJ and NP=2 are NP. Then brackets
-   among `delete_labels` are dropped (TOP), but not what is in them.
-4. Each gold bracket takes one predicted bracket of the same span and label, so (NP (NP x)) has two.
-5. A predicted bracket crosses if it overlaps some gold bracket with neither inside the other.
+1. Words whose tag is among `delete_labels` are removed: punctuation and traces. Spans
+   count only the remaining words.
+2. A sentence whose prediction has no words left is skipped. A sentence whose words then
+   differ from gold's is an error. Both count only in the numbers of sentences.
+3. Brackets without words are dropped. Labels end before their first "-" or "=": NP-SBJ
+   and NP=2 are NP. Then brackets among `delete_labels` are dropped (TOP), but not what
+   is in them.
+4. Each gold bracket takes one predicted bracket of the same span and label, so (NP (NP
+   x)) has two.
+5. A predicted bracket crosses if it overlaps some gold bracket with neither inside the
+   other.
 6. Tags are compared whole, among the remaining words.
 
-Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the twelfth error), scoring
-continues. An F-measure that it prints as nan is 0.
+Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the
+twelfth error), scoring continues. An F-measure that it prints as nan is 0.
 """
 
 from __future__ import annotations
@@ -32,11 +38,13 @@ from t2tlite.trees.tree import OPEN, TAG, Tree, parse_tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
-# The label of a node for a line with several trees, or none: not a bracket, and impossible in a file.
+# The label of a node for a line with several trees, or none: not a bracket, and
+# impossible in a file.
 FOREST = "()"
 Bracket = tuple[str, int, int]  # label, first word, one past the last word
 
-QUOTE_MARKS = frozenset({"'", '"', "/"})  # the words to which EVALB's QUOTE_LABEL applies
+# the words to which EVALB's QUOTE_LABEL applies
+QUOTE_MARKS = frozenset({"'", '"', "/"})
 
 TABLE_HEAD = """\
   Sent.                        Matched  Bracket   Cross        Correct Tag
@@ -46,7 +54,9 @@ TABLE_RULE = "=" * 76
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """A line of EVALB's table. An error or skipped sentence has only a length and a status."""
+    """A line of EVALB's table. An error or skipped sentence has only a length and a
+    status.
+    """
 
     length: int  # words of gold, with punctuation, without traces
     status: int = SCORED  # or ERROR or SKIPPED
@@ -75,10 +85,19 @@ class SentenceScore:
 
 
 SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
-    "Number of sentence", "Number of Error sentence", "Number of Skip  sentence", "Number of Valid sentence",
-    "Bracketing Recall", "Bracketing Precision", "Bracketing FMeasure", "Complete match", "Average crossing",
-    "No crossing", "2 or less crossing", "Tagging accuracy",
-)  # fmt: skip
+    "Number of sentence",
+    "Number of Error sentence",
+    "Number of Skip  sentence",
+    "Number of Valid sentence",
+    "Bracketing Recall",
+    "Bracketing Precision",
+    "Bracketing FMeasure",
+    "Complete match",
+    "Average crossing",
+    "No crossing",
+    "2 or less crossing",
+    "Tagging accuracy",
+)
 
 
 @dataclass(frozen=True)
@@ -100,30 +119,45 @@ class ParsingScore:
 
     def __str__(self) -> str:
         lines = zip(SUMMARY_LINES, astuple(self), strict=True)
-        return "\n".join(f"{name:26}= {n:6d}" if type(n) is int else f"{name:26}= {n:6.2f}" for name, n in lines)
+        return "\n".join(
+            f"{name:26}= {n:6d}" if type(n) is int else f"{name:26}= {n:6.2f}"
+            for name, n in lines
+        )
 
 
 def evalb(
-    gold: Sequence[Tree], predicted: Sequence[Tree | None], parameters: EvalbParameters = COLLINS
+    gold: Sequence[Tree],
+    predicted: Sequence[Tree | None],
+    parameters: EvalbParameters = COLLINS,
 ) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees: of all sentences, and of those of up to `parameters.cutoff_length` words.
+    """Scores predicted trees: of all sentences, and of those of up to
+    `parameters.cutoff_length` words.
 
-    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so label
-    it TOP. `predicted` has as many trees (otherwise ValueError); None is a sentence without a parse.
+    `gold` has one tree per sentence; an outermost bracket without a label is scored
+    like any other, so label it TOP. `predicted` has as many trees (otherwise
+    ValueError); None is a sentence without a parse.
     """
     if len(gold) != len(predicted):
         raise ValueError(
-            f"Each gold tree must have a predicted one. Received: {len(gold)} gold, {len(predicted)} predicted. "
-            "Give None for a sentence without a parse."
+            f"Each gold tree must have a predicted one. Received: {len(gold)} gold,"
+            f" {len(predicted)} predicted. Give None for a sentence without a parse."
         )
-    scores = [score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)]
+    scores = [
+        score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)
+    ]
     return summarise(scores), summarise(scores, parameters.cutoff_length)
 
 
-def score_sentence(gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS) -> SentenceScore:
-    """Compares a predicted tree with the gold tree of its sentence, by the steps at the top of this file."""
+def score_sentence(
+    gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS
+) -> SentenceScore:
+    """Compares a predicted tree with the gold tree of its sentence, by the steps at the
+    top of this file.
+    """
     reference = _Parse(gold, parameters)
-    length = sum(tag not in parameters.delete_labels_for_length for tag in reference.tags)
+    length = sum(
+        tag not in parameters.delete_labels_for_length for tag in reference.tags
+    )
     parse = None if predicted is None else _Parse(predicted, parameters)
     if parse is None or not any(parse.kept):
         return SentenceScore(length, SKIPPED)
@@ -131,11 +165,18 @@ def score_sentence(gold: Tree, predicted: Tree | None, parameters: EvalbParamete
         _restore_quotes(reference, parse, parameters)
     gold_words, words = reference.kept_words(), parse.kept_words()
     if len(gold_words) != len(words):
-        return SentenceScore(length, ERROR, message=f"Length unmatch ({len(gold_words)}|{len(words)})")
+        return SentenceScore(
+            length, ERROR, message=f"Length unmatch ({len(gold_words)}|{len(words)})"
+        )
     for (gold_word, _), (word, _) in zip(gold_words, words, strict=True):
         if not parameters.same_word(gold_word, word):
-            return SentenceScore(length, ERROR, message=f"Words unmatch ({gold_word}|{word})")
-    gold_brackets, brackets = reference.scored_brackets(parameters), parse.scored_brackets(parameters)
+            return SentenceScore(
+                length, ERROR, message=f"Words unmatch ({gold_word}|{word})"
+            )
+    gold_brackets, brackets = (
+        reference.scored_brackets(parameters),
+        parse.scored_brackets(parameters),
+    )
     return SentenceScore(
         length,
         matched=_count_matched(gold_brackets, brackets, parameters),
@@ -143,12 +184,19 @@ def score_sentence(gold: Tree, predicted: Tree | None, parameters: EvalbParamete
         predicted=len(brackets),
         crossing=_count_crossing(gold_brackets, brackets, len(words)),
         words=len(words),
-        correct_tags=sum(parameters.same_label(g[1], p[1]) for g, p in zip(gold_words, words, strict=True)),
+        correct_tags=sum(
+            parameters.same_label(g[1], p[1])
+            for g, p in zip(gold_words, words, strict=True)
+        ),
     )
 
 
-def summarise(scores: Sequence[SentenceScore], max_length: int | None = None) -> ParsingScore:
-    """The summary of the sentences, or of those with at most `max_length` words of gold."""
+def summarise(
+    scores: Sequence[SentenceScore], max_length: int | None = None
+) -> ParsingScore:
+    """The summary of the sentences, or of those with at most `max_length` words of
+    gold.
+    """
     scores = [s for s in scores if max_length is None or s.length <= max_length]
     valid = [s for s in scores if s.status == SCORED]
     total = total_counts(valid)
@@ -161,7 +209,9 @@ def summarise(scores: Sequence[SentenceScore], max_length: int | None = None) ->
         recall=total.recall,
         precision=total.precision,
         f1=2 * total.precision * total.recall / both if both else 0.0,
-        complete_match=_percent(sum(s.matched == s.gold == s.predicted for s in valid), len(valid)),
+        complete_match=_percent(
+            sum(s.matched == s.gold == s.predicted for s in valid), len(valid)
+        ),
         average_crossing=total.crossing / len(valid) if valid else 0.0,
         no_crossing=_percent(sum(s.crossing == 0 for s in valid), len(valid)),
         two_or_less_crossing=_percent(sum(s.crossing <= 2 for s in valid), len(valid)),
@@ -171,33 +221,49 @@ def summarise(scores: Sequence[SentenceScore], max_length: int | None = None) ->
 
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """The counts of all sentences together."""
-    names = ("length", "matched", "gold", "predicted", "crossing", "words", "correct_tags")
-    return SentenceScore(**{name: sum(getattr(s, name) for s in scores) for name in names})
+    names = (
+        "length",
+        "matched",
+        "gold",
+        "predicted",
+        "crossing",
+        "words",
+        "correct_tags",
+    )
+    return SentenceScore(
+        **{name: sum(getattr(s, name) for s in scores) for name in names}
+    )
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:
-    """EVALB's table: a line for each sentence, and their sums, in its columns and with its spelling."""
+    """EVALB's table: a line for each sentence, and their sums, in its columns and with
+    its spelling.
+    """
     lines = [
-        f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}   {s.matched:3d}    {s.gold:3d}  "
-        f"{s.predicted:3d}    {s.crossing:3d}   {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
+        f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}  "
+        f" {s.matched:3d}    {s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}  "
+        f" {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
         for i, s in enumerate(scores, start=1)
     ]
     total, sums = total_counts(scores), ""
     if total.gold and total.predicted:  # without brackets EVALB leaves this part out
         sums = (
-            f"                {total.recall:6.2f} {total.precision:6.2f} {total.matched:6d} {total.gold:5d} "
-            f"{total.predicted:5d}  {total.crossing:5d}"
+            f"                {total.recall:6.2f} {total.precision:6.2f}"
+            f" {total.matched:6d} {total.gold:5d} {total.predicted:5d} "
+            f" {total.crossing:5d}"
         )
-    sums += f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
+    sums += (
+        f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
+    )
     return "\n".join([TABLE_HEAD, TABLE_RULE, *lines, TABLE_RULE, sums])
 
 
 def read_parses(path: str | Path) -> Iterator[Tree]:
     """Yields the parse of each line of a file, as EVALB reads it.
 
-    Several trees on a line become the children of a FOREST node, which has none for a line without words
-    (blank, or "(())", some parsers' failure). Raises ValueError with file and line for text that is not UTF-8
-    or not bracketed.
+    Several trees on a line become the children of a FOREST node, which has none for a
+    line without words (blank, or "(())", some parsers' failure). Raises ValueError with
+    file and line for text that is not UTF-8 or not bracketed.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -229,52 +295,87 @@ class _Parse:
 
     def kept_words(self) -> list[tuple[str, str]]:
         """The words that EVALB compares, each with its tag."""
-        return list(itertools.compress(zip(self.words, self.tags, strict=True), self.kept))
+        return list(
+            itertools.compress(zip(self.words, self.tags, strict=True), self.kept)
+        )
 
     def quote_marks(self, parameters: EvalbParameters) -> list[int]:
-        """The indices of words that may be quotation marks under one of `quote_labels`."""
+        """The indices of words that may be quotation marks under one of
+        `quote_labels`.
+        """
         pairs = enumerate(zip(self.words, self.tags, strict=True))
-        return [i for i, (word, tag) in pairs if word in QUOTE_MARKS and tag in parameters.quote_labels]
+        return [
+            i
+            for i, (word, tag) in pairs
+            if word in QUOTE_MARKS and tag in parameters.quote_labels
+        ]
 
     def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
-        """The brackets that are compared, with spans in the words that are compared; outer brackets first."""
+        """The brackets that are compared, with spans in the words that are compared;
+        outer brackets first.
+        """
         position = [0, *itertools.accumulate(self.kept)]
         deleted = {FOREST, *parameters.delete_brackets}
         scored = []
         for full_label, first, end in self.brackets:
-            label, span = re.split("[-=]", full_label)[0], (position[first], position[end])
+            label, span = (
+                re.split("[-=]", full_label)[0],
+                (
+                    position[first],
+                    position[end],
+                ),
+            )
             if span[0] < span[1] and label not in deleted:
                 scored.append((label, *span))
         return scored
 
 
-def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
-    """Keeps a quotation mark on both sides if one side deletes it and the other has it as a word.
+def _restore_quotes(
+    gold: _Parse, predicted: _Parse, parameters: EvalbParameters
+) -> None:
+    """Keeps a quotation mark on both sides if one side deletes it and the other has it
+    as a word.
 
-    Marks at the same position among the kept words are the same mark, inserted once. (Of two in a row EVALB
-    may insert the first twice and misalign the rest.)
+    Marks at the same position among the kept words are the same mark, inserted once.
+    (Of two in a row EVALB may insert the first twice and misalign the rest.)
     """
-    for i, j in itertools.product(predicted.quote_marks(parameters), gold.quote_marks(parameters)):
-        if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(gold.kept[:j]):
+    for i, j in itertools.product(
+        predicted.quote_marks(parameters), gold.quote_marks(parameters)
+    ):
+        if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(
+            gold.kept[:j]
+        ):
             predicted.kept[i] = gold.kept[j] = True
 
 
-def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: EvalbParameters) -> int:
-    """The number of gold brackets with a predicted match; each takes the first one that is left."""
+def _count_matched(
+    gold: list[Bracket], predicted: list[Bracket], parameters: EvalbParameters
+) -> int:
+    """The number of gold brackets with a predicted match; each takes the first one that
+    is left.
+    """
     unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     for label, start, end in predicted:
         unmatched[start, end].append(label)
     for gold_label, start, end in gold:
         labels = unmatched[start, end]
-        same = (label for label in labels if not parameters.labelled or parameters.same_label(gold_label, label))
+        same = (
+            label
+            for label in labels
+            if not parameters.labelled or parameters.same_label(gold_label, label)
+        )
         first = next(same, None)
         if first is not None:
             labels.remove(first)
     return len(predicted) - sum(map(len, unmatched.values()))
 
 
-def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: int) -> int:
-    """The number of predicted brackets in which a gold bracket either starts or ends, but not both."""
+def _count_crossing(
+    gold: list[Bracket], predicted: list[Bracket], num_words: int
+) -> int:
+    """The number of predicted brackets in which a gold bracket either starts or ends,
+    but not both.
+    """
     last_end = [0] * (num_words + 1)  # by start
     first_start = [num_words] * (num_words + 1)  # by end
     for _, start, end in gold:
@@ -283,12 +384,17 @@ def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: in
     crossing = 0
     for _, start, end in predicted:
         inside = slice(start + 1, end)
-        crossing += max(last_end[inside], default=0) > end or min(first_start[inside], default=num_words) < start
+        crossing += (
+            max(last_end[inside], default=0) > end
+            or min(first_start[inside], default=num_words) < start
+        )
     return crossing
 
 
 def _split_trees(line: str) -> Iterator[str]:
-    """Yields the bracketed parts of a line that hold more than brackets, and then the rest of the line."""
+    """Yields the bracketed parts of a line that hold more than brackets, and then the
+    rest of the line.
+    """
     depth = begin = 0
     for bracket in re.finditer("[()]", line):
         depth += 1 if bracket[0] == "(" else -1

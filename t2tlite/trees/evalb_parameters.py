@@ -1,4 +1,6 @@
-"""The parameters of EVALB: which brackets and words are compared, and which labels count as the same."""
+"""The parameters of EVALB: which brackets and words are compared, and which labels
+count as the same.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from typing import Any
 
 from t2tlite.files.text_files import read_lines
 
-# keyword of a parameter file -> the field that it sets, and the number of values after the keyword
+# keyword of a parameter file -> the field that it sets, and the number of values after
+# the keyword
 KEYWORDS: dict[str, tuple[str | None, int]] = {
     "DEBUG": (None, 1),  # t2t-evalb has flags for its output
     "MAX_ERROR": (None, 1),  # errors are counted, but never end the scoring
@@ -26,15 +29,20 @@ KEYWORDS: dict[str, tuple[str | None, int]] = {
 
 @dataclass(frozen=True)
 class EvalbParameters:
-    """The values that a parameter file of EVALB sets. The defaults are those of EVALB without a file."""
+    """The values that a parameter file of EVALB sets. The defaults are those of EVALB
+    without a file.
+    """
 
     labelled: bool = True  # False: only spans must agree
     cutoff_length: int = 40  # words of the longest sentence in the second summary
-    delete_labels: frozenset[str] = frozenset()  # tags whose words, and labels whose brackets, are removed
-    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in lengths
+    # tags whose words, and labels whose brackets, are removed
+    delete_labels: frozenset[str] = frozenset()
+    # tags whose words do not count in lengths
+    delete_labels_for_length: frozenset[str] = frozenset()
     equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
     equal_words: frozenset[tuple[str, str]] = frozenset()
-    quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse on quotation marks
+    # tags that a parser may confuse on quotation marks
+    quote_labels: frozenset[str] = frozenset()
 
     def same_label(self, a: str, b: str) -> bool:
         """Whether two labels, or two tags, count as the same."""
@@ -45,8 +53,16 @@ class EvalbParameters:
 
     @functools.cached_property
     def delete_brackets(self) -> frozenset[str]:
-        """The labels of brackets to drop. Unlike for tags, EVALB also drops labels that count as the same."""
-        return self.delete_labels.union(*(pair for pair in self.equal_labels if self.delete_labels.intersection(pair)))
+        """The labels of brackets to drop. Unlike for tags, EVALB also drops labels that
+        count as the same.
+        """
+        return self.delete_labels.union(
+            *(
+                pair
+                for pair in self.equal_labels
+                if self.delete_labels.intersection(pair)
+            )
+        )
 
 
 COLLINS = EvalbParameters(
@@ -59,8 +75,9 @@ COLLINS = EvalbParameters(
 def read_parameters(path: str | Path) -> EvalbParameters:
     """The parameters in a parameter file of EVALB, such as its COLLINS.prm.
 
-    A line is a keyword and its value, or a comment that starts with "#"; another line raises a ValueError with file and
-    line. A parameter that the file does not set has its default. DEBUG and MAX_ERROR are accepted and have no effect.
+    A line is a keyword and its value, or a comment that starts with "#"; another line
+    raises a ValueError with file and line. A parameter that the file does not set has
+    its default. DEBUG and MAX_ERROR are accepted and have no effect.
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -70,19 +87,27 @@ def read_parameters(path: str | Path) -> EvalbParameters:
         keyword, *values = line.split()
         if keyword not in KEYWORDS:
             raise ValueError(
-                f"{place}: a line must start with one of {', '.join(KEYWORDS)}. Received: {keyword!r}. "
-                "Correct it, or make the line a comment with #."
+                f"{place}: a line must start with one of {', '.join(KEYWORDS)}."
+                f" Received: {keyword!r}. Correct it, or make the line a comment"
+                " with #."
             )
         field, count = KEYWORDS[keyword]
         if len(values) != count:
             raise ValueError(
-                f"{place}: {keyword} takes {count} value{'s' * (count > 1)}. Received: {len(values)} "
-                f"({' '.join(values)}). Write a line for each."
+                f"{place}: {keyword} takes {count} value{'s' * (count > 1)}. Received:"
+                f" {len(values)} ({' '.join(values)}). Write a line for each."
             )
         if field in ("labelled", "cutoff_length"):
             if not re.fullmatch("[0-9]{1,9}", values[0]):
-                raise ValueError(f"{place}: {keyword} takes a whole number. Received: {values[0]!r}. Correct it.")
-            fields[field] = bool(int(values[0])) if field == "labelled" else int(values[0])
+                raise ValueError(
+                    f"{place}: {keyword} takes a whole number. Received: {values[0]!r}."
+                    " Correct it."
+                )
+            fields[field] = (
+                bool(int(values[0])) if field == "labelled" else int(values[0])
+            )
         elif field is not None:
-            fields[field] = fields.get(field, frozenset()) | {values[0] if count == 1 else tuple(values)}
+            fields[field] = fields.get(field, frozenset()) | {
+                values[0] if count == 1 else tuple(values)
+            }
     return EvalbParameters(**fields)

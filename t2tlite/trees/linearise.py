@@ -1,4 +1,5 @@
-"""The ways to write a parse tree as a sequence of tokens for a sequence-to-sequence parser, and to read it back.
+"""The ways to write a parse tree as a sequence of tokens for a sequence-to-sequence
+parser, and to read it back.
 
     tree        (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
     normalised  (S (NP XX XX )NP (VP XX )VP . )S
@@ -6,10 +7,12 @@
     words       (S (NP The cat )NP (VP sat )VP . )S
     t2t         S NP DT NN /NP VP VBD /VP . /S
 
-"normalised" is the form of Vinyals et al. (2015), "Grammar as a Foreign Language", which section 6.3 of the Transformer
-paper follows: labelled brackets, no words, and the tags of words normalised to XX. With "tags" the model learns to tag
-as well. With "words" the sequence is longer, but the model need not count words, and learns from few trees. "t2t" is
-the form of tensor2tensor. All of them leave out the root and write punctuation as its tag.
+"normalised" is the form of Vinyals et al. (2015), "Grammar as a Foreign Language",
+which section 6.3 of the Transformer paper follows: labelled brackets, no words, and the
+tags of words normalised to XX. With "tags" the model learns to tag as well. With
+"words" the sequence is longer, but the model need not count words, and learns from few
+trees. "t2t" is the form of tensor2tensor. All of them leave out the root and write
+punctuation as its tag.
 """
 
 from __future__ import annotations
@@ -50,10 +53,15 @@ class Linearisation:
     has_words: bool = False  # the token of a word is the word itself
 
     def write(self, tree: Tree) -> str:
-        """The tokens of a cleaned tree, separated by one space. Raises ValueError if its root is not TOP."""
+        """The tokens of a cleaned tree, separated by one space. Raises ValueError if
+        its root is not TOP.
+        """
         if tree.label != ROOT or tree.is_preterminal:
             advice = "Pass it through clean_tree first."
-            raise ValueError(f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. {advice}")
+            raise ValueError(
+                f"A tree with a {ROOT} root is required. Received: root {tree.label!r}."
+                f" {advice}"
+            )
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
             if kind != TAG:
@@ -61,24 +69,34 @@ class Linearisation:
             elif self.has_tags or node.label in PUNCTUATION_TAGS:
                 tokens.append(node.label)
             else:
-                tokens.append(str(node.children[0]) if self.has_words else NORMALISED_TAG)
+                tokens.append(
+                    str(node.children[0]) if self.has_words else NORMALISED_TAG
+                )
         return " ".join(tokens)
 
-    def read(self, sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
-        """The tree that a sequence represents, over exactly the given words, under TOP; see `restore` for the rules.
+    def read(
+        self, sequence: str, words: Sequence[str], fit_tags: bool = True
+    ) -> Restored:
+        """The tree that a sequence represents, over exactly the given words, under TOP;
+        see `restore` for the rules.
 
-        The sequence may be any text. There is at least one word, none with white space (otherwise ValueError).
-        `fit_tags` corrects the tags of punctuation; it is False for the sequences of gold trees.
+        The sequence may be any text. There is at least one word, none with white space
+        (otherwise ValueError). `fit_tags` corrects the tags of punctuation; it is False
+        for the sequences of gold trees.
         """
         events, malformed = self._events(sequence)
         return restore(events, words, malformed, fit_tags, self.has_words)
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
-        """What a sequence that is a tree over these words has for each. Raises ValueError as `tree_word`."""
+        """What a sequence that is a tree over these words has for each. Raises
+        ValueError as `tree_word`.
+        """
         leaves = []
         for word in map(tree_word, words):
             tag = PUNCTUATION_WORDS.get(word)
-            ambiguous = tag is None and not any(character.isalnum() for character in word)
+            ambiguous = tag is None and not any(
+                character.isalnum() for character in word
+            )
             token = word if self.has_words else "" if self.has_tags else NORMALISED_TAG
             leaves.append(Leaf(tag or token, may_be_punctuation=ambiguous))
         return leaves
@@ -88,7 +106,9 @@ class Linearisation:
         return set(split_words(dataclasses.replace(self, has_tags=True).write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """The tokens as events, and the number of malformed tokens; these are split before each bracket."""
+        """The tokens as events, and the number of malformed tokens; these are split
+        before each bracket.
+        """
         events, malformed = [], 0
         for token in split_words(sequence):
             pieces = PIECE.findall(token)
@@ -104,24 +124,29 @@ class Linearisation:
 class Tensor2tensorLinearisation(Linearisation):
     """Labels without brackets; a constituent ends with its label after a slash.
 
-    The form does not say which labels open a constituent and which are tags. When read, a label opens a constituent if
-    its closing label comes later and belongs to no label in between.
+    The form does not say which labels open a constituent and which are tags. When read,
+    a label opens a constituent if its closing label comes later and belongs to no label
+    in between.
     """
 
     def write(self, tree: Tree) -> str:
         """The labels of a tree with any root, separated by one space."""
-        return " ".join(f"/{node.label}" if kind == CLOSE else node.label for kind, node in list(tree.walk())[1:-1])
+        return " ".join(
+            f"/{node.label}" if kind == CLOSE else node.label
+            for kind, node in list(tree.walk())[1:-1]
+        )
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
         """Raises ValueError: the form does not say what is a bracket."""
         raise ValueError(
-            "tree_constraint requires trees with brackets. Received: a parser whose --linearisation is t2t. Decode "
-            "with tree_constraint=false."
+            "tree_constraint requires trees with brackets. Received: a parser whose"
+            " --linearisation is t2t. Decode with tree_constraint=false."
         )
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
         events, malformed = [], 0
-        unopened: Counter[str] = Counter()  # closing labels to the right that have no opening label yet
+        # closing labels to the right that have no opening label yet
+        unopened: Counter[str] = Counter()
         for token in reversed(split_words(sequence)):
             closing = token.startswith("/")
             label = re.sub(r"[()\0]", "", token[closing:])
@@ -144,5 +169,8 @@ LINEARISATIONS = {form.name: form for form in (NORMALISED, TAGS, WORDS, T2T)}
 def find_linearisation(name: str) -> Linearisation:
     """The linearisation of this name. Raises ValueError if there is none."""
     if name not in LINEARISATIONS:
-        raise ValueError(f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {name!r}.")
+        raise ValueError(
+            f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received:"
+            f" {name!r}."
+        )
     return LINEARISATIONS[name]

@@ -1,10 +1,13 @@
-"""From raw text to words and punctuation separated by spaces, as the Penn Treebank writes them."""
+"""From raw text to words and punctuation separated by spaces, as the Penn Treebank
+writes them.
+"""
 
 from __future__ import annotations
 
 import re
 
-# In this order; the rules are those of the Treebank's own tokenisation script. A rule's spaces are merged at the end.
+# In this order; the rules are those of the Treebank's own tokenisation script. A rule's
+# spaces are merged at the end.
 RULES = [
     (re.compile(r'(^|[\s(\[{<-])["“]'), r"\1 `` "),
     (re.compile(r'["”]'), " '' "),
@@ -13,7 +16,8 @@ RULES = [
     (re.compile(r"\.{3}|…"), " ... "),
     (re.compile(r"([;@#$%&?!])"), r" \1 "),
     (re.compile(r"([,:])(?!\d)|(?<!\d)([,:])"), r" \1\2 "),  # not in 1,000 or 10:30
-    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),  # the sentence's end; brackets and quotes may follow
+    # the sentence's end; brackets and quotes may follow
+    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),
     (re.compile(r"([\[\](){}<>]|--+|—)"), r" \1 "),
     (re.compile(r"(?<=[^'\s])'(?=\s|$)"), " ' "),
     (re.compile(r"(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", re.IGNORECASE), r" \1 "),

@@ -1,4 +1,6 @@
-"""Vocabulary files of both types: how they are opened, and what manifests record about them."""
+"""Vocabulary files of both types: how they are opened, and what manifests record about
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,12 @@ from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> file name ending
-ENCODERS: dict[str, Callable[..., TextEncoder]] = {"sentencepiece": SentencePieceEncoder, "subwords": SubwordEncoder}
+# type of vocabulary -> file name ending
+ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}
+ENCODERS: dict[str, Callable[..., TextEncoder]] = {
+    "sentencepiece": SentencePieceEncoder,
+    "subwords": SubwordEncoder,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,42 +27,57 @@ class VocabularyEntry:
     """What a manifest records about a vocabulary file."""
 
     file: FileName  # the file's name in the folder of the manifest
-    type: str = ""  # "sentencepiece" or "subwords"; the file name's ending says the same
+    # "sentencepiece" or "subwords"; the file name's ending says the same
+    type: str = ""
     size: Count  # number of ids
     bytes: Count
     sha256: str
 
     @classmethod
     def of(cls, path: Path, name: str = "") -> VocabularyEntry:
-        """The entry of a vocabulary file, under its own name or another. Raises as `open_encoder`."""
+        """The entry of a vocabulary file, under its own name or another. Raises as
+        `open_encoder`.
+        """
         name = name or path.name
         kind = vocabulary_type(name)
         size = ENCODERS[kind](path).vocab_size
-        return cls(file=name, type=kind, size=size, bytes=path.stat().st_size, sha256=file_sha256(path))
+        return cls(
+            file=name,
+            type=kind,
+            size=size,
+            bytes=path.stat().st_size,
+            sha256=file_sha256(path),
+        )
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """ "sentencepiece" or "subwords", by the ending of a file name; ValueError for another ending."""
+    """ "sentencepiece" or "subwords", by the ending of a file name; ValueError for
+    another ending.
+    """
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
             return kind
     raise ValueError(
-        f"A vocabulary's file name must end in .model (SentencePiece) or .subwords (tensor2tensor). Received: {path}."
+        "A vocabulary's file name must end in .model (SentencePiece) or .subwords"
+        f" (tensor2tensor). Received: {path}."
     )
 
 
 def open_encoder(path: str | Path) -> TextEncoder:
-    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it cannot be read."""
+    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it
+    cannot be read.
+    """
     return ENCODERS[vocabulary_type(path)](path)
 
 
 def open_encoders(
     folder: Path, source: VocabularyEntry, target: VocabularyEntry, advice: str
 ) -> tuple[TextEncoder, TextEncoder]:
-    """The encoders of source and target; one object for both if they share a vocabulary.
+    """The encoders of source and target; one object for both if they share a
+    vocabulary.
 
-    Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its content is not the recorded
-    content or not a vocabulary.
+    Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its
+    content is not the recorded content or not a vocabulary.
     """
     encoders = {}
     for entry in (source, target):
@@ -65,6 +86,7 @@ def open_encoders(
             encoders[entry.file] = encoder = open_encoder(folder / entry.file)
             if encoder.vocab_size != entry.size:
                 raise ValueError(
-                    f"{encoder.path} has {encoder.vocab_size:,} ids, {entry.size:,} are recorded. {advice}"
+                    f"{encoder.path} has {encoder.vocab_size:,} ids, {entry.size:,} are"
+                    f" recorded. {advice}"
                 )
     return encoders[source.file], encoders[target.file]

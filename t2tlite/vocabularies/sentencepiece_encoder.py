@@ -11,82 +11,119 @@ import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
-from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
+from t2tlite.vocabularies.text_encoder import (
+    TextEncoder,
+    check_unicode,
+    checked_ids,
+    text_ids,
+)
 
-MAX_VOCAB_SIZE = 10**7  # of a vocabulary; with billions of pieces, SentencePiece would not end
+# of a vocabulary; with billions of pieces, SentencePiece would not end
+MAX_VOCAB_SIZE = 10**7
 SPACE = "\u2581"  # how a piece writes the space before a word
 SPECIAL_IDS = 259  # special tokens and bytes
-UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded text
+# SentencePiece requires an unknown token; with byte fallback it never occurs in encoded
+# text
+UNKNOWN = 2
 
-# Characters beyond this share of the training text are spelled in bytes instead of each taking up a piece. Text of up
-# to 10,000 characters keeps them all; web-crawled text loses the thousands of characters that occur only a few times.
+# Characters beyond this share of the training text are spelled in bytes instead of each
+# taking up a piece. Text of up to 10,000 characters keeps them all; web-crawled text
+# loses the thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
-# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into parts of this many characters to
-# learn from. This also bounds an unbroken stretch of text, so that learning takes time in proportion to the text.
+# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into
+# parts of this many characters to learn from. This also bounds an unbroken stretch of
+# text, so that learning takes time in proportion to the text.
 SENTENCE_CHARACTERS = 1000
 
 
 class VocabularySizeError(ValueError):
-    """The text allows no vocabulary of this size, but from `smallest` to `largest`; None is not known."""
+    """The text allows no vocabulary of this size, but from `smallest` to `largest`;
+    None is not known.
+    """
 
-    def __init__(self, received: int, num_symbols: int, smallest: int | None = None, largest: int | None = None):
+    def __init__(
+        self,
+        received: int,
+        num_symbols: int,
+        smallest: int | None = None,
+        largest: int | None = None,
+    ):
         self.smallest, self.largest = smallest, largest
         bounds, reasons, advice = [], [], []
         if smallest is not None:
             symbols = f", {num_symbols:,} symbols" if num_symbols else ""
             bounds.append(f"at least {smallest}")
-            reasons.append(f"{SPECIAL_IDS} ids are special tokens and bytes{symbols}, and each character needs one")
+            reasons.append(
+                f"{SPECIAL_IDS} ids are special tokens and bytes{symbols}, and each"
+                " character needs one"
+            )
             advice += ["Raise vocab_size."] if received < smallest else []
         if largest is not None:
             bounds.append(f"at most {largest}")
             reasons.append("the text is too small for more pieces")
-            advice += ["Lower vocab_size or give more text."] if received > largest else []
+            advice += (
+                ["Lower vocab_size or give more text."] if received > largest else []
+            )
         super().__init__(
-            f"vocab_size must be {' and '.join(bounds)} for this text: {'; '.join(reasons)}. Received: {received}. "
-            f"{' '.join(advice)}"
+            f"vocab_size must be {' and '.join(bounds)} for this text:"
+            f" {'; '.join(reasons)}. Received: {received}. {' '.join(advice)}"
         )
 
 
 class SentencePieceEncoder(TextEncoder):
     """A SentencePiece vocabulary: text to token ids and back.
 
-    `decode(encode(text))` is the same text for any Unicode text: leading, trailing and repeated spaces, tabs, control
-    characters, composed and decomposed accents, emoji. Characters that training did not see are spelled in the bytes
-    of UTF-8. One exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for spaces, becomes a space.
+    `decode(encode(text))` is the same text for any Unicode text: leading, trailing and
+    repeated spaces, tabs, control characters, composed and decomposed accents, emoji.
+    Characters that training did not see are spelled in the bytes of UTF-8. One
+    exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for spaces,
+    becomes a space.
 
-    Ids that encoding never yields are decoded too: bytes that are not UTF-8 as U+FFFD, and the unknown token, id 2, as
-    U+2047 between spaces.
+    Ids that encoding never yields are decoded too: bytes that are not UTF-8 as U+FFFD,
+    and the unknown token, id 2, as U+2047 between spaces.
 
     Example, with a vocabulary in which `▁walk` is 417 and `ing` is 268:
 
         encode("walking")              # [417, 268]
         decode([417, 268, 1, 0, 0])    # "walking"
-        pieces([417, 268, 1])          # ["▁walk", "ing", "</s>"]; "<0x0A>" is a piece for a byte
+        pieces([417, 268, 1])          # ["▁walk", "ing", "</s>"]
+
+    The piece of a byte is written as "<0x0A>".
     """
 
     def __init__(self, path: str | Path):
         """Loads a `.model` file, which takes milliseconds.
 
-        Raises FileNotFoundError, or ValueError if it is not a SentencePiece model with padding id 0 and EOS id 1.
+        Raises FileNotFoundError, or ValueError if it is not a SentencePiece model with
+        padding id 0 and EOS id 1.
         """
         self.path = Path(path)
         if not self.path.is_file():
-            raise FileNotFoundError(f"The vocabulary must be a file. Received: {path}, which does not exist.")
+            raise FileNotFoundError(
+                f"The vocabulary must be a file. Received: {path}, which does not"
+                " exist."
+            )
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.path.read_bytes())
+            self._processor = sentencepiece.SentencePieceProcessor(
+                model_proto=self.path.read_bytes()
+            )
             if not self._processor.get_piece_size():
-                raise RuntimeError("no pieces")  # an empty file is read as an empty model
+                # an empty file is read as an empty model
+                raise RuntimeError("no pieces")
             self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
-        except (RuntimeError, UnicodeDecodeError) as error:  # the latter for a piece that is not UTF-8
+        except (RuntimeError, UnicodeDecodeError) as error:
+            # the latter for a piece that is not UTF-8
             raise ValueError(
-                f"The vocabulary must be a SentencePiece model. Received: {path}, which is not one or is damaged."
+                f"The vocabulary must be a SentencePiece model. Received: {path}, which"
+                " is not one or is damaged."
             ) from error
         special_ids = self._processor.pad_id(), self._processor.eos_id()
         if special_ids != (PAD, EOS):
             raise ValueError(
-                f"The padding and EOS tokens of a vocabulary must have the ids {PAD} and {EOS}. Received: "
-                f"{special_ids[0]} and {special_ids[1]} in {path}. Train it with pad_id={PAD}, eos_id={EOS}."
+                f"The padding and EOS tokens of a vocabulary must have the ids {PAD}"
+                f" and {EOS}. Received: {special_ids[0]} and {special_ids[1]} in"
+                f" {path}. Train it with pad_id={PAD}, eos_id={EOS}."
             )
         self.vocab_size: int = self._processor.get_piece_size()
 
@@ -96,44 +133,63 @@ class SentencePieceEncoder(TextEncoder):
         except (RuntimeError, TypeError) as error:
             for text in texts:
                 check_unicode(text)
-            raise ValueError(f"SentencePiece cannot encode the text: {error}") from error
+            raise ValueError(
+                f"SentencePiece cannot encode the text: {error}"
+            ) from error
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode(text_ids(ids, self.vocab_size))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        return [self._processor.id_to_piece(i) for i in checked_ids(ids, self.vocab_size)]
+        return [
+            self._processor.id_to_piece(i) for i in checked_ids(ids, self.vocab_size)
+        ]
 
     def tf_tokenizer(self) -> Any:
-        """A `tensorflow_text.SentencepieceTokenizer`: the same ids in a TensorFlow graph, EOS appended."""
+        """A `tensorflow_text.SentencepieceTokenizer`: the same ids in a TensorFlow
+        graph, EOS appended.
+        """
         import tensorflow_text
 
-        return tensorflow_text.SentencepieceTokenizer(self.path.read_bytes(), add_eos=True)
+        return tensorflow_text.SentencepieceTokenizer(
+            self.path.read_bytes(), add_eos=True
+        )
 
 
 def train_sentencepiece(
-    sentences: Iterable[str], vocab_size: int, path: str | Path, symbols: Sequence[str] = ()
+    sentences: Iterable[str],
+    vocab_size: int,
+    path: str | Path,
+    symbols: Sequence[str] = (),
 ) -> None:
-    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`; the same sentences give the same file.
+    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`; the same
+    sentences give the same file.
 
-    BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the 256 bytes from id 3 on. Each
-    digit is a piece of its own. Text is not normalised, and spaces are kept as they are.
+    BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the
+    256 bytes from id 3 on. Each digit is a piece of its own. Text is not normalised,
+    and spaces are kept as they are.
 
-    The sentences are read once. There are exactly `vocab_size` ids, SPECIAL_IDS of them for special tokens and bytes.
-    Each of `symbols`, strings without spaces, is one piece wherever a word begins with it.
+    The sentences are read once. There are exactly `vocab_size` ids, SPECIAL_IDS of them
+    for special tokens and bytes. Each of `symbols`, strings without spaces, is one
+    piece wherever a word begins with it.
 
-    Raises VocabularySizeError, with one of the two bounds, if `vocab_size` is too large or too small for the text, and
-    ValueError if there is no text, or a sentence contains a lone surrogate.
+    Raises VocabularySizeError, with one of the two bounds, if `vocab_size` is too large
+    or too small for the text, and ValueError if there is no text, or a sentence
+    contains a lone surrogate.
     """
     if not 0 < vocab_size <= MAX_VOCAB_SIZE:
-        raise ValueError(f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received: {vocab_size}.")
+        raise ValueError(
+            f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
+            f" {vocab_size}."
+        )
     try:
         with atomic_file(path) as file:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=_parts(sentences),
                 model_writer=file,
                 model_type="bpe",
-                vocab_size=max(vocab_size, SPECIAL_IDS),  # fewer would hide the bound that the error names
+                # fewer would hide the bound that the error names
+                vocab_size=max(vocab_size, SPECIAL_IDS),
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
@@ -167,5 +223,11 @@ def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueErr
     if too_low:
         return VocabularySizeError(vocab_size, num_symbols, smallest=int(too_low[1]))
     if "sentences_.empty()" in message:
-        return ValueError("The vocabulary needs text to learn from. Received: no sentences. Check the training files.")
-    return ValueError(f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces: {message.rstrip('. ')}.")
+        return ValueError(
+            "The vocabulary needs text to learn from. Received: no sentences. Check the"
+            " training files."
+        )
+    return ValueError(
+        f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces:"
+        f" {message.rstrip('. ')}."
+    )

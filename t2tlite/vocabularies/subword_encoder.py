@@ -1,14 +1,15 @@
-r"""tensor2tensor's subword vocabularies: text to token ids and back, with the same ids as its SubwordTextEncoder.
+r"""tensor2tensor's subword vocabularies: text to token ids and back, with the same ids
+as its SubwordTextEncoder.
 
 Text becomes ids in three steps, each of which is reversible:
 
     "Hello, snake_case world"
-    tokens       Hello|, |snake|_|case|world       runs of letters and digits, runs of other characters
+    tokens       Hello|, |snake|_|case|world       runs of letters and digits, of others
     escaped      Hello_|, _|snake_|\u_|case_|world_
     subtokens    Hel|lo_|, _|sna|ke_|\u_|case_|world_
 
-The space between two words is not a token; decoding inserts one between two tokens that both begin with a letter or
-digit. `_` marks the end of a token.
+The space between two words is not a token; decoding inserts one between two tokens that
+both begin with a letter or digit. `_` marks the end of a token.
 """
 
 from __future__ import annotations
@@ -21,23 +22,32 @@ from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
 from t2tlite.tokens import EOS, PAD
-from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
+from t2tlite.vocabularies.text_encoder import (
+    TextEncoder,
+    check_unicode,
+    checked_ids,
+    text_ids,
+)
 
-# The first two lines of a vocabulary: tensor2tensor's builder writes the first of each, and some files have the second.
+# The first two lines of a vocabulary: tensor2tensor's builder writes the first of each,
+# and some files have the second.
 PAD_SUBTOKENS = "<pad>_", "<pad>"
 EOS_SUBTOKENS = "<EOS>_", "<EOS>"
 
 # Escaping needs these, so every vocabulary has them in its alphabet.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 
-# Letters and digits are Unicode's categories L and N, which \w matches in addition to `_`.
+# Letters and digits are Unicode's categories L and N, which \w matches in addition to
+# `_`.
 TOKENS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
 NO_CHARACTER = "\u3013"  # decoded from a number that is not a character's
 
-# Tokens whose ids are cached, in some 30 MB. In 400,000 English and German sentences, 98 % of the tokens are repeated.
+# Tokens whose ids are cached, in some 30 MB. In 400,000 English and German sentences,
+# 98 % of the tokens are repeated.
 CACHED_TOKENS = 2**17
-MAX_CACHED_CHARACTERS = 64  # of a token; a longer one is not a word, and would hold its memory
+# of a token; a longer one is not a word, and would hold its memory
+MAX_CACHED_CHARACTERS = 64
 
 
 def tokenize(text: str) -> list[str]:
@@ -46,21 +56,28 @@ def tokenize(text: str) -> list[str]:
     A run that is a single space is left out, except at either end of the text.
     """
     tokens = TOKENS.findall(text)
-    return tokens[:1] + [token for token in tokens[1:-1] if token != " "] + tokens[1:][-1:]
+    return (
+        tokens[:1] + [token for token in tokens[1:-1] if token != " "] + tokens[1:][-1:]
+    )
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
-    """The text of non-empty tokens, with a space between two that both begin with a letter or digit."""
+    """The text of non-empty tokens, with a space between two that both begin with a
+    letter or digit.
+    """
     text = list(tokens[:1])
     for previous, token in itertools.pairwise(tokens):
-        text.append(f" {token}" if previous[0].isalnum() and token[0].isalnum() else token)
+        text.append(
+            f" {token}" if previous[0].isalnum() and token[0].isalnum() else token
+        )
     return "".join(text)
 
 
 def escape(token: str, alphabet: frozenset[str]) -> str:
     r"""A token in the characters of `alphabet`, with `_` appended.
 
-    `\` becomes `\\`, `_` becomes `\u`, and a character outside `alphabet` its number: a line feed becomes `\10;`.
+    `\` becomes `\\`, `_` becomes `\u`, and a character outside `alphabet` its number: a
+    line feed becomes `\10;`.
     """
     token = token.replace("\\", "\\\\").replace("_", "\\u")
     if not alphabet.issuperset(token):
@@ -81,24 +98,30 @@ def _character(escape: re.Match[str]) -> str:
         return "_" if escape[0] == "\\u" else "\\"
     try:
         character = chr(int(escape[1]))
-    except (ValueError, OverflowError):  # beyond Unicode; beyond what chr or int can take
+    except (ValueError, OverflowError):
+        # beyond Unicode; beyond what chr or int can take
         return NO_CHARACTER
     return NO_CHARACTER if "\ud800" <= character <= "\udfff" else character
 
 
 def longest_by_start(subtokens: Iterable[str]) -> dict[str, int]:
-    """The number of characters of the longest subtoken that begins with each two characters."""
+    """The number of characters of the longest subtoken that begins with each two
+    characters.
+    """
     longest: dict[str, int] = {}
     for subtoken in subtokens:
         longest[subtoken[:2]] = max(longest.get(subtoken[:2], 1), len(subtoken))
     return longest
 
 
-def longest_matches(escaped: str, subtokens: Collection[str], longest: Mapping[str, int]) -> list[str]:
-    """Splits an escaped token into subtokens from left to right, each the longest that matches.
+def longest_matches(
+    escaped: str, subtokens: Collection[str], longest: Mapping[str, int]
+) -> list[str]:
+    """Splits an escaped token into subtokens from left to right, each the longest that
+    matches.
 
-    `longest` comes from `longest_by_start`. Raises KeyError with the character if neither it nor a longer string is a
-    subtoken.
+    `longest` comes from `longest_by_start`. Raises KeyError with the character if
+    neither it nor a longer string is a subtoken.
     """
     matches = []
     start = 0
@@ -116,15 +139,19 @@ def longest_matches(escaped: str, subtokens: Collection[str], longest: Mapping[s
 class SubwordEncoder(TextEncoder):
     r"""A vocabulary file of tensor2tensor's: text to token ids and back.
 
-    Every line of the file is a subtoken, usually in quotes; line n, counted from 0, has id n. As in tensor2tensor,
-    carriage returns are removed, an empty line is never used, and of two equal lines the later one is used.
+    Every line of the file is a subtoken, usually in quotes; line n, counted from 0, has
+    id n. As in tensor2tensor, carriage returns are removed, an empty line is never
+    used, and of two equal lines the later one is used.
 
-    `decode(encode(text))` is the same text for any Unicode text: characters that the vocabulary lacks are spelled as
-    their numbers, `\8364;`. Ids and decoded text are those of tensor2tensor, except that `decode`
+    `decode(encode(text))` is the same text for any Unicode text: characters that the
+    vocabulary lacks are spelled as their numbers, `\8364;`. Ids and decoded text are
+    those of tensor2tensor, except that `decode`
 
-    - stops at the first EOS and skips padding, which tensor2tensor writes out as `<EOS>` and `<pad>`;
+    - stops at the first EOS and skips padding, which tensor2tensor writes out as
+      `<EOS>` and `<pad>`;
     - refuses ids out of range, for which tensor2tensor writes nothing;
-    - decodes the number of a lone surrogate, `\55296;`, to U+3013, as both decode numbers beyond Unicode.
+    - decodes the number of a lone surrogate, `\55296;`, to U+3013, as both decode
+      numbers beyond Unicode.
 
     Example, with a vocabulary in which `walk` is 2, `ing_` is 3 and `._` is 4:
 
@@ -136,8 +163,8 @@ class SubwordEncoder(TextEncoder):
     def __init__(self, path: str | Path):
         """Loads a `.subwords` file, which takes some 20 milliseconds.
 
-        Raises FileNotFoundError, or ValueError if it is not UTF-8, its first two lines are not the padding and EOS
-        tokens, or no subtoken ends a word.
+        Raises FileNotFoundError, or ValueError if it is not UTF-8, its first two lines
+        are not the padding and EOS tokens, or no subtoken ends a word.
         """
         self.path = Path(path)
         self._subtokens = _read_subtokens(self.path)
@@ -150,13 +177,22 @@ class SubwordEncoder(TextEncoder):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         for text in texts:
             check_unicode(text)
-        return [list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text)))) for text in texts]
+        return [
+            list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text))))
+            for text in texts
+        ]
 
     def _token_ids(self, token: str) -> tuple[int, ...]:
-        return self._cached_token(token) if len(token) <= MAX_CACHED_CHARACTERS else self._encode_token(token)
+        return (
+            self._cached_token(token)
+            if len(token) <= MAX_CACHED_CHARACTERS
+            else self._encode_token(token)
+        )
 
     def decode(self, ids: Iterable[int]) -> str:
-        tokens = map(unescape, "".join(self.pieces(text_ids(ids, self.vocab_size))).split("_"))
+        tokens = map(
+            unescape, "".join(self.pieces(text_ids(ids, self.vocab_size))).split("_")
+        )
         return join_tokens([token for token in tokens if token])
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -164,29 +200,42 @@ class SubwordEncoder(TextEncoder):
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
         try:
-            matches = longest_matches(escape(token, self._alphabet), self._ids, self._longest)
+            matches = longest_matches(
+                escape(token, self._alphabet), self._ids, self._longest
+            )
         except KeyError as error:
             raise ValueError(
-                "A subword vocabulary must have every character of its subtokens and of escapes (\\_u;0123456789) as a "
-                f"subtoken of its own. Received: {self.path}, which lacks {error.args[0]!r}, so that "
-                f"{token[:40]!r} cannot be encoded. Use the vocabulary as it was built."
+                "A subword vocabulary must have every character of its subtokens and"
+                " of escapes (\\_u;0123456789) as a subtoken of its own. Received:"
+                f" {self.path}, which lacks {error.args[0]!r}, so that {token[:40]!r}"
+                " cannot be encoded. Use the vocabulary as it was built."
             ) from error
         return tuple(self._ids[match] for match in matches)
 
 
 def _read_subtokens(path: Path) -> list[str]:
-    subtokens = [_without_quotes(line.replace("\r", "").rstrip()) for line in read_lines(path)]
+    subtokens = [
+        _without_quotes(line.replace("\r", "").rstrip()) for line in read_lines(path)
+    ]
     first = subtokens[:2]
-    if len(first) < 2 or first[PAD] not in PAD_SUBTOKENS or first[EOS] not in EOS_SUBTOKENS:
-        received = " and ".join(repr(subtoken[:40]) for subtoken in first) or "an empty file"
+    if (
+        len(first) < 2
+        or first[PAD] not in PAD_SUBTOKENS
+        or first[EOS] not in EOS_SUBTOKENS
+    ):
+        received = (
+            " and ".join(repr(subtoken[:40]) for subtoken in first) or "an empty file"
+        )
         raise ValueError(
-            f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and {EOS_SUBTOKENS[0]!r}. Received: "
-            f"{received} in {path}. Use a vocabulary that tensor2tensor or t2t-datagen wrote."
+            f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
+            f" {EOS_SUBTOKENS[0]!r}. Received: {received} in {path}. Use a vocabulary"
+            " that tensor2tensor or t2t-datagen wrote."
         )
     if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
         raise ValueError(
-            f"A subword vocabulary must have subtokens that end a word, with '_' at their end. Received: {path}, which "
-            "has none: perhaps it is a list of whole words, which t2tlite cannot read."
+            "A subword vocabulary must have subtokens that end a word, with '_' at"
+            f" their end. Received: {path}, which has none: perhaps it is a list of"
+            " whole words, which t2tlite cannot read."
         )
     return subtokens
 

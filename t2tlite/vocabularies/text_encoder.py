@@ -1,7 +1,8 @@
 """What the encoders of both types of vocabulary have in common.
 
-In every vocabulary the padding token has id 0 and the end-of-sentence token (EOS) id 1. `encode` adds neither: the
-token store appends EOS, and batches are padded. `decode` ends at EOS and skips padding.
+In every vocabulary the padding token has id 0 and the end-of-sentence token (EOS) id 1.
+`encode` adds neither: the token store appends EOS, and batches are padded. `decode`
+ends at EOS and skips padding.
 """
 
 from __future__ import annotations
@@ -26,24 +27,30 @@ class TextEncoder(Protocol):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text, without EOS; an empty list for the empty text.
 
-        Raises ValueError if a text contains a lone surrogate, or a character that a damaged vocabulary cannot encode.
+        Raises ValueError if a text contains a lone surrogate, or a character that a
+        damaged vocabulary cannot encode.
         """
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as a model may emit.
+        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are
+        accepted, as a model may emit.
 
         Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """
 
     def text(self, ids: Iterable[int]) -> str:
-        """The text that a model decoded: `decode`, on one line, without white space at either end or doubled spaces.
+        """The text that a model decoded: `decode`, on one line, without white space at
+        either end or doubled spaces.
 
-        A model may emit white space where no text has it, such as SentencePiece's space alone before a word.
+        A model may emit white space where no text has it, such as SentencePiece's space
+        alone before a word.
         """
         return LINE_SPACES.sub(" ", self.decode(ids)).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """How the vocabulary writes each id, EOS and padding included; ValueError for one out of range."""
+        """How the vocabulary writes each id, EOS and padding included; ValueError for
+        one out of range.
+        """
 
     def encode(self, text: str) -> list[int]:
         return self.encode_batch([text])[0]
@@ -59,20 +66,28 @@ def text_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
 
 
 def checked_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or more."""
+    """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or
+    more.
+    """
     checked = [int(i) for i in ids]
     for i in checked:
         if not 0 <= i < vocab_size:
-            raise ValueError(f"A token id must be at least 0 and less than {vocab_size}. Received: {i}.")
+            raise ValueError(
+                f"A token id must be at least 0 and less than {vocab_size}. Received:"
+                f" {i}."
+            )
     return checked
 
 
 def check_unicode(text: str) -> None:
-    """Raises ValueError if `text` cannot be written in UTF-8 because it contains a lone surrogate."""
+    """Raises ValueError if `text` cannot be written in UTF-8 because it contains a lone
+    surrogate.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"Text must be Unicode without lone surrogates. Received: {text[error.start]!a} at character "
-            f"{error.start + 1} of {text[:80]!a}. Read the file as UTF-8."
+            "Text must be Unicode without lone surrogates. Received:"
+            f" {text[error.start]!a} at character {error.start + 1} of {text[:80]!a}."
+            " Read the file as UTF-8."
         ) from error

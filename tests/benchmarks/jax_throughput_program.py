@@ -1,6 +1,8 @@
-"""Run by test_jax_throughput.py: benchmarks/jax_throughput.py where TensorFlow cannot be imported.
+"""Run by test_jax_throughput.py: benchmarks/jax_throughput.py where TensorFlow cannot
+be imported.
 
-Usage: python jax_throughput_program.py LOGITS.npz LOSS.npz ARGUMENTS..., the benchmark's own arguments last.
+Usage: python jax_throughput_program.py LOGITS.npz LOSS.npz ARGUMENTS..., the
+benchmark's own arguments last.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ class NoTensorFlow(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname.split(".")[0].startswith("tensorflow"):
-            raise ModuleNotFoundError(f"No module named {fullname!r}: this test does without it.")
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: this test does without it."
+            )
 
 
 def main(logits_file: str, loss_file: str, *arguments: str) -> None:
@@ -29,7 +33,9 @@ def main(logits_file: str, loss_file: str, *arguments: str) -> None:
     import jax
 
     given = np.load(logits_file)
-    loss, gradient = jax.value_and_grad(benchmark["smoothed_cross_entropy"])(given["logits"], given["targets"], 0.1)
+    loss, gradient = jax.value_and_grad(benchmark["smoothed_cross_entropy"])(
+        given["logits"], given["targets"], 0.1
+    )
     np.savez(loss_file, loss=loss, gradient=gradient)
     sys.argv = [str(SCRIPT), *arguments]
     benchmark["main"]()

@@ -1,4 +1,6 @@
-"""benchmarks/jax_throughput.py: it runs without TensorFlow, trains, and computes the loss that training computes."""
+"""benchmarks/jax_throughput.py: it runs without TensorFlow, trains, and computes the
+loss that training computes.
+"""
 
 import importlib.util
 import json
@@ -17,7 +19,10 @@ from t2tlite.training.train_step import smoothed_cross_entropy
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed (pip install jax)"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("jax") is None,
+        reason="JAX is not installed (pip install jax)",
+    ),
 ]
 
 PROGRAM = Path(__file__).with_name("jax_throughput_program.py")
@@ -34,15 +39,28 @@ def logits_and_targets() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(3)
     targets = random.integers(1, 11, (4, 6)).astype(np.int32)
     targets[1, 4:] = targets[2, 1:] = 0
-    return random.normal(0, 3, (4, 6, 11)).astype(np.float32), targets  # [B, T, V], [B, T]
+    # [B, T, V], [B, T]
+    return random.normal(0, 3, (4, 6, 11)).astype(np.float32), targets
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, logits_and_targets) -> tuple[list[str], dict, dict]:
-    """The lines that the benchmark prints, the record it writes, and its loss and gradient."""
+    """The lines that the benchmark prints, the record it writes, and its loss and
+    gradient.
+    """
     folder = tmp_path_factory.mktemp("throughput")
-    np.savez(folder / "logits.npz", logits=logits_and_targets[0], targets=logits_and_targets[1])
-    command = [sys.executable, PROGRAM, folder / "logits.npz", folder / "loss.npz", *ARGUMENTS]
+    np.savez(
+        folder / "logits.npz",
+        logits=logits_and_targets[0],
+        targets=logits_and_targets[1],
+    )
+    command = [
+        sys.executable,
+        PROGRAM,
+        folder / "logits.npz",
+        folder / "loss.npz",
+        *ARGUMENTS,
+    ]
     result = subprocess.run(
         [*command, f"--json={folder / 'record.json'}"],
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
@@ -52,7 +70,11 @@ def run(tmp_path_factory, logits_and_targets) -> tuple[list[str], dict, dict]:
     )
     assert result.returncode == 0, result.stderr
     with np.load(folder / "loss.npz") as loss:
-        return result.stdout.splitlines(), json.loads((folder / "record.json").read_text()), dict(loss)
+        return (
+            result.stdout.splitlines(),
+            json.loads((folder / "record.json").read_text()),
+            dict(loss),
+        )
 
 
 def test_the_loss_is_that_of_training(run, logits_and_targets):
@@ -63,7 +85,9 @@ def test_the_loss_is_that_of_training(run, logits_and_targets):
         total, tokens = smoothed_cross_entropy(tensor, targets, 0.1)
         loss = total / tokens
     np.testing.assert_allclose(run[2]["loss"], loss, rtol=1e-5)
-    np.testing.assert_allclose(run[2]["gradient"], tape.gradient(loss, tensor), atol=1e-6)
+    np.testing.assert_allclose(
+        run[2]["gradient"], tape.gradient(loss, tensor), atol=1e-6
+    )
 
 
 def test_training_learns_its_batch(run):
@@ -79,18 +103,26 @@ def test_utilisation_is_relative_to_a_matrix_product(run):
     rows, length = 100 // 9, 9
     d, f, v = 32, 64, 50
     # multiplications of a row, forward: encoder, decoder (twice the attention), softmax
-    projections, scores, feed_forward = 4 * length * d * d, 2 * length * length * d, 2 * length * d * f
+    projections, scores, feed_forward = (
+        4 * length * d * d,
+        2 * length * length * d,
+        2 * length * d * f,
+    )
     products = 3 * (projections + scores) + 2 * feed_forward + length * d * v
     assert training["batch"] == [rows, length]
     assert training["flops_per_step"] == pytest.approx(3 * 2 * rows * products)
-    assert training["utilisation"] == pytest.approx(training["flops_per_step"] / median / rates["bfloat16"])
+    assert training["utilisation"] == pytest.approx(
+        training["flops_per_step"] / median / rates["bfloat16"]
+    )
     assert training["tokens_per_second"] == pytest.approx(2 * rows * length / median)
 
 
 def test_every_sentence_is_decoded_to_the_end(run):
     decoding = run[1]["results"][1]
     assert decoding["steps"] == 5
-    assert decoding["sentences_per_second"] == pytest.approx(3 / np.median(decoding["seconds"]))
+    assert decoding["sentences_per_second"] == pytest.approx(
+        3 / np.median(decoding["seconds"])
+    )
 
 
 def test_results_are_printed(run):

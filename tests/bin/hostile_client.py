@@ -1,4 +1,6 @@
-"""A client that wants to stop t2t-serve: every way that is known to make a server work, wait or remember."""
+"""A client that wants to stop t2t-serve: every way that is known to make a server work,
+wait or remember.
+"""
 
 import contextlib
 import itertools
@@ -13,7 +15,11 @@ from urllib.parse import quote
 import httpx
 
 TIMEOUT_S = 180  # far above that of the server
-JSON, FORM, PARTS = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
+JSON, FORM, PARTS = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+)
 SENDERS = 3  # connections that send complete requests at the same time
 WORDS = "cat " * 500  # about as many tokens as a sentence may have
 
@@ -39,7 +45,8 @@ def _expensive_reading() -> Iterator[Request]:
     part = b'--x\r\nContent-Disposition: form-data; name="q"%s\r\n\r\na\r\n'
     parameters = b"".join(b'; a%d="b"' % i for i in range(60_000))
     nested = b"".join(
-        b"--x\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n--x%d\r\n" % (i, i) for i in range(12_000)
+        b"--x\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n--x%d\r\n" % (i, i)
+        for i in range(12_000)
     )
     yield _form(part % parameters + b"--x--\r\n")
     yield _form(part % b"" * 16_000 + b"--x--\r\n")
@@ -49,10 +56,22 @@ def _expensive_reading() -> Iterator[Request]:
     for piece in (".", " ", "A. ", "1. ", "a\n", "。", '."'):
         yield _json("/v1/translate", q=(piece * 20_000)[:20_000])
     for piece in ("<a '", "<!--", "<script>", "<a>", "&amp", "<p>a"):
-        yield _json("/translate", q=(piece * 20_000)[:20_000], source="auto", target="de", format="html")
+        yield _json(
+            "/translate",
+            q=(piece * 20_000)[:20_000],
+            source="auto",
+            target="de",
+            format="html",
+        )
     for piece in ("<b></b>", "<b>Ab! ", "<b>\x01 ", "<b>a</b> "):
-        for characters, alternatives in ((19_000, 0), (8_000, 7)):  # as many tags as are put around words
-            options = {"source": "en", "target": "de", "format": "html", "alternatives": alternatives}
+        # as many tags as are put around words
+        for characters, alternatives in ((19_000, 0), (8_000, 7)):
+            options = {
+                "source": "en",
+                "target": "de",
+                "format": "html",
+                "alternatives": alternatives,
+            }
             yield _json("/translate", q=(piece * 20_000)[:characters] + "a", **options)
     yield _json("/v1/translate", q=[1] * 300_000)
     yield _json("/v1/translate", **{f"a{i}": 1 for i in range(60_000)})
@@ -74,7 +93,12 @@ def _expensive_computing() -> Iterator[Request]:
     yield _json("/v1/translate", q="cat " * 120, n_best=16, alignments=True)
     yield _json("/v1/translate", q=["dog " * 30] * 150, beam_size=16)
     for beam_size, words in ((16, 1_000), (16, 120), (16, 30), (8, 60), (4, 120)):
-        yield _json("/v1/translate", q="cat " * words, beam_size=beam_size, alpha=random.Random(words).random())
+        yield _json(
+            "/v1/translate",
+            q="cat " * words,
+            beam_size=beam_size,
+            alpha=random.Random(words).random(),
+        )
     yield _json("/v1/attention", q="cat " * 120)
     yield _json("/v1/attention", q="cat " * 120, translation="hund " * 90)
 
@@ -87,18 +111,28 @@ def hostile_requests() -> list[Request]:
 
 def send(client: httpx.Client, request: Request) -> None:
     """Sends a request; a server that fails at it raises an AssertionError."""
-    response = client.post(request.path, content=request.body, headers={"Content-Type": request.content_type})
-    assert response.status_code < 500 or response.status_code in (503, 504), (request.body[:80], response.text)
+    response = client.post(
+        request.path,
+        content=request.body,
+        headers={"Content-Type": request.content_type},
+    )
+    assert response.status_code < 500 or response.status_code in (503, 504), (
+        request.body[:80],
+        response.text,
+    )
 
 
-Attack = Callable[[int, threading.Event], None]  # of the server at a port, until the event is set
+# of the server at a port, until the event is set
+Attack = Callable[[int, threading.Event], None]
 
 
 def send_requests(requests: list[Request]) -> Attack:
     """The requests one after the other, again and again."""
 
     def attack(port: int, end: threading.Event) -> None:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S
+        ) as client:
             for request in itertools.cycle(requests):
                 if end.is_set():
                     return
@@ -112,23 +146,39 @@ def ask_for_pages(port: int, end: threading.Event) -> None:
     text = quote("cat " * 120)
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
         while not end.wait(0.2):
-            for path in (f"/v1/attention.html?q={text}&translation={text}", "/translate?" + "q=a&" * 12_000, "/docs"):
+            for path in (
+                f"/v1/attention.html?q={text}&translation={text}",
+                "/translate?" + "q=a&" * 12_000,
+                "/docs",
+            ):
                 assert client.get(path).status_code < 500 or end.is_set()
 
 
 def head(path: str, length: int, content_type: str = JSON) -> bytes:
     """The head of a request."""
-    lines = f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Type: {content_type}", f"Content-Length: {length}"
+    lines = (
+        f"POST {path} HTTP/1.1",
+        "Host: localhost",
+        f"Content-Type: {content_type}",
+        f"Content-Length: {length}",
+    )
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 def keep_connections_open(port: int, end: threading.Event) -> None:
     """A hundred connections that send nothing, half a head, or a body byte by byte."""
-    beginnings = b"", b"POST /v1/translate HTTP/1.1\r\nHost: loc", head("/v1/translate", 1 << 20), head("/detect", 9)
+    beginnings = (
+        b"",
+        b"POST /v1/translate HTTP/1.1\r\nHost: loc",
+        head("/v1/translate", 1 << 20),
+        head("/detect", 9),
+    )
     with contextlib.ExitStack() as connections:
         opened = []
         for number in range(100):
-            connection = connections.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+            connection = connections.enter_context(
+                socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+            )
             connection.sendall(beginnings[number % len(beginnings)])
             opened.append(connection)
         while not end.wait(0.5):
@@ -137,24 +187,32 @@ def keep_connections_open(port: int, end: threading.Event) -> None:
 
 
 def leave_answers_unread(port: int, end: threading.Event) -> None:
-    """Streams and long answers that are asked for and not read; the connections are closed after some seconds."""
+    """Streams and long answers that are asked for and not read; the connections are
+    closed after some seconds.
+    """
     streamed = json.dumps({"q": "a\n" * 1_250, "stream": True, "n_best": 16}).encode()
     whole = json.dumps({"q": "red. \n" * 500, "n_best": 16}).encode()
     while not end.is_set():
         with contextlib.ExitStack() as connections:
             for body in (streamed, whole, streamed):
-                connection = connections.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+                connection = connections.enter_context(
+                    socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+                )
                 connection.sendall(head("/v1/translate", len(body)) + body)
             end.wait(3)
 
 
 def break_off(port: int, end: threading.Event) -> None:
-    """Requests whose client leaves at once, half-way through a body, or sends what is not HTTP; and many in a row."""
+    """Requests whose client leaves at once, half-way through a body, or sends what is
+    not HTTP; and many in a row.
+    """
     body = json.dumps({"q": "red cat sees dog\n" * 500, "beam_size": 16}).encode()
     whole = head("/v1/translate", len(body)) + body
     pipelined = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
     long_head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500_000
-    for content in itertools.cycle([whole, whole[: len(whole) // 2], b"\x16\x03\x01" * 400, pipelined, long_head]):
+    for content in itertools.cycle(
+        [whole, whole[: len(whole) // 2], b"\x16\x03\x01" * 400, pipelined, long_head]
+    ):
         if end.wait(0.1):
             return
         with (
@@ -165,17 +223,29 @@ def break_off(port: int, end: threading.Event) -> None:
 
 
 def _rotations(requests: list[Request]) -> list[list[Request]]:
-    """What each of the connections that send requests begins with: all requests, in another order."""
+    """What each of the connections that send requests begins with: all requests, in
+    another order.
+    """
     starts = [len(requests) * number // SENDERS for number in range(SENDERS)]
     return [requests[start:] + requests[:start] for start in starts]
 
 
 def first_requests() -> list[list[Request]]:
-    """For each connection, every request for which the server builds a search or gets memory that it keeps, once."""
+    """For each connection, every request for which the server builds a search or gets
+    memory that it keeps, once.
+    """
     return _rotations(list(_expensive_computing()))
 
 
 def attacks() -> list[Attack]:
-    """What a hostile client does at the same time: some connections send requests, the others misbehave."""
+    """What a hostile client does at the same time: some connections send requests, the
+    others misbehave.
+    """
     senders = [send_requests(requests) for requests in _rotations(hostile_requests())]
-    return [*senders, ask_for_pages, keep_connections_open, leave_answers_unread, break_off]
+    return [
+        *senders,
+        ask_for_pages,
+        keep_connections_open,
+        leave_answers_unread,
+        break_off,
+    ]

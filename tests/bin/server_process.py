@@ -16,12 +16,19 @@ START_S = 180
 
 
 class Process:
-    """t2t-serve as a process of its own, which is killed at the end of the block and after so many seconds."""
+    """t2t-serve as a process of its own, which is killed at the end of the block and
+    after so many seconds.
+    """
 
     def __init__(self, *flags: str, seconds: float = START_S) -> None:
         command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        }
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment
+        )
         self._timer = threading.Timer(seconds, self.process.kill)
         self._lines: list[str] = []
 

@@ -1,4 +1,6 @@
-"""Newest, best or averaged: what t2t-trainer and t2t-decoder say of a run's checkpoints, and what they use."""
+"""Newest, best or averaged: what t2t-trainer and t2t-decoder say of a run's
+checkpoints, and what they use.
+"""
 
 import shutil
 
@@ -15,10 +17,14 @@ EVERY_2 = "--local_eval_frequency=2"
 
 @pytest.fixture
 def decode(tiny_run_copy, eagerly, tmp_path):
-    """Decodes a sentence greedily with the copy of the run, and returns the exit status."""
+    """Decodes a sentence greedily with the copy of the run, and returns the exit
+    status.
+    """
     (tmp_path / "in.txt").write_text("red cat sees dog\n")
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={tmp_path}/in.txt"]
-    return lambda *more: t2t_decoder.main([*command, "--decode_hparams=beam_size=1", *more])
+    return lambda *more: t2t_decoder.main(
+        [*command, "--decode_hparams=beam_size=1", *more]
+    )
 
 
 def last_lines(capsys):
@@ -26,42 +32,85 @@ def last_lines(capsys):
     return capsys.readouterr().out.partition("The run is in ")[2].splitlines()[1:]
 
 
-def test_last_lines_name_the_newest_and_the_best_checkpoint(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_last_lines_name_the_newest_and_the_best_checkpoint(
+    tiny_run, tmp_path, fake_dev_losses, capsys
+):
     fake_dev_losses += [2.0, 3.0, 2.5]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
     *last, cost = last_lines(capsys)
     assert cost.startswith("Training cost: ")
     assert last == [
-        "Newest checkpoint, step 6: dev loss 2.5000, perplexity 12.182, accuracy 0.5000. t2t-decoder uses it by "
-        "default.",
-        "Best checkpoint by dev loss, step 2: dev loss 2.0000, perplexity 7.389, accuracy 0.5000. t2t-decoder "
-        "--checkpoint_path=best uses it.",
-        "The last 2 evaluations found none better; --early_stopping_evals=N stops training after N such evaluations.",
+        (
+            "Newest checkpoint, step 6: dev loss 2.5000, perplexity 12.182, accuracy"
+            " 0.5000. t2t-decoder uses it by default."
+        ),
+        (
+            "Best checkpoint by dev loss, step 2: dev loss 2.0000, perplexity 7.389,"
+            " accuracy 0.5000. t2t-decoder --checkpoint_path=best uses it."
+        ),
+        (
+            "The last 2 evaluations found none better; --early_stopping_evals=N stops"
+            " training after N such evaluations."
+        ),
     ]
 
 
-ONE_WORSE = "The last evaluation found none better; --early_stopping_evals=N stops training after N such evaluations."
+ONE_WORSE = (
+    "The last evaluation found none better; --early_stopping_evals=N stops training"
+    " after N such evaluations."
+)
 
 
 @pytest.mark.parametrize(
     ("step", "metrics", "stops_early", "expected"),
     [
-        (120, {}, False, ["Its newest checkpoint, of step 120, is also the best by dev loss: dev loss 2.0000."]),
-        (80, {}, True, ["Newest checkpoint, step 120: ", "Best checkpoint by dev loss, step 80: dev loss 2.0000. "]),
-        (80, {}, False, ["Newest checkpoint, ", "Best checkpoint by dev loss, ", ONE_WORSE]),
+        (
+            120,
+            {},
+            False,
+            [
+                "Its newest checkpoint, of step 120, is also the best by dev loss: dev"
+                " loss 2.0000."
+            ],
+        ),
+        (
+            80,
+            {},
+            True,
+            [
+                "Newest checkpoint, step 120: ",
+                "Best checkpoint by dev loss, step 80: dev loss 2.0000. ",
+            ],
+        ),
+        (
+            80,
+            {},
+            False,
+            ["Newest checkpoint, ", "Best checkpoint by dev loss, ", ONE_WORSE],
+        ),
         (
             80,
             {"bleu": 30.126, "chrf2": 50.0},
             True,
-            ["Newest ", "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13, chrF2 50.00. "],
+            [
+                "Newest ",
+                (
+                    "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13,"
+                    " chrF2 50.00. "
+                ),
+            ],
         ),
     ],
 )
-def test_the_newest_and_the_best_are_named(tiny_run_copy, step, metrics, stops_early, expected):
+def test_the_newest_and_the_best_are_named(
+    tiny_run_copy, step, metrics, stops_early, expected
+):
     run = RunFolder(tiny_run_copy)
     run.write_best(DevEvaluation(step, {"loss": 2.0, **metrics}))
     said = after_training(run, stops_early=stops_early)
-    assert [line[: len(start)] for line, start in zip(said, expected, strict=True)] == expected
+    assert [
+        line[: len(start)] for line, start in zip(said, expected, strict=True)
+    ] == expected
 
 
 def test_without_evaluations_nothing_is_said(tiny_run_copy):
@@ -84,7 +133,10 @@ def test_the_newest_is_used_and_the_best_named(tiny_run_copy, decode, capsys):
     assert decode() == 0
     said = capsys.readouterr()
     assert said.out == "katze rot hund sieht\n"
-    remark = "Using the newest checkpoint, of step 120; the best by dev, of step 80, is --checkpoint_path=best."
+    remark = (
+        "Using the newest checkpoint, of step 120; the best by dev, of step 80, is"
+        " --checkpoint_path=best."
+    )
     assert said.err.splitlines()[0] == remark
 
 
@@ -105,13 +157,17 @@ def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, decode, capsys)
     remove_checkpoint(f"{tiny_run_copy}/model.ckpt-120")
     assert decode("--checkpoint_path=best") == 0
     said = (
-        f"It is later than the newest checkpoint of {tiny_run_copy} (step 80): it comes from training that was rolled "
-        f"back. t2t-trainer resumes only without it. Delete {tiny_run_copy}/best, or put the missing checkpoints back."
+        f"It is later than the newest checkpoint of {tiny_run_copy} (step 80): it comes"
+        " from training that was rolled back. t2t-trainer resumes only without it."
+        f" Delete {tiny_run_copy}/best, or put the missing checkpoints back."
     )
     assert said in capsys.readouterr().err.splitlines()
     run.best_folder.rename(run.averaged_folder)
     averaged = f"{tiny_run_copy}/averaged/model.ckpt-120"
-    assert checkpoint_notes(run, averaged)[1:] == [said.replace(f"{tiny_run_copy}/best", f"{tiny_run_copy}/averaged")]
-    for path in list_checkpoints(tiny_run_copy):  # a run given away with that checkpoint alone
+    assert checkpoint_notes(run, averaged)[1:] == [
+        said.replace(f"{tiny_run_copy}/best", f"{tiny_run_copy}/averaged")
+    ]
+    # a run given away with that checkpoint alone
+    for path in list_checkpoints(tiny_run_copy):
         remove_checkpoint(path)
     assert checkpoint_notes(run, averaged) == [f"Using checkpoint {averaged}."]

@@ -1,4 +1,6 @@
-"""Commands without --data_dir and --output_dir: data in `data`, the run in runs/PROBLEM-HPARAMS_SET."""
+"""Commands without --data_dir and --output_dir: data in `data`, the run in
+runs/PROBLEM-HPARAMS_SET.
+"""
 
 import shlex
 import shutil
@@ -30,13 +32,20 @@ def empty(tmp_path, monkeypatch):
 
 
 def test_the_papers_command_in_an_empty_folder(empty, capsys):
-    """Nothing else is given: the folders are reported, and the command that makes the data."""
-    assert t2t_trainer.main(["--problem=wmt_ende", "--hparams_set=transformer_big"]) == 1
+    """Nothing else is given: the folders are reported, and the command that makes the
+    data.
+    """
+    assert (
+        t2t_trainer.main(["--problem=wmt_ende", "--hparams_set=transformer_big"]) == 1
+    )
     assert capsys.readouterr() == (
         "",
-        "The run is in runs/wmt_ende-transformer_big.\n"
-        "t2tlite: There is no finished data of wmt_ende in data. Run t2t-datagen --problem=wmt_ende --data_dir=data "
-        "first; an interrupted run resumes. Or add --generate_data to this command.\n",
+        (
+            "The run is in runs/wmt_ende-transformer_big.\nt2tlite: There is no"
+            " finished data of wmt_ende in data. Run t2t-datagen --problem=wmt_ende"
+            " --data_dir=data first; an interrupted run resumes. Or add --generate_data"
+            " to this command.\n"
+        ),
     )
     assert not list(empty.iterdir())
 
@@ -45,18 +54,28 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
 def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
     (empty / "data").symlink_to(tiny_run.data)
     package = f"--t2t_usr_dir={tiny_run.package}"
-    assert t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"]) == 0
+    assert (
+        t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"])
+        == 0
+    )
     said = capsys.readouterr()
     assert said.err.startswith(f"The run is in {RUN}.\n")
     assert f"The run is in {RUN}.\n" in said.out
     assert (empty / RUN / "model.ckpt-1.index").exists()
     recorded = (empty / RUN / "flags.txt").read_text().splitlines()
-    assert {"# t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
-    assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
+    assert {
+        "# t2t-trainer",
+        "--hparams_set=twenty_words_tiny",
+        "--problem=twenty_words",
+    } <= set(recorded)
+    assert (
+        t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
+    )
     shown = capsys.readouterr().out
     written = f"{RUN}/decodes/test.1.beam_size=1"
     assert shown.endswith(
-        f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {written}.txt, references {written}.ref\n"
+        f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {written}.txt,"
+        f" references {written}.ref\n"
     )
 
 
@@ -64,19 +83,41 @@ def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
     shutil.copytree(tiny_run.run, empty / RUN)
     assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
     assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
-    assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1", "--checkpoint_path=averaged"]) == 0
+    assert (
+        t2t_decoder.main(
+            [
+                *NAMES,
+                "--split=test",
+                "--decode_hparams=beam_size=1",
+                "--checkpoint_path=averaged",
+            ]
+        )
+        == 0
+    )
     written = f"{RUN}/decodes/test.120.averaged.beam_size=1"
     assert capsys.readouterr().out.endswith(
-        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations {written}.txt, references {written}.ref\n"
+        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations"
+        f" {written}.txt, references {written}.ref\n"
     )
     assert (empty / f"{written}.json").exists()
     assert t2t_decoder.main([*NAMES[:1], "--hparams_set=absent", "--split=test"]) == 1
-    assert "Received: runs/twenty_words-absent, which has no hparams.json." in capsys.readouterr().err
+    assert (
+        "Received: runs/twenty_words-absent, which has no hparams.json."
+        in capsys.readouterr().err
+    )
 
 
 def test_data_is_made_in_data(empty, tiny_run, capsys):
     assert (
-        t2t_datagen.main([NAMES[0], f"--t2t_usr_dir={tiny_run.package}", "--train_size=300", "--num_processes=1"]) == 0
+        t2t_datagen.main(
+            [
+                NAMES[0],
+                f"--t2t_usr_dir={tiny_run.package}",
+                "--train_size=300",
+                "--num_processes=1",
+            ]
+        )
+        == 0
     )
     assert "twenty_words: made in" in capsys.readouterr().out
     assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300
@@ -86,22 +127,36 @@ def test_data_is_made_in_data(empty, tiny_run, capsys):
     ("argv", "command"),
     [
         (["--problem=grammar_ende_rev"], "--problem=grammar_ende_rev --data_dir=data"),
-        (["--problem=wsj_parsing"], "--problem=wsj_parsing --data_dir=data --tmp_dir=FOLDER"),
+        (
+            ["--problem=wsj_parsing"],
+            "--problem=wsj_parsing --data_dir=data --tmp_dir=FOLDER",
+        ),
         (
             ["--problem=wsj_parsing_semi", "--tmp_dir=my trees"],
-            "--problem=wsj_parsing_semi --data_dir=data '--tmp_dir=my trees' --extra_trees=FILE",
+            (
+                "--problem=wsj_parsing_semi --data_dir=data '--tmp_dir=my trees'"
+                " --extra_trees=FILE"
+            ),
         ),
         (
             ["--problem=parallel_text", "--data_dir=elsewhere"],
-            "--problem=parallel_text --data_dir=elsewhere --train_source=FILE --train_target=FILE --dev_source=FILE "
-            "--dev_target=FILE",
+            (
+                "--problem=parallel_text --data_dir=elsewhere --train_source=FILE"
+                " --train_target=FILE --dev_source=FILE --dev_target=FILE"
+            ),
         ),
     ],
 )
 def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsys):
     assert t2t_trainer.main([*argv, "--hparams_set=transformer_tiny"]) == 1
     assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
-    assert flags.Command("", t2t_datagen.main.names, lambda args: None)(shlex.split(command)) == 0  # it has these flags
+    # it has these flags
+    assert (
+        flags.Command("", t2t_datagen.main.names, lambda args: None)(
+            shlex.split(command)
+        )
+        == 0
+    )
 
 
 COMMANDS = {
@@ -117,10 +172,17 @@ COMMANDS = {
 def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
     flags = COMMANDS[command]
     assert command.main(flags) == 1
-    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
-    for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
+    assert (
+        "--output_dir must be given, or --problem and --hparams_set for the run in"
+        in capsys.readouterr().err
+    )
+    # the last has a manifest.json
+    for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):
         assert command.main([f"--output_dir={folder}", *flags]) == 1
-        message = f"The run must be a folder that t2t-trainer made (--output_dir). Received: {folder}, which"
+        message = (
+            "The run must be a folder that t2t-trainer made (--output_dir). Received:"
+            f" {folder}, which"
+        )
         assert message in capsys.readouterr().err
     assert command.main([f"--output_dir={tiny_run.run}/best", *flags]) == 1
     hint = f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best."

@@ -1,4 +1,6 @@
-"""Flags that are derived from the fields they fill: of the training loop, and the options of problems."""
+"""Flags that are derived from the fields they fill: of the training loop, and the
+options of problems.
+"""
 
 import dataclasses
 
@@ -14,21 +16,30 @@ from t2tlite.training.loop_config import LoopConfig
 
 
 def test_the_training_loops_flags(capsys):
-    """Every field of LoopConfig is a flag with the field's default, and fills that field."""
+    """Every field of LoopConfig is a flag with the field's default, and fills that
+    field.
+    """
     kept: list[flags.Args] = []
     command = flags.Command("Doc.", [LoopConfig], kept.append)
     assert command([]) == 0
     assert flags.filled(LoopConfig, kept[0], train_steps=7) == LoopConfig(train_steps=7)
-    given = {field.name: number for number, field in enumerate(dataclasses.fields(LoopConfig), start=1)}
+    given = {
+        field.name: number
+        for number, field in enumerate(dataclasses.fields(LoopConfig), start=1)
+    }
     assert command([f"--{name}={value}" for name, value in given.items()]) == 0
     assert flags.filled(LoopConfig, kept[1], train_steps=7) == LoopConfig(**given)
     assert command(["--help"]) == 0
-    keep = "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
+    keep = (
+        "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
+    )
     assert f"  --keep_checkpoint_max\n      {keep}\n" in capsys.readouterr().out
 
 
 def test_flags_of_a_class():
-    """Text, lists, values that need not be given, and ranges; a value out of range names the flag."""
+    """Text, lists, values that need not be given, and ranges; a value out of range
+    names the flag.
+    """
 
     @dataclasses.dataclass(frozen=True)
     class Options(CheckedFields):
@@ -40,11 +51,26 @@ def test_flags_of_a_class():
 
     kept: list[flags.Args] = []
     command = flags.Command("Doc.", ["verbosity", Options], kept.append)
-    assert command(["--verbosity=error", "--languages=en-de,de-en", "--timeout_s=2", "--folder="]) == 0
-    assert flags.filled(Options, kept[0]) == Options(5000, "", ("en-de", "de-en"), "", 2.0)
+    assert (
+        command(
+            [
+                "--verbosity=error",
+                "--languages=en-de,de-en",
+                "--timeout_s=2",
+                "--folder=",
+            ]
+        )
+        == 0
+    )
+    assert flags.filled(Options, kept[0]) == Options(
+        5000, "", ("en-de", "de-en"), "", 2.0
+    )
     assert command(["--verbosity=error", "--port=70000"]) == 0
     assert flags.filled(Options, kept[0], port=80).port == 5000
-    with pytest.raises(ValueError, match=r"^port must be at least 0 and at most 65535\. Received: 70000\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^port must be at least 0 and at most 65535\. Received: 70000\.$",
+    ):
         flags.filled(Options, kept[1])
 
 
@@ -57,7 +83,9 @@ def test_decode_hparams_are_explained():
 
 
 def test_options_of_our_problems():
-    """Those that a command has always had, each with a help text that its problem's field holds."""
+    """Those that a command has always had, each with a help text that its problem's
+    field holds.
+    """
     import t2tlite.problems  # noqa: F401
 
     options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
@@ -68,14 +96,29 @@ def test_options_of_our_problems():
     for name in set(options):
         assert "Explained in" not in actual[name].help, name
         assert actual[name].default is None
-    kinds = {name: actual[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
-    assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
-    assert "of about vocab_size pieces. (default: sentencepiece)" in actual["vocab_type"].help
-    assert actual["extra_trees"].help.startswith("wsj_parsing_semi: Additional training files")
+    kinds = {
+        name: actual[name].kind
+        for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")
+    }
+    assert kinds == {
+        "vocab_size": int,
+        "vocab_type": str,
+        "vocab_file": list,
+        "max_length_ratio": float,
+    }
+    assert (
+        "of about vocab_size pieces. (default: sentencepiece)"
+        in actual["vocab_type"].help
+    )
+    assert actual["extra_trees"].help.startswith(
+        "wsj_parsing_semi: Additional training files"
+    )
 
 
 def test_options_of_other_problems(monkeypatch):
-    """A field without a help text, of several problems, with another default, of no simple type; wrong values."""
+    """A field without a help text, of several problems, with another default, of no
+    simple type; wrong values.
+    """
     monkeypatch.setattr(registry, "_problems", {})
 
     @registry.register_problem
@@ -104,9 +147,10 @@ def test_options_of_other_problems(monkeypatch):
 
     actual = problem_flags()
     share = (
-        "Pieces in the vocabulary that source and target share; 0: by the number of training pairs, 50 times its "
-        "square root in thousands, 1,000 to 32,000. Text that is too small for the default gives as many as it allows. "
-        "(default: the problem's)"
+        "Pieces in the vocabulary that source and target share; 0: by the number of"
+        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
+        " that is too small for the default gives as many as it allows. (default: the"
+        " problem's)"
     )
     assert actual["vocab_size"] == (share, int, None)
     assert actual["words"] == ("first, second: Words.", list, None)
@@ -115,7 +159,9 @@ def test_options_of_other_problems(monkeypatch):
     assert "nothing" not in actual
     assert "reverse" not in actual
     assert Second(nothing="any").nothing == "any"
-    with pytest.raises(ValueError, match=r"^vocab_size must be of type int\. Received: '200'\.$"):
+    with pytest.raises(
+        ValueError, match=r"^vocab_size must be of type int\. Received: '200'\.$"
+    ):
         Second(vocab_size="200")
 
 
@@ -135,8 +181,20 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
     )
     names = ("problem", flags.PROBLEM_OPTIONS, "t2t_usr_dir")
     kept: list[flags.Args] = []
-    assert flags.Command("Doc.", names, kept.append)(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    assert (
+        flags.Command("Doc.", names, kept.append)(
+            ["--highest=5", f"--t2t_usr_dir={package}"]
+        )
+        == 0
+    )
     assert kept[0].options == {"highest": 5}
     assert registry.problem("counting_up", **kept[0].options).highest == 5
-    assert flags.Command("Doc.", names, kept.append)(["--help", "--t2t_usr_dir", str(package)]) == 0
-    assert "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out
+    assert (
+        flags.Command("Doc.", names, kept.append)(
+            ["--help", "--t2t_usr_dir", str(package)]
+        )
+        == 0
+    )
+    assert (
+        "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out
+    )

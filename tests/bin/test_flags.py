@@ -41,12 +41,21 @@ def test_values_have_their_types():
         "problem": "p",
         "generate_data": True,
         "hparams": "a=1,b=2",
-        "options": {"vocab_size": 8000, "max_length_ratio": 1.5, "train_source": ("a", "b")},
+        "options": {
+            "vocab_size": 8000,
+            "max_length_ratio": 1.5,
+            "train_source": ("a", "b"),
+        },
     }
 
 
 def test_values_that_are_not_given():
-    assert vars(parsed()) == {"problem": None, "generate_data": False, "hparams": "", "options": {}}
+    assert vars(parsed()) == {
+        "problem": None,
+        "generate_data": False,
+        "hparams": "",
+        "options": {},
+    }
 
 
 def test_notations_of_values():
@@ -60,16 +69,47 @@ def test_notations_of_values():
 @pytest.mark.parametrize(
     ("argv", "messages"),
     [
-        (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem? --help lists the flags."]),
-        (["--vocab_sise=5"], ["Unknown command line flag 'vocab_sise'", "Did you mean: vocab_size?"]),
-        (["--vocab_size=many"], ["--vocab_size must be a whole number. Received: 'many'. --help lists the flags."]),
-        (["--vocab_size=1.5"], ["--vocab_size must be a whole number. Received: '1.5'."]),
+        (
+            ["--probelm=x"],
+            [
+                "Unknown command line flag 'probelm'",
+                "Did you mean: problem? --help lists the flags.",
+            ],
+        ),
+        (
+            ["--vocab_sise=5"],
+            ["Unknown command line flag 'vocab_sise'", "Did you mean: vocab_size?"],
+        ),
+        (
+            ["--vocab_size=many"],
+            [
+                "--vocab_size must be a whole number. Received: 'many'. --help lists"
+                " the flags."
+            ],
+        ),
+        (
+            ["--vocab_size=1.5"],
+            ["--vocab_size must be a whole number. Received: '1.5'."],
+        ),
         (["--vocab_size="], ["--vocab_size must be a whole number. Received: ''."]),
-        (["--max_length_ratio=a=b: c"], ["--max_length_ratio must be a number. Received: 'a=b: c'."]),
-        (["--generate_data=maybe"], ["--generate_data must be true or false. Received: 'maybe'."]),
-        (["--data_dir=x"], ["Unknown command line flag 'data_dir'"]),  # not one of this command's
-        (["somewhere"], ["Every argument is a flag, --name=value. Received: 'somewhere'."]),
-        (["--problem=x", "a", "b"], ["Every argument is a flag, --name=value. Received: 'a b'."]),
+        (
+            ["--max_length_ratio=a=b: c"],
+            ["--max_length_ratio must be a number. Received: 'a=b: c'."],
+        ),
+        (
+            ["--generate_data=maybe"],
+            ["--generate_data must be true or false. Received: 'maybe'."],
+        ),
+        # not one of this command's
+        (["--data_dir=x"], ["Unknown command line flag 'data_dir'"]),
+        (
+            ["somewhere"],
+            ["Every argument is a flag, --name=value. Received: 'somewhere'."],
+        ),
+        (
+            ["--problem=x", "a", "b"],
+            ["Every argument is a flag, --name=value. Received: 'a b'."],
+        ),
         (["--problem"], ["Missing value for flag --problem"]),
     ],
 )
@@ -92,7 +132,8 @@ def test_a_bad_command_line(capsys, argv, messages):
         (t2t_decoder, "--beam_size=3", "Did you mean --decode_hparams=beam_size=3?"),
         (t2t_decoder, "--beam_sise=3", "Did you mean --decode_hparams=beam_size=3?"),
         (t2t_trainer, "--num_heads", "Did you mean --hparams=num_heads=VALUE?"),
-        (t2t_trainer, "--hparam=num_heads=4", "Did you mean: hparams, "),  # a flag is more like it than a field
+        # a flag is more like it than a field
+        (t2t_trainer, "--hparam=num_heads=4", "Did you mean: hparams, "),
         (t2t_trainer, "--sausage=3", "Unknown command line flag 'sausage'. --help"),
     ],
 )
@@ -103,7 +144,12 @@ def test_fields_of_hparams_are_suggested(capsys, command, argument, hint):
 
 def test_wrong_values_are_refused_before_the_command_runs(capsys):
     ran = []
-    assert flags.Command("Doc.", NAMES, ran.append, check=failing(ValueError("Bad format.")))([]) == 1
+    assert (
+        flags.Command(
+            "Doc.", NAMES, ran.append, check=failing(ValueError("Bad format."))
+        )([])
+        == 1
+    )
     assert (ran, "Bad format." in capsys.readouterr().err) == ([], True)
 
 
@@ -118,8 +164,18 @@ ABSENT = FileNotFoundError(2, "No such file or directory", "/proc/x")
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        *((kind("Too long."), 1, "Too long.") for kind in (ValueError, FileNotFoundError, flags.CommandError)),
-        (ABSENT, 1, "/proc/x cannot be used: No such file or directory. Use another path, or change its permissions."),
+        *(
+            (kind("Too long."), 1, "Too long.")
+            for kind in (ValueError, FileNotFoundError, flags.CommandError)
+        ),
+        (
+            ABSENT,
+            1,
+            (
+                "/proc/x cannot be used: No such file or directory. Use another path,"
+                " or change its permissions."
+            ),
+        ),
         (KeyboardInterrupt(), 130, "Interrupted."),
     ],
 )
@@ -139,7 +195,12 @@ def test_messages_name_the_program(capsys, monkeypatch):
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "-help", "--helpfull", "-?"])
 def test_help(capsys, flag):
-    assert flags.Command("What it does.\n", NAMES, failing(ValueError("must not run")))(["--problem=p", flag]) == 0
+    assert (
+        flags.Command("What it does.\n", NAMES, failing(ValueError("must not run")))(
+            ["--problem=p", flag]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     assert err == ""
     assert out.startswith("What it does.\n\nFlags:\n")
@@ -172,10 +233,22 @@ def test_help_and_version_of_every_command(program, capsys):
 
 def test_help_and_sets_need_no_tensorflow():
     code = f"import importlib, sys\nfor name in {PROGRAMS}:\n"
-    code += "    main = importlib.import_module(f't2tlite.bin.{name}').main\n    assert main(['--help']) == 0, name\n"
-    code += "    assert name != 't2t_trainer' or main(['--show_hparams=transformer_base']) == 0\n"
+    code += (
+        "    main = importlib.import_module(f't2tlite.bin.{name}').main\n    assert"
+        " main(['--help']) == 0, name\n"
+    )
+    code += (
+        "    assert name != 't2t_trainer' or main(['--show_hparams=transformer_base'])"
+        " == 0\n"
+    )
     code += "    assert 'tensorflow' not in sys.modules, name"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -209,15 +282,33 @@ def test_tilde_is_expanded_in_every_flag_but_text(monkeypatch):
     """The shell leaves the ~ of --name=~/x as it is."""
     monkeypatch.setenv("HOME", "/home/someone")
     names = (*flags.DEFINITIONS, flags.PROBLEM_OPTIONS)
-    known = {name: flag for name, flag in flags.definitions(names).items() if flag.kind in (str, list)}
-    assert {"decode_to_file", "html", "warm_start_from", "train_source", "vocab_file", "t2t_vocab"} < set(known)
-    args = flags.parse(names, [f"--{name}=~/a{',~/b' * (flag.kind is list)}" for name, flag in known.items()])
+    known = {
+        name: flag
+        for name, flag in flags.definitions(names).items()
+        if flag.kind in (str, list)
+    }
+    assert {
+        "decode_to_file",
+        "html",
+        "warm_start_from",
+        "train_source",
+        "vocab_file",
+        "t2t_vocab",
+    } < set(known)
+    args = flags.parse(
+        names,
+        [f"--{name}=~/a{',~/b' * (flag.kind is list)}" for name, flag in known.items()],
+    )
     for name, flag in known.items():
         value = args.options[name] if name in args.options else getattr(args, name)
         if name in TEXT_FLAGS:
             assert value == "~/a", name
         else:
-            paths = ["/home/someone/a", "/home/someone/b"] if flag.kind is list else "/home/someone/a"
+            paths = (
+                ["/home/someone/a", "/home/someone/b"]
+                if flag.kind is list
+                else "/home/someone/a"
+            )
             assert (list(value) if flag.kind is list else value) == paths, name
 
 
@@ -226,48 +317,95 @@ def test_tilde_is_expanded_in_every_flag_but_text(monkeypatch):
 
 def test_run_folder():
     def named(*argv: str) -> str:
-        return str(flags.run_folder(parsed(*argv, names=("problem", "hparams_set", "output_dir"))))
+        return str(
+            flags.run_folder(
+                parsed(*argv, names=("problem", "hparams_set", "output_dir"))
+            )
+        )
 
     both = ["--problem=wmt_ende_rev", "--hparams_set=transformer_big"]
     assert named(*both) == "runs/wmt_ende_rev-transformer_big"
     assert named(*both, "--output_dir=elsewhere") == "elsewhere"
     assert named("--output_dir=~/run") == str(Path.home() / "run")
-    message = r"^--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARAMS_SET\.$"
-    for argv in ([], both[:1], both[1:], [*both, "--output_dir="], ["--problem=", both[1]]):
+    message = (
+        r"^--output_dir must be given, or --problem and --hparams_set for the run in"
+        r" runs/PROBLEM-HPARAMS_SET\.$"
+    )
+    for argv in (
+        [],
+        both[:1],
+        both[1:],
+        [*both, "--output_dir="],
+        ["--problem=", both[1]],
+    ):
         with pytest.raises(flags.CommandError, match=message):
             named(*argv)
 
 
 def test_words_and_what_is_recorded():
-    args = parsed("--problem=p", "--vocab_size=0", "--train_source=a,b", "--nogenerate_data")
+    args = parsed(
+        "--problem=p", "--vocab_size=0", "--train_source=a,b", "--nogenerate_data"
+    )
     assert flags.words(args) == ["--problem=p", "--vocab_size=0", "--train_source=a,b"]
-    args = parsed("--seeds=1", "--n=6", names=("seeds", "n", "random_seed", "hparams", "lowercase"))
+    args = parsed(
+        "--seeds=1",
+        "--n=6",
+        names=("seeds", "n", "random_seed", "hparams", "lowercase"),
+    )
     assert flags.words(args) == ["--n=6"]  # the others have their defaults
     assert flags.words(args, defaults=True) == ["--seeds=1", "--n=6", "--random_seed=1"]
 
 
 def test_flags_from_a_file(tmp_path, capsys):
-    """Comments and blank lines do not count; of flags given twice the last counts, wherever it stands."""
+    """Comments and blank lines do not count; of flags given twice the last counts,
+    wherever it stands.
+    """
     (tmp_path / "inner").write_text("--vocab_size=7\n", encoding="utf-8")
-    text = f"# t2t-x\n--problem=ä b\n\n--generate_data=True\n--hparams=a=1,b=2\n--flagfile={tmp_path}/inner\n"
+    text = (
+        "# t2t-x\n--problem=ä"
+        f" b\n\n--generate_data=True\n--hparams=a=1,b=2\n--flagfile={tmp_path}/inner\n"
+    )
     (tmp_path / "flags.txt").write_text(text, encoding="utf-8")
-    args = parsed("--problem=before", "--hparams=before", f"--flagfile={tmp_path}/flags.txt", "--hparams=after")
-    assert vars(args) == {"problem": "ä b", "generate_data": True, "hparams": "after", "options": {"vocab_size": 7}}
+    args = parsed(
+        "--problem=before",
+        "--hparams=before",
+        f"--flagfile={tmp_path}/flags.txt",
+        "--hparams=after",
+    )
+    assert vars(args) == {
+        "problem": "ä b",
+        "generate_data": True,
+        "hparams": "after",
+        "options": {"vocab_size": 7},
+    }
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     for name in ("absent", "binary"):
-        assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={tmp_path}/{name}"]) == 1
+        assert (
+            flags.Command("Doc.", NAMES, nothing)([f"--flagfile={tmp_path}/{name}"])
+            == 1
+        )
         stderr = capsys.readouterr().err
-        assert stderr.startswith("t2tlite: --flagfile must be a text file with a flag on each line. Received: ")
+        assert stderr.startswith(
+            "t2tlite: --flagfile must be a text file with a flag on each line."
+            " Received: "
+        )
         assert stderr.count("\n") == 1
     assert "  --flagfile\n" in flags.help_text("Doc.", NAMES)
 
 
 def test_require():
-    args = parsed("--problem=p", "--n=0", names=("problem", "n", "hparams", "t2t_vocab"))
+    args = parsed(
+        "--problem=p", "--n=0", names=("problem", "n", "hparams", "t2t_vocab")
+    )
     flags.require(args, "problem", "n")
-    with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help explains the flags\.$"):
+    with pytest.raises(
+        flags.CommandError,
+        match=r"^--hparams must be given\. --help explains the flags\.$",
+    ):
         flags.require(args, "problem", "hparams")
-    with pytest.raises(flags.CommandError, match=r"^--hparams and --t2t_vocab must be given\."):
+    with pytest.raises(
+        flags.CommandError, match=r"^--hparams and --t2t_vocab must be given\."
+    ):
         flags.require(args, "hparams", "problem", "t2t_vocab")
 
 
@@ -275,16 +413,27 @@ def test_verbosity(capsys, monkeypatch):
     import tensorflow as tf
 
     level = tf.get_logger().level
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # so that it is as before afterwards
+    # so that it is as before afterwards
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     names = ("problem", "verbosity")
     try:
         assert flags.Command("Doc.", names, nothing)(["--verbosity=loud"]) == 1
-        message = "--verbosity must be one of debug, info, warning, error. Received: 'loud'."
+        message = (
+            "--verbosity must be one of debug, info, warning, error. Received: 'loud'."
+        )
         assert message in capsys.readouterr().err
-        assert flags.Command("Doc.", names, failing(ValueError("Bad.")))(["--verbosity=error"]) == 1
+        assert (
+            flags.Command("Doc.", names, failing(ValueError("Bad.")))(
+                ["--verbosity=error"]
+            )
+            == 1
+        )
         assert tf.get_logger().level == 40  # logging.ERROR
-        with pytest.raises(ValueError, match="Bad"):  # the traceback, for whoever debugs
-            flags.Command("Doc.", names, failing(ValueError("Bad.")))(["--verbosity=debug"])
+        # the traceback, for whoever debugs
+        with pytest.raises(ValueError, match="Bad"):
+            flags.Command("Doc.", names, failing(ValueError("Bad.")))(
+                ["--verbosity=debug"]
+            )
         assert tf.get_logger().level == 10
     finally:
         tf.get_logger().setLevel(level)
@@ -307,7 +456,9 @@ def test_two_commands_in_one_process(capsys, tmp_path):
 
 def test_as_a_process_of_its_own(tmp_path):
     command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(t2t_datagen.__doc__.strip())
     for name in flags.definitions(t2t_datagen.main.names):
@@ -316,9 +467,13 @@ def test_as_a_process_of_its_own(tmp_path):
 
 def test_broken_pipe_exits_quietly():
     """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
-    code = "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
+    code = (
+        "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
+    )
     command = [sys.executable, "-c", code, "--help"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 128 + 13  # SIGPIPE

@@ -1,4 +1,6 @@
-"""A parser, through the real commands: it learns, its trees are over the words, and its F1 is EVALB's."""
+"""A parser, through the real commands: it learns, its trees are over the words, and its
+F1 is EVALB's.
+"""
 
 import builtins
 import contextlib
@@ -25,9 +27,12 @@ from t2tlite.training.loop import _Loop
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
-pytestmark = pytest.mark.slow  # trains a parser; tests/programs/tensor2tensor parses with an imported one
+# trains a parser; tests/programs/tensor2tensor parses with an imported one
+pytestmark = pytest.mark.slow
 
-SMALL = "num_hidden_layers=1,num_heads=4,batch_size=1024,layer_prepostprocess_dropout=0.0"
+SMALL = (
+    "num_hidden_layers=1,num_heads=4,batch_size=1024,layer_prepostprocess_dropout=0.0"
+)
 LEARNS = f"{SMALL},hidden_size=64,filter_size=128,learning_rate_constant=0.5,learning_rate_warmup_steps=100"
 UNLEARNED = f"{SMALL},hidden_size=8,filter_size=8"
 FAST = "--decode_hparams=beam_size=1,extra_length=20"
@@ -55,7 +60,9 @@ def generated(linearisation, train_size):
 
 @pytest.fixture(scope="module")
 def short_sentences():
-    """Sentences of at most 7 words, 30 each in dev and test: quickly learned and decoded."""
+    """Sentences of at most 7 words, 30 each in dev and test: quickly learned and
+    decoded.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 30)):
             patch.setattr(grammar, name, value)
@@ -66,11 +73,24 @@ def short_sentences():
 def trained_parser(tmp_path_factory, short_sentences):
     folder = tmp_path_factory.mktemp("parser")
     err = io.StringIO()
-    flags = ["--problem=grammar_parsing", f"--hparams={LEARNS}", "--train_steps=300", "--local_eval_frequency=0"]
+    flags = [
+        "--problem=grammar_parsing",
+        f"--hparams={LEARNS}",
+        "--train_steps=300",
+        "--local_eval_frequency=0",
+    ]
     with contextlib.redirect_stderr(err):
-        status = train(folder / "data", folder / "run", *flags, "--eval_bleu", *generated("tags", 4000))
+        status = train(
+            folder / "data",
+            folder / "run",
+            *flags,
+            "--eval_bleu",
+            *generated("tags", 4000),
+        )
     assert status == 0, err.getvalue()
-    dev = list(registry.problem("grammar_parsing", linearisation="tags").trees("dev", None))
+    dev = list(
+        registry.problem("grammar_parsing", linearisation="tags").trees("dev", None)
+    )
     return Made(folder / "data", folder / "run", err.getvalue(), dev)
 
 
@@ -85,57 +105,114 @@ def decode(run, *flags):
 
 def f1_of(written, gold):
     """EVALB's F1 of a file of trees."""
-    score, _ = evalb(gold, [parse_tree(line) for line in written.read_text().splitlines()])
+    score, _ = evalb(
+        gold, [parse_tree(line) for line in written.read_text().splitlines()]
+    )
     return score.f1
 
 
 def test_learns_to_parse(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.trees"
-    assert decode(trained_parser.run, "--split=test", f"--decode_to_file={written}") == 0
-    f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
+    assert (
+        decode(trained_parser.run, "--split=test", f"--decode_to_file={written}") == 0
+    )
+    f1 = re.search(
+        r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
     assert float(f1[1]) >= 80  # 93 where this was written
     assert len(written.read_text().splitlines()) == 30
 
 
-def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once, capsys):
+def test_f1_of_a_split_is_that_of_the_trees_written(
+    trained_parser, loaded_once, capsys
+):
     assert decode(trained_parser.run, "--split=dev") == 0
     shown = capsys.readouterr().out
     written = trained_parser.run / "decodes" / "dev.300.txt"
     predicted = [parse_tree(line) for line in written.read_text().splitlines()]
-    assert [tree.words() for tree in predicted] == [tree.words() for tree in trained_parser.dev]
+    assert [tree.words() for tree in predicted] == [
+        tree.words() for tree in trained_parser.dev
+    ]
     f1 = f1_of(written, trained_parser.dev)
-    assert re.search(rf"^F1 {f1:.2f} \(recall \d+\.\d\d, precision \d+\.\d\d, ", shown, re.MULTILINE)
-    assert re.search(r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30 sentences\)\nEVALB, COL", shown)
-    assert re.search(r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE)
+    assert re.search(
+        rf"^F1 {f1:.2f} \(recall \d+\.\d\d, precision \d+\.\d\d, ", shown, re.MULTILINE
+    )
+    assert re.search(
+        r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30"
+        r" sentences\)\nEVALB, COL",
+        shown,
+    )
+    assert re.search(
+        r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE
+    )
     gold = written.with_suffix(".gold")
     run = trained_parser.run
-    assert shown.endswith(f"Run {run}, checkpoint {run}/model.ckpt-300, trees {written}, references {gold}\n")
-    assert [parse_tree(line) for line in gold.read_text().splitlines()] == trained_parser.dev
+    assert shown.endswith(
+        f"Run {run}, checkpoint {run}/model.ckpt-300, trees {written}, references"
+        f" {gold}\n"
+    )
+    assert [
+        parse_tree(line) for line in gold.read_text().splitlines()
+    ] == trained_parser.dev
     assert t2t_evalb.main([f"--gold={gold}", f"--predicted={written}"]) == 0
     assert f"{f1:.2f}" in capsys.readouterr().out
     sources = written.with_suffix(".src").read_text().splitlines()
-    assert [line.split() for line in sources] == [tree.words() for tree in trained_parser.dev]
+    assert [line.split() for line in sources] == [
+        tree.words() for tree in trained_parser.dev
+    ]
     record = json.loads((trained_parser.run / "decodes" / "dev.300.json").read_text())
     assert record["scores"]["F1"] == pytest.approx(f1)
     assert record["scores"]["tagging accuracy"] > 50
     assert (record["split"], record["step"], record["sentences"]) == ("dev", 300, 30)
     assert record["checkpoint"] == f"{trained_parser.run}/model.ckpt-300"
     assert record["signatures"]["F1"] == "EVALB, COLLINS.prm, all lengths"
-    options = {name: record["decode_hparams"][name] for name in ("beam_size", "alpha", "extra_length", "return_beams")}
-    assert options == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
+    options = {
+        name: record["decode_hparams"][name]
+        for name in ("beam_size", "alpha", "extra_length", "return_beams")
+    }
+    # section 6.3
+    assert options == {
+        "beam_size": 21,
+        "alpha": 0.3,
+        "extra_length": 300,
+        "return_beams": 1,
+    }
 
 
 @pytest.mark.parametrize("engine_option", ["beam_size=21", "sampling_method=random"])
-def test_tree_constraint_leaves_nothing_to_repair(engine_option, trained_parser, loaded_once, tmp_path, capsys):
+def test_tree_constraint_leaves_nothing_to_repair(
+    engine_option, trained_parser, loaded_once, tmp_path, capsys
+):
     options = f"--decode_hparams={engine_option},tree_constraint=true"
-    assert decode(trained_parser.run, "--split=dev", options, f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
-    assert re.search("^Sequences repaired to make trees: 0 of 30$", capsys.readouterr().out, re.MULTILINE)
+    assert (
+        decode(
+            trained_parser.run,
+            "--split=dev",
+            options,
+            f"--decode_to_file={tmp_path / 'dev.trees'}",
+        )
+        == 0
+    )
+    assert re.search(
+        "^Sequences repaired to make trees: 0 of 30$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
 
 
 def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "dev.trees"
-    assert decode(trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0
-    rows = re.findall(r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$", capsys.readouterr().out, re.MULTILINE)
+    assert (
+        decode(trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}")
+        == 0
+    )
+    rows = re.findall(
+        r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
     assert len(rows) == 5
     gold = {" ".join(tree.words()): tree for tree in trained_parser.dev}
     for source, parse, tree in rows:
@@ -145,11 +222,20 @@ def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, c
 
 
 @pytest.mark.parametrize("beams", ["beam_size=2", "beam_size=3,return_beams=2"])
-def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, capsys, monkeypatch, beams):
+def test_an_interrupted_split_resumes(
+    trained_parser, loaded_once, tmp_path, capsys, monkeypatch, beams
+):
     """Its scores are of the decoded sequences, and its file has the repaired trees."""
-    monkeypatch.setattr(decode_split, "SPLIT_WINDOW", 12)  # so there are three of the 30 sentences
+    # so there are three of the 30 sentences
+    monkeypatch.setattr(decode_split, "SPLIT_WINDOW", 12)
     flags = "--split=test", f"--decode_hparams={beams},extra_length=20"
-    run = Path(shutil.copytree(trained_parser.run, tmp_path / "run", ignore=shutil.ignore_patterns("decodes")))
+    run = Path(
+        shutil.copytree(
+            trained_parser.run,
+            tmp_path / "run",
+            ignore=shutil.ignore_patterns("decodes"),
+        )
+    )
     decoded, seen = Translator.decode, []
 
     def stop(self, sources, *rest):
@@ -162,15 +248,25 @@ def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, cap
     outcomes = []
     for status in (0, 130, 0):
         assert decode(run, *flags) == status
-        report = re.sub(r"^30 sentences in .*$", "", capsys.readouterr().out, flags=re.MULTILINE)
+        report = re.sub(
+            r"^30 sentences in .*$", "", capsys.readouterr().out, flags=re.MULTILINE
+        )
         files = {path.name: path.read_bytes() for path in (run / "decodes").glob("*.*")}
-        (record,) = (json.loads(files.pop(name)) for name in list(files) if name.endswith(".json"))
+        (record,) = (
+            json.loads(files.pop(name))
+            for name in list(files)
+            if name.endswith(".json")
+        )
         outcomes.append((report, files, {**record, "seconds": None}))
         if status == 0:
             shutil.rmtree(run / "decodes")
     assert seen == [12, 12, 6, 12, 12, 12, 6]
     assert outcomes[2] == outcomes[0]
-    assert re.search(r"^Sequences repaired to make trees: [1-9]\d* of 30", outcomes[0][0], re.MULTILINE)
+    assert re.search(
+        r"^Sequences repaired to make trees: [1-9]\d* of 30",
+        outcomes[0][0],
+        re.MULTILINE,
+    )
 
 
 def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
@@ -184,22 +280,45 @@ def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
         ".",
     ]
     source.write_text("\n".join(lines) + "\n")
-    assert decode(trained_parser.run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert (
+        decode(
+            trained_parser.run,
+            f"--decode_from_file={source}",
+            f"--decode_to_file={target}",
+        )
+        == 0
+    )
     written = target.read_text().split("\n")
     assert [written[1], written[2], written[6:]] == ["", "", [""]]
     assert parse_tree(written[0]).words() == lines[0].split()
     assert parse_tree(written[3]).words() == ["I", "listened", "to", "him", "."]
-    assert parse_tree(written[4]).words() == ["qwxyz", "\u00fcber", "-LRB-zzz-RRB-", "-LRB-", "\U0001f600", "?"]
+    assert parse_tree(written[4]).words() == [
+        "qwxyz",
+        "\u00fcber",
+        "-LRB-zzz-RRB-",
+        "-LRB-",
+        "\U0001f600",
+        "?",
+    ]
     assert parse_tree(written[5]).words() == ["."]
     output = capsys.readouterr()
     assert output.out == ""
-    assert re.search(r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", output.err)
+    assert re.search(
+        r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", output.err
+    )
 
 
 def test_n_best(trained_parser, loaded_once, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("\nA bird was not sick .\n")
-    assert decode(trained_parser.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
+    assert (
+        decode(
+            trained_parser.run,
+            f"--decode_from_file={source}",
+            "--decode_hparams=return_beams=2",
+        )
+        == 0
+    )
     rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["0", "1", "1"]
     assert rows[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -215,7 +334,9 @@ def test_interactive(trained_parser, loaded_once, monkeypatch, capsys):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert decode(trained_parser.run, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d+\.\d{3}  \(TOP .*\(\. \.\)+", lines[1])
+    assert re.fullmatch(
+        r"score +-\d\.\d{3}  log_prob +-\d+\.\d{3}  \(TOP .*\(\. \.\)+", lines[1]
+    )
     assert "A sentence must have at most 2,048 tokens." in lines[2]
 
 
@@ -223,55 +344,99 @@ def test_parse(model):
     sentences = ["A bird was not sick .", " ", "(A) [b] {c} ''", "bird"]
     parses = model.parse(sentences, beam_size=2)
     words = [parse.tree.words() if parse.tree else None for parse in parses]
-    assert words == [sentences[0].split(), None, ["-LRB-A-RRB-", "[b]", "{c}", "''"], ["bird"]]
-    assert (parses[1].text, parses[1].sequence, parses[1].score, parses[1].repairs) == ("", "", 0.0, {})
+    assert words == [
+        sentences[0].split(),
+        None,
+        ["-LRB-A-RRB-", "[b]", "{c}", "''"],
+        ["bird"],
+    ]
+    assert (parses[1].text, parses[1].sequence, parses[1].score, parses[1].repairs) == (
+        "",
+        "",
+        0.0,
+        {},
+    )
     for parse in (parses[0], parses[2], parses[3]):
         assert parse_tree(parse.text) == parse.tree
         assert parse.tree.label == "TOP"
         assert parse.score < 0
         assert all(count > 0 for count in parse.repairs.values())
-    assert model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
+    assert (
+        model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
+    )
     n_best = model.decode(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
     assert parses[0].ids == n_best[0].ids
-    assert parses[0].score == pytest.approx(n_best[0].score)  # in batches of other sizes
-    assert model.translate(sentences[:1], beam_size=2)[0] in [parse.sequence for parse in n_best]
+    # in batches of other sizes
+    assert parses[0].score == pytest.approx(n_best[0].score)
+    assert model.translate(sentences[:1], beam_size=2)[0] in [
+        parse.sequence for parse in n_best
+    ]
     assert model.parse([]) == []
     assert model.parse(sentences[0], beam_size=2) == n_best[0]
 
 
 def test_parse_n_best(model):
-    (parses,) = model.decode(["A bird was not sick ."], model.options(return_beams=3, beam_size=4))
+    (parses,) = model.decode(
+        ["A bird was not sick ."], model.options(return_beams=3, beam_size=4)
+    )
     assert len({parse.sequence for parse in parses}) == 3
     assert len({parse.score for parse in parses}) == 3
-    assert not parses[0].repairs  # of four hypotheses those that fit the words come first
+    # of four hypotheses those that fit the words come first
+    assert not parses[0].repairs
 
 
 def test_what_parse_refuses(model):
-    with pytest.raises(ValueError, match=r"Each sentence must be a string\. Received: \['A', 'bird'\]\."):
+    with pytest.raises(
+        ValueError,
+        match=r"Each sentence must be a string\. Received: \['A', 'bird'\]\.",
+    ):
         model.parse([["A", "bird"]])
-    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens"):
+    with pytest.raises(
+        ValueError,
+        match=r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens",
+    ):
         model.parse(["bird", "bird " * 2100])
-    with pytest.raises(ValueError, match=r"no field 'beamsize'\. Did you mean 'beam_size'"):
+    with pytest.raises(
+        ValueError, match=r"no field 'beamsize'\. Did you mean 'beam_size'"
+    ):
         model.parse(["bird"], beamsize=2)
 
 
 def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
     message = re.search(
-        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", trained_parser.stderr
+        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best"
+        r" so far\)",
+        trained_parser.stderr,
     )
     f1 = float(message[1])
-    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["metrics"]["f1"] == pytest.approx(
-        f1, abs=0.01
+    assert json.loads((trained_parser.run / "best" / "best.json").read_text())[
+        "metrics"
+    ]["f1"] == pytest.approx(f1, abs=0.01)
+    assert (
+        decode(
+            trained_parser.run,
+            "--split=dev",
+            f"--decode_to_file={tmp_path / 'dev.trees'}",
+        )
+        == 0
     )
-    assert decode(trained_parser.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
-    assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01)  # the same search, beam 21
+    # the same search, beam 21
+    assert f1 == pytest.approx(
+        f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01
+    )
 
 
 def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
     saved = []
     checkpoints = SimpleNamespace(save_best=saved.append)
-    state = SimpleNamespace(checkpoints=checkpoints, best=None, evaluations=[], writes=False)
-    for step, loss, f1, better in ((1, 3.0, 20.0, True), (2, 4.0, 40.0, True), (3, 2.0, 30.0, False)):
+    state = SimpleNamespace(
+        checkpoints=checkpoints, best=None, evaluations=[], writes=False
+    )
+    for step, loss, f1, better in (
+        (1, 3.0, 20.0, True),
+        (2, 4.0, 40.0, True),
+        (3, 2.0, 30.0, False),
+    ):
         state.step = step
         score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
         assert _Loop._keep_if_best(state, Evaluation(loss, 0.5, 10), score) == better
@@ -281,7 +446,12 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
 @pytest.mark.parametrize("linearisation", ["words", "t2t"])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
-    flags = ["--problem=grammar_parsing", f"--hparams={UNLEARNED}", "--train_steps=2", *generated(linearisation, 1500)]
+    flags = [
+        "--problem=grammar_parsing",
+        f"--hparams={UNLEARNED}",
+        "--train_steps=2",
+        *generated(linearisation, 1500),
+    ]
     assert train(tmp_path / "data", run, *flags) == 0
     assert decode(run, "--split=dev", FAST) == 0
     shown = capsys.readouterr().out
@@ -289,21 +459,43 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     (decoded,) = (run / "decodes").glob("dev.2.*.txt")
     f1 = f1_of(decoded, gold)
     tagging = r", tagging accuracy \d+\.\d\d" if linearisation == "t2t" else ""
-    assert re.search(rf"^F1 {f1:.2f} \(recall .*unscored sentences \d+{tagging}\) on dev", shown, re.MULTILINE)
+    assert re.search(
+        rf"^F1 {f1:.2f} \(recall .*unscored sentences \d+{tagging}\) on dev",
+        shown,
+        re.MULTILINE,
+    )
     shown_gold = parse_tree(re.search(r"^gold +(.*)$", shown, re.MULTILINE)[1])
-    assert shown_gold == gold[0] if linearisation == "t2t" else shown_gold.words() == gold[0].words()
+    assert (
+        shown_gold == gold[0]
+        if linearisation == "t2t"
+        else shown_gold.words() == gold[0].words()
+    )
 
 
 def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
-    flags = ["--problem=grammar_parsing_rev", f"--hparams={UNLEARNED}", "--train_steps=2"]
+    flags = [
+        "--problem=grammar_parsing_rev",
+        f"--hparams={UNLEARNED}",
+        "--train_steps=2",
+    ]
     assert train(tmp_path / "data", run, *flags, *generated("normalised", 1500)) == 0
     assert decode(run, "--split=dev", FAST) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"^BLEU \d+\.\d\d \(chrF2 .*\) on dev \(30 sentences\)\nBLEU\|nrefs:1", shown, re.MULTILINE)
+    assert re.search(
+        r"^BLEU \d+\.\d\d \(chrF2 .*\) on dev \(30 sentences\)\nBLEU\|nrefs:1",
+        shown,
+        re.MULTILINE,
+    )
     assert re.search(r"^source +\(S \(", shown, re.MULTILINE)
     assert re.search(r"^reference +\w+ ", shown, re.MULTILINE)
     model = t2tlite.load(run)
     assert (model.task.name, model.task.outputs) == ("translation", "translations")
-    with pytest.raises(ValueError, match=r"a parsing problem parses\. Received: one of grammar_parsing_rev\. Use tran"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"a parsing problem parses\. Received: one of grammar_parsing_rev\. Use"
+            r" tran"
+        ),
+    ):
         model.parse(["A bird was not sick ."])

@@ -1,4 +1,6 @@
-"""--show_hparams: every field of a set, with its meaning, and what differs from the paper's base model."""
+"""--show_hparams: every field of a set, with its meaning, and what differs from the
+paper's base model.
+"""
 
 import dataclasses
 
@@ -28,7 +30,10 @@ def rows(text: str) -> dict[str, tuple[str, str, str]]:
             name, _, value = line[2:].partition("=")
             actual[name] = (line[0], value, "")
         elif line.startswith("      ") and name:
-            actual[name] = (*actual[name][:2], f"{actual[name][2]} {line.strip()}".strip())
+            actual[name] = (
+                *actual[name][:2],
+                f"{actual[name][2]} {line.strip()}".strip(),
+            )
     return actual
 
 
@@ -41,7 +46,9 @@ def test_every_field_has_value_and_meaning(shown):
 
 
 def test_what_differs_from_the_base_model(shown):
-    """The big model of Table 3: 1024 wide, 4096 in the feed-forward layers, 16 heads, dropout 0.3, 300,000 steps."""
+    """The big model of Table 3: 1024 wide, 4096 in the feed-forward layers, 16 heads,
+    dropout 0.3, 300,000 steps.
+    """
     text = shown("transformer_big")
     actual = rows(text)
     changed = {name: value for name, (mark, value, _) in actual.items() if mark == "*"}
@@ -61,4 +68,7 @@ def test_changes(shown, capsys):
     assert actual["num_heads"][:2] == (" ", "8")
     assert actual["batch_size"][:2] == ("*", "2048  [4096]")
     assert t2t_trainer.main(["--show_hparams=transformer_bigg"]) == 1
-    assert "There is no hparam set 'transformer_bigg'. Did you mean 'transformer_big'" in capsys.readouterr().err
+    assert (
+        "There is no hparam set 'transformer_bigg'. Did you mean 'transformer_big'"
+        in capsys.readouterr().err
+    )

@@ -14,55 +14,77 @@ from t2tlite.metrics.corpus_metrics import paired_bootstrap
 
 @pytest.fixture
 def files(tmp_path: Path):
-    """Writes a translation file and a reference file, and returns the flags that name them."""
+    """Writes a translation file and a reference file, and returns the flags that name
+    them.
+    """
 
     def write(translation: str, reference: str | bytes | None) -> list[str]:
         for name, content in (("translation", translation), ("reference", reference)):
             if content is not None:
                 content = content.encode() if isinstance(content, str) else content
                 (tmp_path / f"{name}.txt").write_bytes(content)
-        return [f"--{name}={tmp_path}/{name}.txt" for name in ("translation", "reference")]
+        return [
+            f"--{name}={tmp_path}/{name}.txt" for name in ("translation", "reference")
+        ]
 
     return write
 
 
 def test_prints_sacrebleus_score_with_its_signature(fixtures, capsys):
     folder = fixtures / "bleu"
-    argv = [f"--translation={folder}/grammar_ende.hyp", f"--reference={folder}/grammar_ende.ref"]
+    argv = [
+        f"--translation={folder}/grammar_ende.hyp",
+        f"--reference={folder}/grammar_ende.ref",
+    ]
     assert t2t_bleu.main(argv) == 0
     out = capsys.readouterr().out
     assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert " = 55.88 " in out  # these three as in expected.json
     assert out.count("\n") == 1
-    assert t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"]) == 0
+    assert (
+        t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"])
+        == 0
+    )
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
     assert " = 64.62 " in first
-    assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
+    assert second.startswith(
+        "compound-split BLEU, tokenised; compare only with the paper's scores|"
+    )
     assert " = 55.97 83.2/62.8/49.4/39.3 " in second
 
 
 def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     folder = shared / "data" / "bleu"
-    argv = [f"--translation={folder}/newstest2017.uedin-nmt.4722.en-de.txt", f"--reference={folder}/reference.txt"]
+    argv = [
+        f"--translation={folder}/newstest2017.uedin-nmt.4722.en-de.txt",
+        f"--reference={folder}/reference.txt",
+    ]
     assert t2t_bleu.main(argv) == 0
     out = capsys.readouterr().out
     assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert " = 28.30 " in out  # published for this system
     assert out.count("\n") == 1
-    assert t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"]) == 0
+    assert (
+        t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"])
+        == 0
+    )
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
     assert "tok:intl" in first
     assert " = 29.14 " in first  # tensor2tensor's uncased score
-    assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
+    assert second.startswith(
+        "compound-split BLEU, tokenised; compare only with the paper's scores|"
+    )
     assert " = 28.47 59.9/34.1/22.0/14.6 " in second  # get_ende_bleu.sh
     assert "hyp_len = 64499 ref_len = 62148" in second
 
 
 def sacrebleus(*argv):
     """What sacrebleu's own command prints."""
-    done = subprocess.run([sys.executable, "-m", "sacrebleu", *argv], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sacrebleu", *argv], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -72,8 +94,12 @@ METRICS = "--metrics=bleu,chrf,ter"
 
 @pytest.mark.parametrize("language", ["ende", "enfr"])
 def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language):
-    hyp, ref = (str(fixtures / "bleu" / f"grammar_{language}.{kind}") for kind in ("hyp", "ref"))
-    expected = sacrebleus(ref, "-i", hyp, "-m", "bleu", "chrf", "ter", "-f", "text", "-w", "2")
+    hyp, ref = (
+        str(fixtures / "bleu" / f"grammar_{language}.{kind}") for kind in ("hyp", "ref")
+    )
+    expected = sacrebleus(
+        ref, "-i", hyp, "-m", "bleu", "chrf", "ter", "-f", "text", "-w", "2"
+    )
     assert t2t_bleu.main([f"--translation={hyp}", f"--reference={ref}", METRICS]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [line.strip() for line in expected.splitlines()]  # aligned there
@@ -81,21 +107,32 @@ def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language
 
 
 def test_lowercase_concerns_bleu_and_chrf(files, capsys):
-    assert t2t_bleu.main([*files("THE CAT\n", "the cat\n"), METRICS, "--lowercase"]) == 0
+    assert (
+        t2t_bleu.main([*files("THE CAT\n", "the cat\n"), METRICS, "--lowercase"]) == 0
+    )
     bleu, chrf, ter = capsys.readouterr().out.splitlines()
-    assert ("case:lc" in bleu, "case:lc" in chrf, "case:lc" in ter) == (True, True, True)
+    assert ("case:lc" in bleu, "case:lc" in chrf, "case:lc" in ter) == (
+        True,
+        True,
+        True,
+    )
     assert chrf.endswith(" = 100.00")
     assert ter.endswith(" = 0.00")
 
 
 @pytest.fixture
 def systems(fixtures, tmp_path):
-    """Paths of a reference, of a baseline's translations and of slightly better ones."""
+    """Paths of a reference, of a baseline's translations and of slightly better
+    ones.
+    """
     reference = fixtures / "bleu" / "grammar_ende.ref"
     old, new = tmp_path / "old.de", tmp_path / "new.de"
     old.write_bytes((fixtures / "bleu" / "grammar_ende.hyp").read_bytes())
     right, lines = reference.read_text().splitlines(), old.read_text().splitlines()
-    new.write_text("\n".join(right[i] if i % 20 == 0 else line for i, line in enumerate(lines)) + "\n")
+    new.write_text(
+        "\n".join(right[i] if i % 20 == 0 else line for i, line in enumerate(lines))
+        + "\n"
+    )
     return str(reference), str(old), str(new)
 
 
@@ -105,21 +142,32 @@ def test_paired_bootstrap_is_that_of_sacrebleus_command(systems, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     options = ["-m", "bleu", "chrf", "ter", "--paired-bs", "-f", "latex", "-w", "4"]
     shown = sacrebleus(reference, "-i", old, new, *options)
-    expected = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)(?: \(p = ([\d.]+)\))?", shown)
+    expected = re.findall(
+        r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)(?: \(p = ([\d.]+)\))?", shown
+    )
     texts = [Path(path).read_text().splitlines() for path in (old, new, reference)]
     differences = paired_bootstrap(*texts, ("bleu", "chrf", "ter"), seed=7)
     assert [score.metric for score in differences] == ["BLEU", "chrF2", "TER"]
     baselines = [(score.baseline, *score.baseline_interval) for score in differences]
-    assert [(*(f"{value:.4f}" for value in values), "") for values in baselines] == expected[:3]
+    assert [
+        (*(f"{value:.4f}" for value in values), "") for values in baselines
+    ] == expected[:3]
     systems = [(score.system, *score.system_interval, score.p) for score in differences]
-    assert [tuple(f"{value:.4f}" for value in values) for values in systems] == expected[3:]
+    assert [
+        tuple(f"{value:.4f}" for value in values) for values in systems
+    ] == expected[3:]
     assert all("|bs:1000|seed:7" in score.signature for score in differences)
     assert os.environ["SACREBLEU_SEED"] == "7"
 
 
 def test_compare_prints_a_table(systems, capsys):
     reference, old, new = systems
-    argv = [f"--translation={new}", f"--compare={old}", f"--reference={reference}", METRICS]
+    argv = [
+        f"--translation={new}",
+        f"--compare={old}",
+        f"--reference={reference}",
+        METRICS,
+    ]
     assert t2t_bleu.main(argv) == 0
     out = capsys.readouterr().out
     head, bleu, _, ter, note, *signatures = out.splitlines()
@@ -127,7 +175,10 @@ def test_compare_prints_a_table(systems, capsys):
     scores = r"BLEU +55\.88 \(55\.\d\d ± 3\.\d\d\)  57\.96 \(57\.\d\d ± 3\.\d\d\)"
     assert re.fullmatch(scores + r"  \+2\.08 +0\.0\d{3}  significant", bleu)
     assert re.search(r" -\d\.\d\d +0\.\d{4}  (not )?significant$", ter)
-    assert note == "In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05."
+    assert (
+        note == "In brackets: mean and 95% confidence interval over the resamples."
+        " Significant: p below 0.05."
+    )
     assert [line.partition("|")[0] for line in signatures] == ["BLEU", "chrF2", "TER"]
     assert t2t_bleu.main(argv) == 0
     assert capsys.readouterr().out == out
@@ -137,24 +188,46 @@ def test_compare_prints_a_table(systems, capsys):
 
 def test_a_system_does_not_differ_from_itself(systems, capsys):
     reference, old, _ = systems
-    assert t2t_bleu.main([f"--translation={old}", f"--compare={old}", f"--reference={reference}"]) == 0
+    assert (
+        t2t_bleu.main(
+            [f"--translation={old}", f"--compare={old}", f"--reference={reference}"]
+        )
+        == 0
+    )
     assert re.search(r" \+0\.00 +1\.0000  not significant\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--metrics=bleu,rouge"], "metrics must be of bleu, chrf, ter. Received: 'rouge'."),
+        (
+            ["--metrics=bleu,rouge"],
+            "metrics must be of bleu, chrf, ter. Received: 'rouge'.",
+        ),
         (["--metrics="], "--metrics must be given."),
         (["--reference="], "--reference must be given"),
         (["--tokenize=14a"], "tokenize must be one of 13a"),
         (["--compare=SELF", "--seed=-1"], "The seed must be at least 0. Received: -1."),
-        (["--compare=SELF", "--compound_split"], "--compound_split does not go with --compare."),
+        (
+            ["--compare=SELF", "--compound_split"],
+            "--compound_split does not go with --compare.",
+        ),
     ],
 )
 def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):
     argv = files("a\n", "a\n")
-    assert t2t_bleu.main([*argv, *(flag.replace("SELF", str(tmp_path / "translation.txt")) for flag in more)]) == 1
+    assert (
+        t2t_bleu.main(
+            [
+                *argv,
+                *(
+                    flag.replace("SELF", str(tmp_path / "translation.txt"))
+                    for flag in more
+                ),
+            ]
+        )
+        == 1
+    )
     assert message in capsys.readouterr().err
 
 
@@ -170,7 +243,11 @@ def test_only_newlines_end_lines(files, capsys):
         ("a\nb\n", "a\nb\nc\n", ["translation.txt with 2", "reference.txt with 3"]),
         ("", "a\n", ["translation.txt", "empty"]),
         ("a\n", "", ["reference.txt", "empty"]),
-        ("gut\nschön\n", "gut\nschön\n".encode("latin-1"), ["reference.txt, line 2: text must be UTF-8"]),
+        (
+            "gut\nschön\n",
+            "gut\nschön\n".encode("latin-1"),
+            ["reference.txt, line 2: text must be UTF-8"],
+        ),
         ("a\n", None, ["reference.txt, which does not exist"]),
     ],
 )

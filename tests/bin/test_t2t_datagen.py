@@ -49,27 +49,43 @@ def test_own_files(corpus, tmp_path, capsys):
 
     dataset = open_dataset(data, "parallel_text_rev")
     assert len(dataset.store("train")) == 400
-    assert dataset.store("dev").target_text() == (tmp_path / "dev.en").read_text().splitlines()
+    assert (
+        dataset.store("dev").target_text()
+        == (tmp_path / "dev.en").read_text().splitlines()
+    )
 
 
 @pytest.fixture
 def begun(corpus, tmp_path):
-    """The command, in two processes of its own, in the middle of its work, and its data directory."""
+    """The command, in two processes of its own, in the middle of its work, and its data
+    directory.
+    """
     (tmp_path / "script.py").write_text(SLOW)
     data = tmp_path / "data"
-    command = [sys.executable, str(tmp_path / "script.py"), *corpus, "--num_processes=2", f"--data_dir={data}"]
+    command = [
+        sys.executable,
+        str(tmp_path / "script.py"),
+        *corpus,
+        "--num_processes=2",
+        f"--data_dir={data}",
+    ]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as running:
+    with subprocess.Popen(
+        command, text=True, start_new_session=True, **pipes
+    ) as running:
         give_up = time.monotonic() + 60
         while not list(data.glob("*/train-00001.arrow")) and time.monotonic() < give_up:
             time.sleep(0.02)
         yield running, data
 
 
-def test_killed_in_the_middle_then_run_again(begun, corpus, tmp_path, monkeypatch, capsys):
+def test_killed_in_the_middle_then_run_again(
+    begun, corpus, tmp_path, monkeypatch, capsys
+):
     running, data = begun
     running.send_signal(signal.SIGKILL)
-    running.stderr.read()  # ends when the encoding processes, which hold it too, have ended
+    # ends when the encoding processes, which hold it too, have ended
+    running.stderr.read()
     shards = {path: path.stat().st_mtime_ns for path in data.glob("*/*.arrow")}
     assert 2 <= len(shards) < 11
     with pytest.raises(FileNotFoundError, match="no finished data of parallel_text"):
@@ -85,7 +101,8 @@ def test_killed_in_the_middle_then_run_again(begun, corpus, tmp_path, monkeypatc
 
 def test_interrupted_by_the_user(begun):
     running, data = begun
-    os.killpg(running.pid, signal.SIGINT)  # as the terminal does: every process of the command
+    # as the terminal does: every process of the command
+    os.killpg(running.pid, signal.SIGINT)
     message = running.communicate()[1]
     assert running.returncode == 130
     assert message.rstrip().endswith("Interrupted.")
@@ -109,7 +126,11 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}"]) == 0
     before = contents(data_dir)
     for name, content in damaged.items():
-        (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
+        (
+            (tmp_path / name).unlink()
+            if content is None
+            else (tmp_path / name).write_bytes(content)
+        )
     capsys.readouterr()
     assert t2t_datagen.main([*corpus, f"--data_dir={new}"]) == 1
     output = capsys.readouterr()
@@ -125,9 +146,15 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     ("arguments", "message"),
     [
         ([], "--problem must be given"),
-        (["--problem=parallel_text"], "parallel_text needs files to train on and files to evaluate on."),
+        (
+            ["--problem=parallel_text"],
+            "parallel_text needs files to train on and files to evaluate on.",
+        ),
         (["--problem=paralel_text", "--data_dir=x"], "Did you mean 'parallel_text'"),
-        (["--problem=parallel_text", "--data_dir=x", "--train_size=3"], "has no option 'train_size'"),
+        (
+            ["--problem=parallel_text", "--data_dir=x", "--train_size=3"],
+            "has no option 'train_size'",
+        ),
         (["--problm=x"], "problem"),
     ],
 )

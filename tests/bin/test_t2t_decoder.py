@@ -1,4 +1,6 @@
-"""The command t2t-decoder: files, splits, what is typed, scores, and what it refuses."""
+"""The command t2t-decoder: files, splits, what is typed, scores, and what it
+refuses.
+"""
 
 import builtins
 import gzip
@@ -29,28 +31,45 @@ def write(path, text):
 
 
 def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
-    text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse\nhorse bites bird\n\n"
+    text = (
+        "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes"
+        " mouse\nhorse bites bird\n\n"
+    )
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
-    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert (
+        decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}")
+        == 0
+    )
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
     lines += ["fisch blau maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
     output = capsys.readouterr()
     assert output.out == ""
     assert f"Creating the folder {tmp_path}/new." in output.err
-    assert re.search(r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s", output.err)
+    assert re.search(
+        r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s",
+        output.err,
+    )
 
 
 def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
-    assert decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1") == 0
+    assert (
+        decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1")
+        == 0
+    )
     assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
 
 
 def test_n_best(tiny_run, model, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
-    assert decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
+    assert (
+        decode(
+            tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3"
+        )
+        == 0
+    )
     lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["0", "1", "1", "1"]
     assert lines[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -61,13 +80,20 @@ def test_n_best(tiny_run, model, tmp_path, capsys):
     # log-probability / ((5 + tokens) / 6) ** 0.6, the EOS a token
     tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
     log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
-    assert float(lines[1][2].removeprefix("log_prob= ")) == pytest.approx(log_probability, abs=1e-5)
-    assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
+    assert float(lines[1][2].removeprefix("log_prob= ")) == pytest.approx(
+        log_probability, abs=1e-5
+    )
+    assert scores[0] == pytest.approx(
+        log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5
+    )
 
 
 def test_empty_file(tiny_run, tmp_path):
     source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
-    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert (
+        decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}")
+        == 0
+    )
     assert target.read_bytes() == b""
 
 
@@ -76,11 +102,25 @@ def test_split_is_scored_and_shown(tiny_run, capsys):
     shown = capsys.readouterr().out
     for what in ("source ", "translation ", "reference "):
         assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
-    scored = re.search(r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n", shown, re.MULTILINE)
-    record = next(record for record in RunFolder(tiny_run.run).decode_records()[0] if record.name == "dev.120")
-    assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(scored.groups())
-    signatures = [f"{name}|{signature}" for name, signature in record.signatures.items()]
-    assert [line.split("|")[:2] for line in signatures] == [[name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")]
+    scored = re.search(
+        r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n",
+        shown,
+        re.MULTILINE,
+    )
+    record = next(
+        record
+        for record in RunFolder(tiny_run.run).decode_records()[0]
+        if record.name == "dev.120"
+    )
+    assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(
+        scored.groups()
+    )
+    signatures = [
+        f"{name}|{signature}" for name, signature in record.signatures.items()
+    ]
+    assert [line.split("|")[:2] for line in signatures] == [
+        [name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")
+    ]
     assert shown[scored.end() :].splitlines()[:3] == signatures
     assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
     written = tiny_run.run / "decodes" / "dev.120.txt"
@@ -102,25 +142,51 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     content = json.loads(manifest.read_text())
     del content["splits"]["test"]
     manifest.write_text(json.dumps(content))
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]) == 1
+    assert (
+        t2t_decoder.main(
+            [f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]
+        )
+        == 1
+    )
     stderr = capsys.readouterr().err
-    assert "The data must have the split test. Received: that of twenty_words in" in stderr
-    assert "which has train, dev. Run t2t-datagen again with its files (for parallel_text --test_source and" in stderr
+    assert (
+        "The data must have the split test. Received: that of twenty_words in" in stderr
+    )
+    assert (
+        "which has train, dev. Run t2t-datagen again with its files (for parallel_text"
+        " --test_source and" in stderr
+    )
 
 
-def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, eagerly, tmp_path, capsys):
+def test_run_copied_elsewhere_and_data_gone(
+    tiny_run, tiny_run_copy, eagerly, tmp_path, capsys
+):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]) == 0
+    assert (
+        t2t_decoder.main(
+            [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
+        )
+        == 0
+    )
     assert capsys.readouterr().out == "katze rot hund sieht\n"
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
     stderr = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in stderr
     assert "Or give --data_dir, where the data of this run is now." in stderr
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test", f"--data_dir={tiny_run.data}"]) == 0
     assert (
-        f"translations {tiny_run_copy}/decodes/test.120.txt, references {tiny_run_copy}/decodes/test.120.ref\n"
-        in capsys.readouterr().out
+        t2t_decoder.main(
+            [
+                f"--output_dir={tiny_run_copy}",
+                "--split=test",
+                f"--data_dir={tiny_run.data}",
+            ]
+        )
+        == 0
+    )
+    assert (
+        f"translations {tiny_run_copy}/decodes/test.120.txt, references"
+        f" {tiny_run_copy}/decodes/test.120.ref\n" in capsys.readouterr().out
     )
 
 
@@ -144,7 +210,9 @@ def test_interactive(tiny_run, monkeypatch, capsys):
     assert decode(tiny_run, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Type a sentence; an empty line or Ctrl-D ends."
-    assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d\.\d{3}  katze rot hund sieht", lines[1])
+    assert re.fullmatch(
+        r"score +-\d\.\d{3}  log_prob +-\d\.\d{3}  katze rot hund sieht", lines[1]
+    )
     assert "A sentence must have at most 2,048 tokens." in lines[2]
     assert lines[3].endswith("  pferd vogel beisst")
 
@@ -156,21 +224,41 @@ def test_interactive_ends_at_an_empty_line(tiny_run, monkeypatch, capsys):
 
 
 def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
-    pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
-    file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
-    assert decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
+    pairs = [
+        ("red cat sees dog", "katze rot hund sieht"),
+        ("horse bites bird", "vogel"),
+        ("fish likes cat", ""),
+    ]
+    file = write(
+        tmp_path / "pairs.tsv",
+        "".join(f"{source}\t{target}\n" for source, target in pairs),
+    )
+    assert (
+        decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
+    )
     expected = []
     for source, target in pairs:
         pair = (model.source_encoder.encode(text) for text in (source, target))
         inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
         logits = np.array(model.engine.model(inputs, targets), np.float64)[0]
         log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-        expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))
+        expected.append(
+            sum(
+                row[token]
+                for row, token in zip(log_probabilities, targets[0], strict=True)
+                if token
+            )
+        )
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    shown, scores = ([float(value) for value in column] for column in zip(*lines, strict=True))
+    shown, scores = (
+        [float(value) for value in column] for column in zip(*lines, strict=True)
+    )
     np.testing.assert_allclose(shown, expected, atol=2e-5)
     lengths = [len(model.target_encoder.encode(target)) + 1 for _, target in pairs]
-    penalised = [value / ((5 + length) / 6) ** 0.6 for value, length in zip(expected, lengths, strict=True)]
+    penalised = [
+        value / ((5 + length) / 6) ** 0.6
+        for value, length in zip(expected, lengths, strict=True)
+    ]
     np.testing.assert_allclose(scores, penalised, atol=2e-5)
     assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
 
@@ -178,30 +266,105 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("", "One of --decode_from_file, --split, --decode_interactive, --score_file must be given. Received: none."),
-        ("--split=test --score_file=x", "must be given. Received: --split and --score_file."),
-        ("--decode_from_file=absent.txt", "Received: absent.txt, which does not exist."),
+        (
+            "",
+            (
+                "One of --decode_from_file, --split, --decode_interactive, --score_file"
+                " must be given. Received: none."
+            ),
+        ),
+        (
+            "--split=test --score_file=x",
+            "must be given. Received: --split and --score_file.",
+        ),
+        (
+            "--decode_from_file=absent.txt",
+            "Received: absent.txt, which does not exist.",
+        ),
         ("--score_file=absent.tsv", "Received: absent.tsv, which does not exist."),
-        ("--split=tset", "A split to decode must be dev or test. Received: 'tset'. Did you mean 'test'?"),
-        ("--split=train", "must be dev or test. Received: train, which is kept as tokens, without its text."),
-        ("--split=test --decode_hparams=beamsize=3", "decode_hparams has no field 'beamsize'. Did you mean '"),
+        (
+            "--split=tset",
+            (
+                "A split to decode must be dev or test. Received: 'tset'. Did you mean"
+                " 'test'?"
+            ),
+        ),
+        (
+            "--split=train",
+            (
+                "must be dev or test. Received: train, which is kept as tokens, without"
+                " its text."
+            ),
+        ),
+        (
+            "--split=test --decode_hparams=beamsize=3",
+            "decode_hparams has no field 'beamsize'. Did you mean '",
+        ),
         ("--split=test --decode_hparams=beam_size=0", "beam_size must be at least 1"),
-        ("--split=test --decode_hparams=return_beams=9", "return_beams must be at most beam_size."),
-        ("--split=test --decode_hparam=beam_size=2", "Unknown command line flag 'decode_hparam'."),
-        ("--split=test --decode_to_file=.", "A file to write is required. Received: ., which is a folder."),
-        ("--split=test --checkpoint_path=absent", "absent. Expected model.ckpt-N.index and its data file"),
-        ("--split=dev --engine=onnx", "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
-        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2; "),
-        ("--split=dev --engine=ctranslate2 --quantization=int4", "quantization must be one of float32, "),
-        ("--decode_from_file={} --output_format=xml", "--output_format must be one of text, nbest, jsonl. Received: "),
-        ("--decode_from_file={} --alignments", "--alignments goes with --output_format=jsonl. Received: no --output"),
-        ("--decode_from_file={} --alignments --output_format=text", "Received: --output_format=text."),
-        ("--decode_from_file={} --prefixes", "source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'"),
-        ("--score_file={} --output_format=nbest", "and reads pairs. Received: --output_format=nbest as well."),
-        ("--score_file={} --prefixes", "writes text or jsonl, without alignments, and reads pairs. Received: "),
-        ("--split=dev --output_format=jsonl", "--output_format and --prefixes go with files and pipes. Received: --"),
-        ("--split=dev --decode_to_file=-", "--split prints its report. Received: --decode_to_file=- as well."),
-        ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
+        (
+            "--split=test --decode_hparams=return_beams=9",
+            "return_beams must be at most beam_size.",
+        ),
+        (
+            "--split=test --decode_hparam=beam_size=2",
+            "Unknown command line flag 'decode_hparam'.",
+        ),
+        (
+            "--split=test --decode_to_file=.",
+            "A file to write is required. Received: ., which is a folder.",
+        ),
+        (
+            "--split=test --checkpoint_path=absent",
+            "absent. Expected model.ckpt-N.index and its data file",
+        ),
+        (
+            "--split=dev --engine=onnx",
+            "engine must be one of tensorflow, ctranslate2. Received: 'onnx'.",
+        ),
+        (
+            "--split=dev --quantization=int8",
+            "quantization goes with engine=ctranslate2; ",
+        ),
+        (
+            "--split=dev --engine=ctranslate2 --quantization=int4",
+            "quantization must be one of float32, ",
+        ),
+        (
+            "--decode_from_file={} --output_format=xml",
+            "--output_format must be one of text, nbest, jsonl. Received: ",
+        ),
+        (
+            "--decode_from_file={} --alignments",
+            "--alignments goes with --output_format=jsonl. Received: no --output",
+        ),
+        (
+            "--decode_from_file={} --alignments --output_format=text",
+            "Received: --output_format=text.",
+        ),
+        (
+            "--decode_from_file={} --prefixes",
+            "source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'",
+        ),
+        (
+            "--score_file={} --output_format=nbest",
+            "and reads pairs. Received: --output_format=nbest as well.",
+        ),
+        (
+            "--score_file={} --prefixes",
+            "writes text or jsonl, without alignments, and reads pairs. Received: ",
+        ),
+        (
+            "--split=dev --output_format=jsonl",
+            "--output_format and --prefixes go with files and pipes. Received: --",
+        ),
+        (
+            "--split=dev --decode_to_file=-",
+            "--split prints its report. Received: --decode_to_file=- as well.",
+        ),
+        (
+            "--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner",
+            "--beam_runner goes with",
+        ),
     ],
 )
 def test_refused(tiny_run, tmp_path, capsys, flags, message):
@@ -218,7 +381,10 @@ def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
     assert t2t_decoder.main(command) == 1
-    assert f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
+    assert (
+        f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: "
+        in capsys.readouterr().err
+    )
     assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
@@ -226,8 +392,18 @@ def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
 @pytest.mark.slow
 def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}"]
-    done = subprocess.run([*command, f"--decode_from_file={source}"], capture_output=True, text=True, timeout=120)
+    command = [
+        sys.executable,
+        "-m",
+        "t2tlite.bin.t2t_decoder",
+        f"--output_dir={tiny_run.run}",
+    ]
+    done = subprocess.run(
+        [*command, f"--decode_from_file={source}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "katze rot hund sieht\n"
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
@@ -245,14 +421,24 @@ BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
             "cat\n" + "cat " * 2100,
             r"at most 2,048 tokens\. Received: FILE, line 2 with 2,\d+ tokens, b",
         ),
-        ("decode_from_file", "cat\nk\udcf6pfe\n", r"FILE, line 2: text must be UTF-8\."),
+        (
+            "decode_from_file",
+            "cat\nk\udcf6pfe\n",
+            r"FILE, line 2: text must be UTF-8\.",
+        ),
         ("score_file", "cat\tkatze\nno tab here\n", BAD_PAIR + r"'no tab here'\."),
-        ("score_file", "cat\tkatze\ntwo\ttabs\there\n", BAD_PAIR + r"'two\\ttabs\\there'\."),
+        (
+            "score_file",
+            "cat\tkatze\ntwo\ttabs\there\n",
+            BAD_PAIR + r"'two\\ttabs\\there'\.",
+        ),
         ("score_file", "cat\tkatze\n\n", BAD_PAIR + r"''\."),
     ],
     ids=["too long", "not UTF-8", "no tab", "two tabs", "blank"],
 )
-def test_bad_line_is_named_and_leaves_the_old_output(tiny_run, tmp_path, capsys, flag, content, message):
+def test_bad_line_is_named_and_leaves_the_old_output(
+    tiny_run, tmp_path, capsys, flag, content, message
+):
     source, target = tmp_path / "in.txt", write(tmp_path / "out.txt", "old\n")
     source.write_bytes(content.encode(errors="surrogateescape"))
     assert decode(tiny_run, f"--{flag}={source}", f"--decode_to_file={target}") == 1

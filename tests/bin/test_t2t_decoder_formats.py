@@ -1,4 +1,6 @@
-"""What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and lines with prefixes."""
+"""What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and
+lines with prefixes.
+"""
 
 import json
 
@@ -19,7 +21,12 @@ def written(tiny_run, tmp_path):
     def run(lines, *flags, mode="decode_from_file"):
         source, target = tmp_path / "in.txt", tmp_path / "out.txt"
         source.write_text("".join(f"{line}\n" for line in lines))
-        command = [f"--output_dir={tiny_run.run}", f"--{mode}={source}", f"--decode_to_file={target}", *flags]
+        command = [
+            f"--output_dir={tiny_run.run}",
+            f"--{mode}={source}",
+            f"--decode_to_file={target}",
+            *flags,
+        ]
         assert t2t_decoder.main(command) == 0
         return target.read_text().splitlines()
 
@@ -28,9 +35,18 @@ def written(tiny_run, tmp_path):
 
 def test_text_and_nbest_whatever_return_beams_is(written, model):
     best = model.translate(SENTENCES)
-    assert written(SENTENCES, "--output_format=text", "--decode_hparams=return_beams=3") == best
-    lines = [line.split(" ||| ") for line in written(SENTENCES, "--output_format=nbest")]
-    assert [(line[0], line[1]) for line in lines] == [("0", best[0]), ("1", ""), ("2", best[2])]
+    assert (
+        written(SENTENCES, "--output_format=text", "--decode_hparams=return_beams=3")
+        == best
+    )
+    lines = [
+        line.split(" ||| ") for line in written(SENTENCES, "--output_format=nbest")
+    ]
+    assert [(line[0], line[1]) for line in lines] == [
+        ("0", best[0]),
+        ("1", ""),
+        ("2", best[2]),
+    ]
     hypotheses = model.decode(SENTENCES, model.options())
     for line, (output,) in zip(lines, hypotheses, strict=True):
         assert line[2:] == [f"log_prob= {output.log_prob:.6f}", f"{output.score:.6f}"]
@@ -45,7 +61,9 @@ def test_jsonl(written, model, monkeypatch, alignments):
     n_best = model.decode(SENTENCES, model.options(return_beams=2))
     pairs = model.align(SENTENCES, n_best) if alignments else None
     assert len(lines) == 3
-    for i, (line, source, outputs) in enumerate(zip(lines, SENTENCES, n_best, strict=True)):
+    for i, (line, source, outputs) in enumerate(
+        zip(lines, SENTENCES, n_best, strict=True)
+    ):
         expected = []
         for number, output in enumerate(outputs):
             tokens = model.target_encoder.pieces(output.ids)
@@ -55,7 +73,9 @@ def test_jsonl(written, model, monkeypatch, alignments):
                 "score": pytest.approx(output.score, abs=1e-5),
                 "tokens": tokens,
             }
-            expected.append(shown | ({"alignment": pharaoh(pairs[i][number])} if alignments else {}))
+            expected.append(
+                shown | ({"alignment": pharaoh(pairs[i][number])} if alignments else {})
+            )
             assert "".join(tokens).replace("▁", " ").strip() == output.text
         assert json.loads(line) == {"source": source, "hypotheses": expected}
 
@@ -68,8 +88,12 @@ def test_json_of_other_characters_is_one_line(written):
 
 def test_scores_as_json_have_both_values(written, model):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("fish likes cat", "")]
-    lines = written(["\t".join(pair) for pair in pairs], "--output_format=jsonl", mode="score_file")
-    for line, (source, target), log_prob in zip(lines, pairs, model.score(*zip(*pairs, strict=True)), strict=True):
+    lines = written(
+        ["\t".join(pair) for pair in pairs], "--output_format=jsonl", mode="score_file"
+    )
+    for line, (source, target), log_prob in zip(
+        lines, pairs, model.score(*zip(*pairs, strict=True)), strict=True
+    ):
         tokens = len(model.target_encoder.encode(target)) + 1
         assert json.loads(line) == {
             "source": source,
@@ -77,26 +101,56 @@ def test_scores_as_json_have_both_values(written, model):
             "log_prob": pytest.approx(log_prob, abs=1e-5),
             "score": pytest.approx(log_prob / ((5 + tokens) / 6) ** 0.6, abs=1e-5),
         }
-    (line,) = written(["cat\tkatze"], "--output_format=jsonl", "--decode_hparams=t2t_rules=true", mode="score_file")
-    assert json.loads(line).keys() == {"source", "target", "negative_log_prob_per_token"}
+    (line,) = written(
+        ["cat\tkatze"],
+        "--output_format=jsonl",
+        "--decode_hparams=t2t_rules=true",
+        mode="score_file",
+    )
+    assert json.loads(line).keys() == {
+        "source",
+        "target",
+        "negative_log_prob_per_token",
+    }
 
 
 def test_scores_as_text_are_those_of_an_nbest_list(written, model):
-    hypotheses = [line.split(" ||| ") for line in written(SENTENCES[:1], "--decode_hparams=return_beams=4")]
+    hypotheses = [
+        line.split(" ||| ")
+        for line in written(SENTENCES[:1], "--decode_hparams=return_beams=4")
+    ]
     pairs = [f"{SENTENCES[0]}\t{text}" for _, text, *_ in hypotheses]
-    expected = [(float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses]
-    scores = [tuple(map(float, line.split("\t"))) for line in written(pairs, mode="score_file")]
+    expected = [
+        (float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses
+    ]
+    scores = [
+        tuple(map(float, line.split("\t")))
+        for line in written(pairs, mode="score_file")
+    ]
     same_tokens = [
-        tuple(model.target_encoder.encode(output.text)) == output.ids for output in model.n_best(SENTENCES[0])
+        tuple(model.target_encoder.encode(output.text)) == output.ids
+        for output in model.n_best(SENTENCES[0])
     ]
     assert sum(same_tokens) >= 2
     for values, wanted, same in zip(scores, expected, same_tokens, strict=True):
         assert values == pytest.approx(wanted, abs=1e-4) or not same
-    assert len(written(["cat\tkatze"], "--decode_hparams=t2t_rules=true", mode="score_file")[0].split("\t")) == 1
+    assert (
+        len(
+            written(
+                ["cat\tkatze"], "--decode_hparams=t2t_rules=true", mode="score_file"
+            )[0].split("\t")
+        )
+        == 1
+    )
 
 
 def test_prefixes(written, model):
-    lines = ["red cat sees dog\tkatze blau", "horse bites bird", "\tkatze", "fish likes mouse\t"]
+    lines = [
+        "red cat sees dog\tkatze blau",
+        "horse bites bird",
+        "\tkatze",
+        "fish likes mouse\t",
+    ]
     translations = written(lines, "--prefixes")
     prefix = ["katze blau", "", "", ""]
     assert translations == model.translate(

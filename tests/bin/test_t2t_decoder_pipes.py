@@ -44,7 +44,12 @@ def windows(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "mode", [["--decode_from_file=-"], ["--decode_from_file=-", "--decode_to_file=-"], ["--decode_interactive"]]
+    "mode",
+    [
+        ["--decode_from_file=-"],
+        ["--decode_from_file=-", "--decode_to_file=-"],
+        ["--decode_interactive"],
+    ],
 )
 def test_standard_input_to_standard_output(tiny_run, standard_input, capfd, mode):
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
@@ -57,11 +62,19 @@ def test_standard_input_to_standard_output(tiny_run, standard_input, capfd, mode
 
 @pytest.mark.parametrize("mode", ["--decode_from_file=-", "--decode_interactive"])
 @pytest.mark.parametrize("rules", [False, True])
-def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_input, windows, mode, rules):
-    """But not where a translation depends on what is decoded with it, unless each line is to be decoded by itself."""
+def test_each_line_is_answered_before_the_next_is_sent(
+    tiny_run, load, standard_input, windows, mode, rules
+):
+    """But not where a translation depends on what is decoded with it, unless each line
+    is to be decoded by itself.
+    """
     read, write = os.pipe()
     status = []
-    command = [f"--output_dir={tiny_run.run}", mode, f"--decode_to_file=/dev/fd/{write}"]
+    command = [
+        f"--output_dir={tiny_run.run}",
+        mode,
+        f"--decode_to_file=/dev/fd/{write}",
+    ]
     command += ["--decode_hparams=t2t_rules=true"] if rules else []
     thread = threading.Thread(target=lambda: status.append(t2t_decoder.main(command)))
     load(tiny_run.run, None)
@@ -85,13 +98,18 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
 
 
 def test_scores(tiny_run, load, standard_input, capfd):
-    pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel")]
+    pairs = [
+        ("red cat sees dog", "katze rot hund sieht"),
+        ("horse bites bird", "vogel"),
+    ]
     standard_input.write("".join(f"{source}\t{target}\n" for source, target in pairs))
     standard_input.close()
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--score_file=-"]) == 0
     output = capfd.readouterr()
     expected = load(tiny_run.run, None).score(*zip(*pairs, strict=True))
-    assert [float(line.split("\t")[0]) for line in output.out.splitlines()] == pytest.approx(expected, abs=1e-5)
+    assert [
+        float(line.split("\t")[0]) for line in output.out.splitlines()
+    ] == pytest.approx(expected, abs=1e-5)
     assert output.err == ""
 
 
@@ -99,7 +117,16 @@ def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
     target = tmp_path / "out.txt"
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-", f"--decode_to_file={target}"]) == 0
+    assert (
+        t2t_decoder.main(
+            [
+                f"--output_dir={tiny_run.run}",
+                "--decode_from_file=-",
+                f"--decode_to_file={target}",
+            ]
+        )
+        == 0
+    )
     assert target.read_text().splitlines() == TRANSLATIONS
     assert capfd.readouterr().out == ""
 
@@ -107,22 +134,33 @@ def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"cat\n" + b"cat " * 2100 + b"\n", "at most 2,048 tokens. Received: standard input, line 2 with 2,"),
+        (
+            b"cat\n" + b"cat " * 2100 + b"\n",
+            "at most 2,048 tokens. Received: standard input, line 2 with 2,",
+        ),
         (b"cat\nk\xf6pfe\n", "standard input, line 2: text must be UTF-8."),
     ],
 )
 def test_bad_line_of_a_pipe_is_named(tiny_run, standard_input, capfd, content, message):
-    threading.Thread(target=lambda: (standard_input.buffer.write(content), standard_input.close())).start()
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 1
+    threading.Thread(
+        target=lambda: (standard_input.buffer.write(content), standard_input.close())
+    ).start()
+    assert (
+        t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 1
+    )
     assert message in capfd.readouterr().err
 
 
-def test_large_pipe_is_decoded_in_windows(tiny_run, standard_input, capfd, windows, monkeypatch):
+def test_large_pipe_is_decoded_in_windows(
+    tiny_run, standard_input, capfd, windows, monkeypatch
+):
     monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
     monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
     standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
+    assert (
+        t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
+    )
     assert capfd.readouterr().out.splitlines() == TRANSLATIONS * 2
     assert [len(window) for window in windows] == [3, 3, 2]
 
@@ -143,7 +181,9 @@ class Filled:
         return True
 
 
-def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, monkeypatch):
+def test_standard_output_gets_each_window_at_once(
+    tiny_run, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
     shown, original = [], Translator.decode
 
@@ -153,8 +193,20 @@ def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, mo
 
     monkeypatch.setattr(Translator, "decode", decode)
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 2))
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
-    assert [text.splitlines() for text in shown] == [[], TRANSLATIONS[:3], [TRANSLATIONS[3], *TRANSLATIONS[:2]]]
+    assert (
+        t2t_decoder.main(
+            [
+                f"--output_dir={tiny_run.run}",
+                f"--decode_from_file={tmp_path / 'in.txt'}",
+            ]
+        )
+        == 0
+    )
+    assert [text.splitlines() for text in shown] == [
+        [],
+        TRANSLATIONS[:3],
+        [TRANSLATIONS[3], *TRANSLATIONS[:2]],
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
@@ -162,14 +214,32 @@ def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
     """As a notebook's."""
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES))
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
+        assert (
+            t2t_decoder.main(
+                [
+                    f"--output_dir={tiny_run.run}",
+                    f"--decode_from_file={tmp_path / 'in.txt'}",
+                ]
+            )
+            == 0
+        )
     assert out.getvalue().splitlines() == TRANSLATIONS
 
 
 @pytest.mark.slow
 def test_other_program_talks_to_t2t_decoder(tiny_run):
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_interactive"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [
+        sys.executable,
+        "-m",
+        "t2tlite.bin.t2t_decoder",
+        f"--output_dir={tiny_run.run}",
+        "--decode_interactive",
+    ]
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         for sentence, translation in zip(SENTENCES, TRANSLATIONS, strict=True):
             process.stdin.write(f"{sentence}\n")
@@ -180,8 +250,18 @@ def test_other_program_talks_to_t2t_decoder(tiny_run):
 
 @pytest.mark.slow
 def test_broken_pipe_exits_quietly(tiny_run):
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_from_file=-"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [
+        sys.executable,
+        "-m",
+        "t2tlite.bin.t2t_decoder",
+        f"--output_dir={tiny_run.run}",
+        "--decode_from_file=-",
+    ]
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         process.stdin.write("red cat sees dog\n")
         assert process.stdout.readline() == "katze rot hund sieht\n"

@@ -1,4 +1,6 @@
-"""t2t-serve as a command: what it refuses before it loads anything, and a server from start to SIGTERM."""
+"""t2t-serve as a command: what it refuses before it loads anything, and a server from
+start to SIGTERM.
+"""
 
 import json
 import re
@@ -22,7 +24,9 @@ from t2tlite.programs.serving.service import Service
 @pytest.fixture(autouse=True)
 def loads_nothing(monkeypatch):
     """A mistake must be found before the runs are loaded."""
-    monkeypatch.setattr(DrainingServer, "serve", lambda *_: pytest.fail("the server was started"))
+    monkeypatch.setattr(
+        DrainingServer, "serve", lambda *_: pytest.fail("the server was started")
+    )
 
 
 def refused(capsys, *flags):
@@ -48,12 +52,20 @@ def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
     ("missing", "message"),
     [
         ("vocabulary", "manifest.json"),
-        ("languages", "--languages must be given, since RUN does not record its languages (problem twenty_words)."),
+        (
+            "languages",
+            (
+                "--languages must be given, since RUN does not record its languages"
+                " (problem twenty_words)."
+            ),
+        ),
     ],
 )
 def test_a_manifest_without_a_field(capsys, tiny_run_copy, missing, message):
     change_manifest(tiny_run_copy, **{missing: None})
-    assert message.replace("RUN", str(tiny_run_copy)) in refused(capsys, f"--output_dir={tiny_run_copy}")
+    assert message.replace("RUN", str(tiny_run_copy)) in refused(
+        capsys, f"--output_dir={tiny_run_copy}"
+    )
 
 
 def test_a_port_in_use(capsys, tiny_run):
@@ -62,20 +74,35 @@ def test_a_port_in_use(capsys, tiny_run):
         other.listen()
         port = other.getsockname()[1]
         message = refused(capsys, f"--output_dir={tiny_run.run}", f"--port={port}")
-    assert f"--port must be free. Received: {port} on 127.0.0.1, at which another program listens." in message
+    assert (
+        f"--port must be free. Received: {port} on 127.0.0.1, at which another program"
+        " listens." in message
+    )
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--output_dir=RUN", "Each language pair can be served by one run. Received: en-de"),
-        ("--output_dir=absent", "The run must be a folder that t2t-trainer made (--output_dir)."),
+        (
+            "--output_dir=RUN",
+            "Each language pair can be served by one run. Received: en-de",
+        ),
+        (
+            "--output_dir=absent",
+            "The run must be a folder that t2t-trainer made (--output_dir).",
+        ),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
-        ("--host=no.such.host.invalid", "--host must be a name or address of this machine. Received: 'no.such.host"),
+        (
+            "--host=no.such.host.invalid",
+            "--host must be a name or address of this machine. Received: 'no.such.host",
+        ),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
         ("--max_queue=0", "max_queue must be at least 1. Received: 0."),
-        ("--timeout_s=0", "timeout_s must be at least 0.001 and at most 86400. Received: 0.0."),
+        (
+            "--timeout_s=0",
+            "timeout_s must be at least 0.001 and at most 86400. Received: 0.0.",
+        ),
         ("--max_characters=-1", "max_characters must be at least 1. Received: -1."),
     ],
 )
@@ -85,9 +112,13 @@ def test_bad_flags(capsys, tiny_run, flag, message):
 
 
 @pytest.mark.parametrize("package", t2t_serve.EXTRA)
-def test_without_the_extra_the_message_says_what_to_install(capsys, tiny_run, monkeypatch, package):
+def test_without_the_extra_the_message_says_what_to_install(
+    capsys, tiny_run, monkeypatch, package
+):
     monkeypatch.setitem(sys.modules, package, None)
-    assert "pip install 't2tlite[serve]'" in refused(capsys, f"--output_dir={tiny_run.run}")
+    assert "pip install 't2tlite[serve]'" in refused(
+        capsys, f"--output_dir={tiny_run.run}"
+    )
 
 
 @pytest.mark.slow  # starts a process, which loads TensorFlow
@@ -96,10 +127,15 @@ def test_a_server_from_start_to_sigterm(tiny_run):
         server.line("Loading .*: English to German")
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         body = json.dumps({"q": "red cat sees dog"}).encode()
-        request = urllib.request.Request(f"{address}/v1/translate", body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            f"{address}/v1/translate", body, {"Content-Type": "application/json"}
+        )
         with urllib.request.urlopen(request, timeout=60) as response:
             assert json.load(response)["translations"][0]["text"]
-        assert server.sigterm() == (0, "SIGTERM: answering what was accepted; once more ends at once.\n")
+        assert server.sigterm() == (
+            0,
+            "SIGTERM: answering what was accepted; once more ends at once.\n",
+        )
         with pytest.raises(urllib.error.URLError):
             urllib.request.urlopen(f"{address}/health", timeout=10)
 
@@ -112,7 +148,9 @@ def test_a_server_that_loads_ends_at_once(tiny_run):
 
 
 def test_sigterm_while_loading_ends_process_1(monkeypatch):
-    """The kernel ignores the default action of signals for process 1, here by a signal that does nothing."""
+    """The kernel ignores the default action of signals for process 1, here by a signal
+    that does nothing.
+    """
     statuses = []
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr("signal.raise_signal", lambda _: None)

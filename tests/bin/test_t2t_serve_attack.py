@@ -1,4 +1,6 @@
-"""A hostile client beside well-behaved ones: nobody else fails or waits, and memory comes back."""
+"""A hostile client beside well-behaved ones: nobody else fails or waits, and memory
+comes back.
+"""
 
 import contextlib
 import json
@@ -27,24 +29,34 @@ class Client:
     """A client's connection, and the times of its requests."""
 
     def __init__(self, address: str, connections: contextlib.ExitStack) -> None:
-        self._http = connections.enter_context(httpx.Client(base_url=address, timeout=TIMEOUT_S))
+        self._http = connections.enter_context(
+            httpx.Client(base_url=address, timeout=TIMEOUT_S)
+        )
         self.seconds: list[float] = []
         self.failures: list[str] = []
 
     def send(self, path: str, body: bytes | None = None) -> None:
         headers, started = {"Content-Type": JSON}, time.monotonic()
-        response = self._http.get(path) if body is None else self._http.post(path, content=body, headers=headers)
+        response = (
+            self._http.get(path)
+            if body is None
+            else self._http.post(path, content=body, headers=headers)
+        )
         self.seconds.append(time.monotonic() - started)
         if response.status_code != 200:
             self.failures.append(response.text)
 
-    def send_until(self, end: threading.Event, path: str, body: bytes | None = None) -> None:
+    def send_until(
+        self, end: threading.Event, path: str, body: bytes | None = None
+    ) -> None:
         while not end.wait(0.05):
             self.send(path, body)
 
 
 class Idle(BaseHTTPRequestHandler):
-    """Answers at once: what it takes is the machine's delay, or that of this process."""
+    """Answers at once: what it takes is the machine's delay, or that of this
+    process.
+    """
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -66,22 +78,33 @@ def idle_server() -> Iterator[str]:
 
 
 class Machine:
-    """How much slower other programs make this machine, from CPU time since the beginning that these did not use."""
+    """How much slower other programs make this machine, from CPU time since the
+    beginning that these did not use.
+    """
 
     def __init__(self, *ours: psutil.Process) -> None:
         self._ours = ours
         self._before = self._seconds()
 
     def slowness(self) -> float:
-        """The ratio of all CPU time to that which other programs left: 1.0 if there are none."""
-        all_time, idle, ours = (now - before for now, before in zip(self._seconds(), self._before, strict=True))
+        """The ratio of all CPU time to that which other programs left: 1.0 if there are
+        none.
+        """
+        all_time, idle, ours = (
+            now - before
+            for now, before in zip(self._seconds(), self._before, strict=True)
+        )
         return all_time / max(idle + ours, all_time / 100)
 
     def _seconds(self) -> tuple[float, float, float]:
         """CPU seconds: all of the machine, those idle, those of our processes."""
         times = psutil.cpu_times()
         of_processes = [process.cpu_times() for process in self._ours]
-        return sum(times), times.idle + times.iowait, sum(each.user + each.system for each in of_processes)
+        return (
+            sum(times),
+            times.idle + times.iowait,
+            sum(each.user + each.system for each in of_processes),
+        )
 
 
 def send_all(address: str, requests: list[Request]) -> None:
@@ -91,7 +114,8 @@ def send_all(address: str, requests: list[Request]) -> None:
             send(client, request)
 
 
-@pytest.mark.slow  # starts a process, which loads TensorFlow, and attacks it for ATTACK_S
+# starts a process, which loads TensorFlow, and attacks it for ATTACK_S
+@pytest.mark.slow
 def test_hostile_client_delays_nobody(tiny_run):
     with (
         ThreadPoolExecutor(32) as threads,
@@ -99,33 +123,65 @@ def test_hostile_client_delays_nobody(tiny_run):
         contextlib.ExitStack() as connections,
     ):
         port = int(server.line(r"Ready: http://127\.0\.0\.1:(\d+)\n")[1])
-        address, log = f"http://127.0.0.1:{port}", threads.submit(server.process.stderr.read)
+        address, log = (
+            f"http://127.0.0.1:{port}",
+            threads.submit(server.process.stderr.read),
+        )
         process = psutil.Process(server.process.pid)
-        list(threads.map(lambda requests: send_all(address, requests), first_requests()))
+        list(
+            threads.map(lambda requests: send_all(address, requests), first_requests())
+        )
         clients = [Client(address, connections) for _ in range(CLIENTS)]
-        list(threads.map(lambda client: [client.send("/v1/translate", SENTENCE) for _ in range(REQUESTS)], clients))
+        list(
+            threads.map(
+                lambda client: [
+                    client.send("/v1/translate", SENTENCE) for _ in range(REQUESTS)
+                ],
+                clients,
+            )
+        )
         alone = max(max(client.seconds) for client in clients)
         memory = process.memory_info().rss
 
-        end, watcher, machine = threading.Event(), Client(address, connections), Machine(process, psutil.Process())
+        end, watcher, machine = (
+            threading.Event(),
+            Client(address, connections),
+            Machine(process, psutil.Process()),
+        )
         idle = Client(connections.enter_context(idle_server()), connections)
         clients = [Client(address, connections) for _ in range(CLIENTS)]
-        tasks = [threads.submit(client.send_until, end, "/v1/translate", SENTENCE) for client in clients]
-        tasks += [threads.submit(client.send_until, end, "/health") for client in (watcher, idle)]
+        tasks = [
+            threads.submit(client.send_until, end, "/v1/translate", SENTENCE)
+            for client in clients
+        ]
+        tasks += [
+            threads.submit(client.send_until, end, "/health")
+            for client in (watcher, idle)
+        ]
         tasks += [threads.submit(attack, port, end) for attack in attacks()]
         time.sleep(ATTACK_S)
         end.set()
         for task in tasks:
             task.result()
-        waited, health, delay = (max(max(c.seconds) for c in group) for group in (clients, [watcher], [idle]))
+        waited, health, delay = (
+            max(max(c.seconds) for c in group) for group in (clients, [watcher], [idle])
+        )
         slowness = machine.slowness()
         growth, deadline = MAX_GROWTH, time.monotonic() + RETURN_S
         while growth >= MAX_GROWTH and time.monotonic() < deadline:
             time.sleep(0.5)
             growth = process.memory_info().rss - memory
-        print(f"alone {alone:.2f} s, under attack {waited:.2f} s; /health {health:.2f} s, an idle server {delay:.2f} s")
-        print(f"others slow the machine down {slowness:.1f} times; {growth >> 20} MiB more")
-        assert [failure for client in [*clients, watcher] for failure in client.failures] == []
+        print(
+            f"alone {alone:.2f} s, under attack {waited:.2f} s; /health {health:.2f} s,"
+            f" an idle server {delay:.2f} s"
+        )
+        print(
+            f"others slow the machine down {slowness:.1f} times; {growth >> 20} MiB"
+            " more"
+        )
+        assert [
+            failure for client in [*clients, watcher] for failure in client.failures
+        ] == []
         assert waited <= alone + MAX_DELAY_S * slowness
         assert health <= delay + MAX_HEALTH_S * slowness
         assert growth < MAX_GROWTH

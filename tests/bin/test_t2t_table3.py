@@ -1,4 +1,6 @@
-"""The command t2t-table3, on a toy language: rows are trained, resumed, measured, and tabulated."""
+"""The command t2t-table3, on a toy language: rows are trained, resumed, measured, and
+tabulated.
+"""
 
 import importlib.util
 import json
@@ -27,8 +29,20 @@ SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
 def tiny_run(tmp_path_factory):
     """The toy language and its data, made by --generate_data."""
     folder = tmp_path_factory.mktemp("table3_data")
-    tiny_run = TinyRun(user_package(tmp_path_factory), folder / "data", folder / "none", "", "")
-    assert command(tiny_run, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
+    tiny_run = TinyRun(
+        user_package(tmp_path_factory), folder / "data", folder / "none", "", ""
+    )
+    assert (
+        command(
+            tiny_run,
+            None,
+            "--dry_run",
+            "--rows=base",
+            "--generate_data",
+            "--num_processes=1",
+        )
+        == 0
+    )
     return tiny_run
 
 
@@ -49,7 +63,9 @@ def command(tiny_run, folder: Path | None, *more: str) -> int:
 
 @pytest.fixture(scope="module")
 def swept(tiny_run, tmp_path_factory):
-    """A sweep of two rows, the second stopped by SIGTERM at step 4, and the table at that time."""
+    """A sweep of two rows, the second stopped by SIGTERM at step 4, and the table at
+    that time.
+    """
     folder = tmp_path_factory.mktemp("table3") / "sweep"
     step = Progress.step
 
@@ -74,7 +90,11 @@ def result(folder: Path) -> dict:
 
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
-    lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
+    lines = [
+        [cell.strip() for cell in line[1:-1].split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     (actual,) = [line for line in lines if row in line[:2]]
     return actual
 
@@ -87,21 +107,36 @@ def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     assert result(folder / "hs256")["steps"] == 6
     # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
     assert len(list((folder / "hs256").glob("events.*"))) == 2
-    assert (folder / "hs256" / "flags.txt").read_text().startswith("# t2t-table3\n--problem=twenty_words\n")
+    assert (
+        (folder / "hs256" / "flags.txt")
+        .read_text()
+        .startswith("# t2t-table3\n--problem=twenty_words\n")
+    )
 
 
 @pytest.mark.slow
 def test_measured_twice_over(swept):
-    """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations kept."""
+    """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations
+    kept.
+    """
     folder = swept[0] / "base"
     actual = result(folder)
     model = load(folder)
     store = run_dataset(RunFolder(folder)).store("dev")
     log_probs = model.score(store.source_text(), store.target_text())
-    assert actual["loss"] == pytest.approx(-sum(log_probs) / store.target_lengths.sum(), rel=1e-4)
+    assert actual["loss"] == pytest.approx(
+        -sum(log_probs) / store.target_lengths.sum(), rel=1e-4
+    )
     assert actual["perplexity"] == pytest.approx(math.exp(actual["loss"]))
-    translations = (folder / "decodes" / "dev.6.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    assert actual["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
+    translations = (
+        (folder / "decodes" / "dev.6.txt")
+        .read_text(encoding="utf-8")
+        .removesuffix("\n")
+        .split("\n")
+    )
+    assert actual["bleu"] == pytest.approx(
+        sacrebleu.corpus_bleu(translations, [store.target_text()]).score
+    )
     assert translations == model.translate(store.source_text(), beam_size=4)
     assert "tok:13a" in actual["bleu_signature"]
     assert actual["parameters"] == model.engine.parameters
@@ -124,7 +159,11 @@ def test_table(swept):
     table = json.loads((swept[0] / "table3.json").read_text(encoding="utf-8"))
     rows = {row["name"]: row for row in table["rows"]}
     assert rows["base"]["results"] == [actual]
-    assert rows["hs256"]["paper"] == {"parameters_millions": 28, "perplexity": 5.75, "bleu": 24.5}
+    assert rows["hs256"]["paper"] == {
+        "parameters_millions": 28,
+        "perplexity": 5.75,
+        "bleu": 24.5,
+    }
     if importlib.util.find_spec("matplotlib"):
         assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
 
@@ -136,11 +175,17 @@ def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
     assert command(tiny_run, swept[0], "--rows=base,hs256") == 0
     shown = capsys.readouterr()
     assert "0 runs to do, 2 are finished." in shown.err
-    assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
+    assert (
+        shown.out.encode()
+        == (swept[0] / "table3.md").read_bytes()
+        == before.replace(b"hs256,base", b"base,hs256")
+    )
 
 
 @pytest.mark.slow
-def test_another_seed_has_its_folder_and_a_row_may_fail(tiny_run, swept, monkeypatch, capsys):
+def test_another_seed_has_its_folder_and_a_row_may_fail(
+    tiny_run, swept, monkeypatch, capsys
+):
     train_run = sweep.train_run
 
     def failing(dataset, hparams, folder, *args):
@@ -157,7 +202,10 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(tiny_run, swept, monkeyp
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
     assert first["loss"] != second["loss"]
-    mean, spread = (f([first["perplexity"], second["perplexity"]]) for f in (statistics.mean, statistics.stdev))
+    mean, spread = (
+        f([first["perplexity"], second["perplexity"]])
+        for f in (statistics.mean, statistics.stdev)
+    )
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
     assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
 
@@ -166,12 +214,20 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(tiny_run, swept, monkeyp
 def test_result_or_checkpoint_of_other_hparams(tiny_run, swept, capsys):
     changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
     assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert "base holds a row of other hparams: train_steps 6 -> 7. Use another --output" in capsys.readouterr().err
+    assert (
+        "base holds a row of other hparams: train_steps 6 -> 7. Use another --output"
+        in capsys.readouterr().err
+    )
     kept = (swept[0] / "base" / "result.json").read_text(encoding="utf-8")
     (swept[0] / "base" / "result.json").unlink()
     assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert "base holds a row of other hparams: train_steps 6 -> 7." in capsys.readouterr().err
-    (swept[0] / "base" / "result.json").write_text('{"format_version": 1}', encoding="utf-8")
+    assert (
+        "base holds a row of other hparams: train_steps 6 -> 7."
+        in capsys.readouterr().err
+    )
+    (swept[0] / "base" / "result.json").write_text(
+        '{"format_version": 1}', encoding="utf-8"
+    )
     assert command(tiny_run, swept[0], "--rows=base") == 1
     assert "result.json is damaged: " in capsys.readouterr().err
     (swept[0] / "base" / "result.json").write_text(kept, encoding="utf-8")
@@ -183,14 +239,38 @@ def test_result_or_checkpoint_of_other_hparams(tiny_run, swept, capsys):
         ("--rows=base,hs265", "Received: 'hs265'. Did you mean 'hs256'?"),
         (
             "--rows=l2",
-            "Row l2 of Table 3 does not fit this base: num_hidden_layers must be a multiple of 3. Received: ",
+            (
+                "Row l2 of Table 3 does not fit this base: num_hidden_layers must be a"
+                " multiple of 3. Received: "
+            ),
         ),
-        ("--seeds=1,one", "--seeds must be whole numbers, all different. Received: '1,one'."),
-        ("--seeds=2,2", "--seeds must be whole numbers, all different. Received: '2,2'."),
+        (
+            "--seeds=1,one",
+            "--seeds must be whole numbers, all different. Received: '1,one'.",
+        ),
+        (
+            "--seeds=2,2",
+            "--seeds must be whole numbers, all different. Received: '2,2'.",
+        ),
         ("--output_dir=", "--output_dir must be given."),
-        ("--hparams_set=twenty_word", "There is no hparam set 'twenty_word'. Did you mean "),
-        ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
-        ("--data_dir=none", "There is no finished data of twenty_words in none. Run t2t-datagen --problem=twenty_wo"),
+        (
+            "--hparams_set=twenty_word",
+            "There is no hparam set 'twenty_word'. Did you mean ",
+        ),
+        (
+            "--vocab_size=500",
+            (
+                "--vocab_size: options of the data need --generate_data, or belong to"
+                " t2t-datagen."
+            ),
+        ),
+        (
+            "--data_dir=none",
+            (
+                "There is no finished data of twenty_words in none. Run t2t-datagen"
+                " --problem=twenty_wo"
+            ),
+        ),
         ("--time", "--time goes with --dry_run. Received: --time alone."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
@@ -204,17 +284,27 @@ def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
 
 def test_too_few_learned_positions_are_refused_at_once(tiny_run, tmp_path, capsys):
     short = f"--hparams={SMALL},max_length=3"
-    assert command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
+    assert (
+        command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
+    )
     shown = capsys.readouterr().err
-    assert "Received: max_length=3, but dev's longest sentence (row pos_learned; --rows can leave it out) has " in shown
+    assert (
+        "Received: max_length=3, but dev's longest sentence (row pos_learned; --rows"
+        " can leave it out) has " in shown
+    )
     assert not (tmp_path / "refused").exists()
 
 
-def test_dry_run_trains_nothing_and_says_what_rows_cost(tiny_run, tmp_path, monkeypatch, capsys):
+def test_dry_run_trains_nothing_and_says_what_rows_cost(
+    tiny_run, tmp_path, monkeypatch, capsys
+):
     """By formula alone: no model is built."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dry_run, "build_transformer", None)
-    assert command(tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600") == 0
+    assert (
+        command(tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600")
+        == 0
+    )
     shown = capsys.readouterr()
     base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
     assert wide[2] == "168"
@@ -227,7 +317,9 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(tiny_run, tmp_path, monk
 
 
 def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
-    """The costs by formula first, then each row's time when it is known, and what is left."""
+    """The costs by formula first, then each row's time when it is known, and what is
+    left.
+    """
     shown, message = [], []
 
     def timed(*_):
@@ -237,7 +329,8 @@ def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
         return [0.5, 2.0][len(shown) - 1]
 
     monkeypatch.setattr(dry_run, "seconds_per_step", timed)
-    monkeypatch.setattr(dry_run, "forget_models", lambda: None)  # there are none, and it takes seconds
+    # there are none, and it takes seconds
+    monkeypatch.setattr(dry_run, "forget_models", lambda: None)
     more = ("--dry_run", "--time", "--train_steps=3600", "--seeds=1,2")
     assert command(tiny_run, None, "--rows=base,hs1024", *more) == 0
     end = capsys.readouterr().out
@@ -249,12 +342,16 @@ def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
 
 
 def test_an_interrupt_ends_a_dry_run_within_an_operation():
-    """In a C function, which stands for a step of TensorFlow, Python would raise KeyboardInterrupt after its end."""
+    """In a C function, which stands for a step of TensorFlow, Python would raise
+    KeyboardInterrupt after its end.
+    """
     code = """from t2tlite.training.signals import interrupt_ends_process
 with interrupt_ends_process():
     print('in it', flush=True)
     sum(range(10**13))"""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == -signal.SIGINT  # for a shell, status 130
@@ -263,7 +360,11 @@ with interrupt_ends_process():
 @pytest.mark.slow
 def test_without_matplotlib(tiny_run, swept, monkeypatch, capsys):
     find_spec = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find_spec(name))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *a: None if name == "matplotlib" else find_spec(name),
+    )
     (swept[0] / "table3.png").unlink(missing_ok=True)
     assert command(tiny_run, swept[0], "--rows=base") == 0
     assert "pip install 't2tlite[plots]'" in capsys.readouterr().err

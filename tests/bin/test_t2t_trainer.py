@@ -6,7 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.backend.event_processing.plugin_event_multiplexer import (
+    EventMultiplexer,
+)
 from tensorboard.plugins.hparams import metadata
 from tiny_run import checkpoint_names, events, small, tensors
 
@@ -19,9 +21,17 @@ from t2tlite.training.train_step import StepResult
 
 
 def test_run_is_self_contained(tiny_run):
-    assert checkpoint_names(tiny_run.run) == ["model.ckpt-40", "model.ckpt-80", "model.ckpt-120"]
-    assert HParams.from_json((tiny_run.run / "hparams.json").read_text()).hidden_size == 32
-    assert (tiny_run.run / "vocab.model").read_bytes() == (tiny_run.data / "twenty_words" / "vocab.model").read_bytes()
+    assert checkpoint_names(tiny_run.run) == [
+        "model.ckpt-40",
+        "model.ckpt-80",
+        "model.ckpt-120",
+    ]
+    assert (
+        HParams.from_json((tiny_run.run / "hparams.json").read_text()).hidden_size == 32
+    )
+    assert (tiny_run.run / "vocab.model").read_bytes() == (
+        tiny_run.data / "twenty_words" / "vocab.model"
+    ).read_bytes()
     manifest = json.loads((tiny_run.run / "manifest.json").read_text())
     assert (manifest["problem"], manifest["reverse"]) == ("twenty_words", False)
 
@@ -29,17 +39,29 @@ def test_run_is_self_contained(tiny_run):
 def test_flags_are_recorded(tiny_run):
     noted = (tiny_run.run / "flags.txt").read_text().splitlines()
     assert noted[0] == "# t2t-trainer"
-    assert {"--problem=twenty_words", "--generate_data=True", "--local_eval_frequency=40"} <= set(noted)
-    assert not [line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))]  # not given
+    assert {
+        "--problem=twenty_words",
+        "--generate_data=True",
+        "--local_eval_frequency=40",
+    } <= set(noted)
+    # not given
+    assert not [
+        line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))
+    ]
 
 
 def test_events_have_the_metrics(tiny_run):
     steps = events(tiny_run.run)
     assert steps["train/loss"] == steps["train/gradient_norm"] == list(range(1, 121))
-    assert steps["samples"][-1] == 120  # at the end, though training takes less than a minute on most machines
+    # at the end, though training takes less than a minute on most machines
+    assert steps["samples"][-1] == 120
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
         assert steps[name] == [40, 80, 120]
-    for name in ("train/learning_rate", "train/tokens_per_second", "train/padding_waste"):
+    for name in (
+        "train/learning_rate",
+        "train/tokens_per_second",
+        "train/padding_waste",
+    ):
         assert steps[name][-1] == 120
 
 
@@ -47,16 +69,26 @@ def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
     """As TensorBoard itself reads them."""
     multiplexer = EventMultiplexer({"run": str(tiny_run.run)})
     multiplexer.Reload()
-    content = multiplexer.SummaryMetadata("run", metadata.SESSION_START_INFO_TAG).plugin_data.content
+    content = multiplexer.SummaryMetadata(
+        "run", metadata.SESSION_START_INFO_TAG
+    ).plugin_data.content
     actual = metadata.parse_session_start_info_plugin_data(content).hparams
-    expected = dataclasses.asdict(HParams.from_json((tiny_run.run / "hparams.json").read_text()))
-    assert {name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual} == expected
+    expected = dataclasses.asdict(
+        HParams.from_json((tiny_run.run / "hparams.json").read_text())
+    )
+    assert {
+        name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual
+    } == expected
 
 
 def test_what_is_said(tiny_run):
     assert "twenty_words: made in" in tiny_run.stderr  # --generate_data
     assert "1,500 pairs in 12 batches an epoch, 1 replica." in tiny_run.stderr
-    assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", tiny_run.stderr)
+    assert re.search(
+        r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4}"
+        r" \(best",
+        tiny_run.stderr,
+    )
     assert "\r" not in tiny_run.stderr  # bars are for terminals; see test_progress.py
     trained, *checkpoints, cost = tiny_run.stdout.splitlines()
     assert cost.startswith("Training cost: ")
@@ -66,11 +98,15 @@ def test_what_is_said(tiny_run):
 
 
 def test_best_checkpoint_has_its_metrics(tiny_run):
-    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]]
+    losses = [
+        float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]
+    ]
     best = json.loads((tiny_run.run / "best" / "best.json").read_text())
     assert best["metrics"]["loss"] == pytest.approx(min(losses), abs=1e-4)
     assert best["step"] == 40 * (1 + losses.index(min(losses)))
-    assert best["metrics"]["perplexity"] == pytest.approx(np.exp(best["metrics"]["loss"]))
+    assert best["metrics"]["perplexity"] == pytest.approx(
+        np.exp(best["metrics"]["loss"])
+    )
     kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best['step']}")
     assert kept.keys() == tensors(tiny_run.run / "model.ckpt-120").keys()
 
@@ -82,17 +118,35 @@ def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
     assert small(tiny_run, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
     assert sorted(path.name for path in tiny_run.data.rglob("*")) == before
     assert "Trained twenty_words_rev" in capsys.readouterr().out
-    assert t2t_decoder.main([f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"]) == 0
+    assert (
+        t2t_decoder.main(
+            [f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"]
+        )
+        == 0
+    )
     shown = capsys.readouterr().out
-    assert re.search(r"^source +(katze|hund|maus|vogel|fisch|pferd) ", shown, re.MULTILINE)
-    assert re.search(r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE)
+    assert re.search(
+        r"^source +(katze|hund|maus|vogel|fisch|pferd) ", shown, re.MULTILINE
+    )
+    assert re.search(
+        r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
-def test_loss_of_nan_stops_the_run(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys, loss):
+def test_loss_of_nan_stops_the_run(
+    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys, loss
+):
     losses = iter([1.0, 1.0, loss])
-    monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda *_: StepResult(next(losses), 10.0, 12.0))
-    assert small(tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5") == 1
+    monkeypatch.setattr(
+        loop,
+        "make_train_step",
+        lambda *_: lambda *_: StepResult(next(losses), 10.0, 12.0),
+    )
+    assert (
+        small(tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5")
+        == 1
+    )
     stderr = capsys.readouterr().err
     assert f"diverged: the loss is {loss} at step 3, which is not saved. " in stderr
     assert "Checkpoints from before are intact." in stderr

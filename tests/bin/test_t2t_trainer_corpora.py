@@ -22,14 +22,21 @@ from t2tlite.run_folder import RunFolder
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """The flags of t2t-datagen for two corpora, whose files are in the current folder."""
+    """The flags of t2t-datagen for two corpora, whose files are in the current
+    folder.
+    """
     monkeypatch.chdir(tmp_path)
     write_corpora(tmp_path, real=120, back=30, dev=10)
     return datagen_flags("real,back", "dev")
 
 
 def train(run, *more, problem="parallel_text", steps=2):
-    flags = [f"--problem={problem}", "--hparams_set=transformer_tiny", "--data_dir=data", f"--output_dir={run}"]
+    flags = [
+        f"--problem={problem}",
+        "--hparams_set=transformer_tiny",
+        "--data_dir=data",
+        f"--output_dir={run}",
+    ]
     return t2t_trainer.main([*flags, f"--train_steps={steps}", *more])
 
 
@@ -46,24 +53,43 @@ def data(files, tmp_path, monkeypatch, capsys):
 
 
 def join_corpora(folder):
-    """Makes the data what earlier versions made of several training files: one split."""
+    """Makes the data what earlier versions made of several training files: one
+    split.
+    """
     manifest = read_manifest(folder)
     both = manifest.corpora["train"] + manifest.corpora["train2"]
-    splits = {"train": both, **{name: split for name, split in manifest.splits.items() if name not in manifest.corpora}}
-    change_manifest(folder, splits={name: dataclasses.asdict(split) for name, split in splits.items()})
+    splits = {
+        "train": both,
+        **{
+            name: split
+            for name, split in manifest.splits.items()
+            if name not in manifest.corpora
+        },
+    }
+    change_manifest(
+        folder,
+        splits={name: dataclasses.asdict(split) for name, split in splits.items()},
+    )
 
 
 def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
     folder, summary = data
     splits = json.loads((folder / "manifest.json").read_text())["splits"]
-    assert {name: split["pairs"] for name, split in splits.items()} == {"train": 120, "train2": 30, "dev": 10}
+    assert {name: split["pairs"] for name, split in splits.items()} == {
+        "train": 120,
+        "train2": 30,
+        "dev": 10,
+    }
     assert re.findall(r"(?m)^  (train2?|dev) +(\d+) pairs", summary) == [
         ("train", "120"),
         ("train2", "30"),
         ("dev", "10"),
     ]
     dataset = open_dataset(folder.parent, "parallel_text")
-    assert (len(dataset.store("train2")), len(dataset.store("train", "train2"))) == (30, 150)
+    assert (len(dataset.store("train2")), len(dataset.store("train", "train2"))) == (
+        30,
+        150,
+    )
     with pytest.raises(ValueError, match=r"Only dev and test data keep their text"):
         dataset.store("train2").source_text()
     assert t2t_datagen.main([*files, "--data_dir=data"]) == 0
@@ -73,20 +99,38 @@ def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
 @pytest.mark.parametrize(
     ("train_files", "dev_files", "message"),
     [
-        ("real,back,dev", "dev", "splits were train,train2,dev, now train,train2,train3,dev; 6 files then, 8 now"),
-        ("real", "back,dev", "splits were train,train2,dev, now train,dev,dev2"),  # the same files in the same order
+        (
+            "real,back,dev",
+            "dev",
+            (
+                "splits were train,train2,dev, now train,train2,train3,dev; 6 files"
+                " then, 8 now"
+            ),
+        ),
+        # the same files in the same order
+        ("real", "back,dev", "splits were train,train2,dev, now train,dev,dev2"),
         ("back,real", "dev", "back.en is not the real.en it was made from"),
     ],
 )
-def test_data_of_other_corpora_is_noticed(data, capsys, train_files, dev_files, message):
+def test_data_of_other_corpora_is_noticed(
+    data, capsys, train_files, dev_files, message
+):
     before = contents(data[0])
-    assert t2t_datagen.main([*datagen_flags(train_files, dev_files), "--data_dir=data"]) == 1
-    assert f"already holds complete data made from something else: {message}" in capsys.readouterr().err
+    assert (
+        t2t_datagen.main([*datagen_flags(train_files, dev_files), "--data_dir=data"])
+        == 1
+    )
+    assert (
+        f"already holds complete data made from something else: {message}"
+        in capsys.readouterr().err
+    )
     assert contents(data[0]) == before
 
 
 def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkeypatch):
-    """Of the files vocab.model, unfinished.json, train, train2, dev, manifest.json the fourth is not written."""
+    """Of the files vocab.model, unfinished.json, train, train2, dev, manifest.json the
+    fourth is not written.
+    """
     counter = itertools.count()
 
     def replace(source, target):
@@ -107,13 +151,33 @@ def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkey
 @pytest.mark.parametrize(
     ("text", "flags", "message"),
     [
-        ("", [], r"needs at least one pair with text on both sides in train2\. Received: 0 pairs\. Check its files"),
-        ("\n \n", [], r"at least one pair with text on both sides in train2\. Received: 2 pairs\."),
-        ("a " * 40 + "\n", ["--max_length=30"], r"training pairs in train2\. Received: 1, .*max_length=30 .* drop all"),
+        (
+            "",
+            [],
+            (
+                r"needs at least one pair with text on both sides in train2\. Received:"
+                r" 0 pairs\. Check its files"
+            ),
+        ),
+        (
+            "\n \n",
+            [],
+            (
+                r"at least one pair with text on both sides in train2\. Received: 2"
+                r" pairs\."
+            ),
+        ),
+        (
+            "a " * 40 + "\n",
+            ["--max_length=30"],
+            r"training pairs in train2\. Received: 1, .*max_length=30 .* drop all",
+        ),
     ],
     ids=["empty", "blank", "dropped"],
 )
-def test_a_corpus_without_pairs_is_refused(files, tmp_path, capsys, text, flags, message):
+def test_a_corpus_without_pairs_is_refused(
+    files, tmp_path, capsys, text, flags, message
+):
     for language in ("en", "de"):
         (tmp_path / f"back.{language}").write_text(text)
     assert t2t_datagen.main([*files, *flags, "--data_dir=data"]) == 1
@@ -131,40 +195,68 @@ def test_weights_may_change_when_a_run_resumes(data, tmp_path, eagerly, capsys):
     assert train("run", weighted("1:2")) == 0
     stderr = capsys.readouterr().err
     assert "Changed hparams, from here on: corpus_weights 1:4 -> 1:2." in stderr
-    assert re.search(r"parameters, 180 pairs in \d+ batches an epoch, 1 replica; resuming from step 1\.", stderr)
+    assert re.search(
+        r"parameters, 180 pairs in \d+ batches an epoch, 1 replica; resuming from"
+        r" step 1\.",
+        stderr,
+    )
     assert checkpoint_names(tmp_path / "run")[-1] == "model.ckpt-2"
 
     assert t2t_report.main(["--output_dir=run"]) == 0
     report = re.sub(" +", " ", (tmp_path / "run" / "report.md").read_text())
     assert "| training pairs | 150 |" in report
-    for row in ("| corpus | pairs | weight | share of an epoch |", "| train | 120 | 1 | 66.7% |"):
+    for row in (
+        "| corpus | pairs | weight | share of an epoch |",
+        "| train | 120 | 1 | 66.7% |",
+    ):
         assert row in report
     assert "| train2 | 30 | 2 | 33.3% |" in report
     assert t2t_decoder.main(["--output_dir=run", "--split=train2"]) == 1
-    assert "must be dev. Received: train2, which is kept as tokens, without its text." in capsys.readouterr().err
-    assert warm_start_hparams("run").corpus_weights == ""  # the weights belong to that run's data
+    assert (
+        "must be dev. Received: train2, which is kept as tokens, without its text."
+        in capsys.readouterr().err
+    )
+    # the weights belong to that run's data
+    assert warm_start_hparams("run").corpus_weights == ""
 
 
 @pytest.mark.parametrize("weights", ["1:4:2", "3"])
-def test_other_than_a_weight_for_each_corpus_is_refused(data, tmp_path, eagerly, capsys, weights):
+def test_other_than_a_weight_for_each_corpus_is_refused(
+    data, tmp_path, eagerly, capsys, weights
+):
     assert train("run", weighted(weights)) == 1
     stderr = capsys.readouterr().err
-    assert f"one weight for each. Received: corpus_weights={weights}; corpora in the data: 2. Each file" in stderr
-    assert not [path for path in (tmp_path / "run").glob("*") if not path.name.startswith(".")]
+    assert (
+        f"one weight for each. Received: corpus_weights={weights}; corpora in the data:"
+        " 2. Each file" in stderr
+    )
+    assert not [
+        path for path in (tmp_path / "run").glob("*") if not path.name.startswith(".")
+    ]
 
 
 def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, capsys):
-    """As earlier versions made it: it trains as two corpora without weights do, which it cannot have."""
+    """As earlier versions made it: it trains as two corpora without weights do, which
+    it cannot have.
+    """
     assert train("two", f"--hparams={SMALL}", problem="parallel_text_rev") == 0
     join_corpora(data[0])
     assert train("one", f"--hparams={SMALL}", problem="parallel_text_rev") == 0
-    actual, expected = (tensors(tmp_path / run / "model.ckpt-2") for run in ("one", "two"))
+    actual, expected = (
+        tensors(tmp_path / run / "model.ckpt-2") for run in ("one", "two")
+    )
     assert actual.keys() == expected.keys()
     for name, array in actual.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
     assert train("weighted", weighted("1:4")) == 1
     stderr = capsys.readouterr().err
-    assert "Received: corpus_weights=1:4; corpora in the data: 1. Each file of t2t-datagen --train_source=a,b" in stderr
+    assert (
+        "Received: corpus_weights=1:4; corpora in the data: 1. Each file of t2t-datagen"
+        " --train_source=a,b" in stderr
+    )
     assert "make such data in another --data_dir." in stderr
     assert t2t_datagen.main([*files, "--data_dir=data"]) == 1
-    assert "made from something else: splits were train,dev, now train,train2,dev. Use" in capsys.readouterr().err
+    assert (
+        "made from something else: splits were train,dev, now train,train2,dev. Use"
+        in capsys.readouterr().err
+    )

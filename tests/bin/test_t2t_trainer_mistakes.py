@@ -22,21 +22,66 @@ def refused(tiny_run, tmp_path, capsys, *more, status=1):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--hparams_set=twenty_words_tini", "There is no hparam set 'twenty_words_tini'. Did you mean 'twenty_words_t"),
-        ("--problem=twenty_word", "There is no problem 'twenty_word'. Did you mean 'twenty_words' or"),
+        (
+            "--hparams_set=twenty_words_tini",
+            "There is no hparam set 'twenty_words_tini'. Did you mean 'twenty_words_t",
+        ),
+        (
+            "--problem=twenty_word",
+            "There is no problem 'twenty_word'. Did you mean 'twenty_words' or",
+        ),
         ("--problem=grammar_ende", "There is no finished data of grammar_ende in "),
-        ("--hparams=hiden_size=8", "hparams has no field 'hiden_size'. Did you mean 'hidden_size' "),
-        ("--hparams=hidden_size=8.5", "hidden_size must be a whole number. Received: '8.5'."),
-        ("--train_step=5", "Unknown command line flag 'train_step'. Did you mean: train_steps"),
-        ("--train_steps=many", "--train_steps must be a whole number. Received: 'many'."),
+        (
+            "--hparams=hiden_size=8",
+            "hparams has no field 'hiden_size'. Did you mean 'hidden_size' ",
+        ),
+        (
+            "--hparams=hidden_size=8.5",
+            "hidden_size must be a whole number. Received: '8.5'.",
+        ),
+        (
+            "--train_step=5",
+            "Unknown command line flag 'train_step'. Did you mean: train_steps",
+        ),
+        (
+            "--train_steps=many",
+            "--train_steps must be a whole number. Received: 'many'.",
+        ),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
-        ("--keep_checkpoint_max=0", "keep_checkpoint_max must be at least 1. Received: 0."),
-        ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0. Received: -1."),
+        (
+            "--keep_checkpoint_max=0",
+            "keep_checkpoint_max must be at least 1. Received: 0.",
+        ),
+        (
+            "--local_eval_frequency=-1",
+            "local_eval_frequency must be at least 0. Received: -1.",
+        ),
         ("--random_seed=-1", "random_seed must be at least 0. Received: -1."),
-        ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
-        ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
-        ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder with an __init__.py. Received: absent."),
-        ("--output_dir=", "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROB"),
+        (
+            "--worker_gpu=99",
+            (
+                "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees"
+                " here, "
+            ),
+        ),
+        (
+            "--vocab_size=500",
+            (
+                "--vocab_size: options of the data need --generate_data, or belong to"
+                " t2t-datagen."
+            ),
+        ),
+        (
+            "--t2t_usr_dir=absent",
+            "--t2t_usr_dir must be a folder with an __init__.py. Received: absent.",
+        ),
+        (
+            "--output_dir=",
+            (
+                "--output_dir must be given, or --problem and --hparams_set for the run"
+                " in runs/PROB"
+            ),
+        ),
         ("--hparams_set=", "--hparams_set must be given."),
         ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
     ],
@@ -48,43 +93,72 @@ def test_refused(tiny_run, tmp_path, capsys, flag, message):
 def test_run_is_named_after_the_flags_are_checked(capsys):
     names = ["--problem=grammar_ende", "--hparams_set=transformer_tiny"]
     assert t2t_trainer.main([*names, "--train_steps=-3"]) == 1
-    assert capsys.readouterr().err == "t2tlite: train_steps must be at least 1. Received: -3.\n"
+    assert (
+        capsys.readouterr().err
+        == "t2tlite: train_steps must be at least 1. Received: -3.\n"
+    )
 
 
 def test_output_dir_that_cannot_be_made_or_is_a_file(tiny_run, capsys):
     assert train(tiny_run, "/proc/run") == 1
-    assert "/proc/run cannot be used: No such file or directory. Use another path, " in capsys.readouterr().err
+    assert (
+        "/proc/run cannot be used: No such file or directory. Use another path, "
+        in capsys.readouterr().err
+    )
     assert train(tiny_run, tiny_run.run / "hparams.json") == 1
     assert "--output_dir must be a folder. Received: " in capsys.readouterr().err
 
 
 def test_missing_data_names_the_command_that_makes_it(tiny_run, tmp_path, capsys):
     message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none")
-    command = f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none --t2t_usr_dir={tiny_run.package}"
+    command = (
+        f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none"
+        f" --t2t_usr_dir={tiny_run.package}"
+    )
     assert (
-        f"There is no finished data of twenty_words in {tmp_path}/none. Run {command} first; an interrupted" in message
+        f"There is no finished data of twenty_words in {tmp_path}/none. Run {command}"
+        " first; an interrupted" in message
     )
     assert message.endswith("Or add --generate_data to this command.\n")
-    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
+    message = refused(
+        tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem="
+    )
     assert "which has none. Run t2t-datagen --problem=... first." in message
 
 
 def test_required_flags(capsys):
     assert t2t_trainer.main([]) == 1
     stderr = capsys.readouterr().err
-    example = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
-    assert f"--problem and --hparams_set must be given. --help explains the flags. Example: {example}." in stderr
+    example = (
+        "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny"
+        " --generate_data"
+    )
+    assert (
+        "--problem and --hparams_set must be given. --help explains the flags."
+        f" Example: {example}." in stderr
+    )
     assert t2t_trainer.main(["--problem=grammar_ende"]) == 1
-    assert "--hparams_set must be given. --help explains the flags. Example: " in capsys.readouterr().err
+    assert (
+        "--hparams_set must be given. --help explains the flags. Example: "
+        in capsys.readouterr().err
+    )
     assert t2t_trainer.main(["--output_dir=absent"]) == 1
-    assert "--hparams_set must be given. --help explains the flags." in capsys.readouterr().err
+    assert (
+        "--hparams_set must be given. --help explains the flags."
+        in capsys.readouterr().err
+    )
 
 
 def test_memory_that_does_not_suffice(tiny_run, tmp_path, monkeypatch, capsys):
     def too_large(*args):
-        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore lines")
+        raise tf.errors.ResourceExhaustedError(
+            None, None, "OOM when allocating tensor\nmore lines"
+        )
 
     monkeypatch.setattr(training_run, "train", too_large)
     assert small(tiny_run, tmp_path / "run") == 1
     stderr = capsys.readouterr().err
-    assert "There is not enough memory (OOM when allocating tensor). Lower batch_size" in stderr
+    assert (
+        "There is not enough memory (OOM when allocating tensor). Lower batch_size"
+        in stderr
+    )

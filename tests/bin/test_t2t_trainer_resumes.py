@@ -8,7 +8,15 @@ import time
 
 import numpy as np
 import pytest
-from tiny_run import SMALL, checkpoint_names, events, small, tensors, train, trainer_flags
+from tiny_run import (
+    SMALL,
+    checkpoint_names,
+    events,
+    small,
+    tensors,
+    train,
+    trainer_flags,
+)
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.config import HParams
@@ -20,26 +28,40 @@ from t2tlite.training.progress import Progress
 from t2tlite.training.train_step import StepResult
 
 
-def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_path, monkeypatch, capsys):
+def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(
+    tiny_run, tmp_path, monkeypatch, capsys
+):
     stopped = tmp_path / "stopped"
     step = Progress.step
-    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)  # neither changes the weights
-    monkeypatch.setattr(loop, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10))
+    # neither changes the weights
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
+    monkeypatch.setattr(
+        loop, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10)
+    )
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "step", lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)))
+        patch.setattr(
+            Progress,
+            "step",
+            lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)),
+        )
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
     stderr = capsys.readouterr().err
     assert "SIGTERM: saving a checkpoint; once more ends at once." in stderr
     assert (
-        "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in stderr
+        "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command"
+        " resumes from there." in stderr
     )
     assert checkpoint_names(stopped) == ["model.ckpt-5"]
     assert train(tiny_run, stopped, "--train_steps=40") == 0
     assert "resuming from step 5." in capsys.readouterr().err
     assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
-    expected, actual = tensors(tiny_run.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
+    expected, actual = (
+        tensors(tiny_run.run / "model.ckpt-40"),
+        tensors(stopped / "model.ckpt-40"),
+    )
     assert expected.keys() == actual.keys()
-    assert len([name for name in actual if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
+    # not vacuous: weights, and Adam's two moments
+    assert len([name for name in actual if "kernel" in name]) > 10
     for name in expected:
         np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
     assert events(stopped)["train/loss"] == list(range(1, 41))
@@ -51,21 +73,38 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_p
 CHANGED = "--hparams=batch_size=512,accumulate_steps=2"
 
 
-def test_resumed_without_the_set_its_flags_still_name_it(tiny_run, tmp_path, fake_dev_losses):
-    """A report compares the run's hparams with those of the set that flags.txt names."""
+def test_resumed_without_the_set_its_flags_still_name_it(
+    tiny_run, tmp_path, fake_dev_losses
+):
+    """A report compares the run's hparams with those of the set that flags.txt
+    names.
+    """
     run = tmp_path / "run"
     fake_dev_losses += [3.0, 2.0, 1.0]
     begun = f"--hparams={SMALL},label_smoothing=0.2"
-    assert train(tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1") == 0
+    assert (
+        train(tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1")
+        == 0
+    )
     before = RunFolder(run).flags()
     assert before["hparams_set"] == "twenty_words_tiny"
-    how = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
-    for steps, changes in ((2, ["--hparams=label_smoothing=0.1,batch_size=512"]), (3, [])):
+    how = [
+        f"--t2t_usr_dir={tiny_run.package}",
+        f"--data_dir={tiny_run.data}",
+        f"--output_dir={run}",
+    ]
+    for steps, changes in (
+        (2, ["--hparams=label_smoothing=0.1,batch_size=512"]),
+        (3, []),
+    ):
         assert t2t_trainer.main([*how, f"--train_steps={steps}", *changes]) == 0
         after = RunFolder(run).flags()
         assert after["hparams_set"] == "twenty_words_tiny"
         assert after["hparams"] == f"{SMALL},label_smoothing=0.1,batch_size=512"
-        assert (after["train_steps"], after["global_batch_tokens"]) == (str(steps), "1024")
+        assert (after["train_steps"], after["global_batch_tokens"]) == (
+            str(steps),
+            "1024",
+        )
 
 
 @pytest.mark.slow
@@ -77,20 +116,30 @@ def test_resumes_with_other_hparams(tiny_run, tiny_run_copy):
 def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, capsys):
     assert train(tiny_run, tiny_run_copy, CHANGED) == 0
     stderr = capsys.readouterr().err
-    assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in stderr
+    assert (
+        "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1"
+        " -> 2." in stderr
+    )
     assert json.loads((tiny_run_copy / "hparams.json").read_text())["batch_size"] == 512
     noted = (tiny_run_copy / "flags.txt").read_text()
     assert small(tiny_run, tiny_run_copy) == 1
     stderr = capsys.readouterr().err
     assert "holds a run of another model:" in stderr
     assert "hidden_size 32 -> 8, filter_size 64 -> 8" in stderr
-    assert (tiny_run_copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
-    for name, value in (("dtype_policy", "mixed_float16"), ("self_attention_radius", "2")):
+    # a command that is refused leaves the run alone
+    assert (tiny_run_copy / "flags.txt").read_text() == noted
+    for name, value in (
+        ("dtype_policy", "mixed_float16"),
+        ("self_attention_radius", "2"),
+    ):
         assert train(tiny_run, tiny_run_copy, f"{CHANGED},{name}={value}") == 1
         assert f"A run's {name} cannot change." in capsys.readouterr().err
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
-    assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in stderr
+    assert (
+        "holds a run of another problem or vocabulary: twenty_words. Received:"
+        " twenty_words_rev." in stderr
+    )
 
 
 def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
@@ -98,12 +147,22 @@ def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
     flagfile = f"--flagfile={tiny_run.run}/flags.txt"
     run = tmp_path / "run"
     assert t2t_trainer.main([flagfile, f"--output_dir={run}", "--random_seed=7"]) == 0
-    expected = (tiny_run.run / "flags.txt").read_text().replace(f"={tiny_run.run}\n", f"={run}\n")
-    assert (run / "flags.txt").read_text() == expected.replace("--random_seed=1\n", "--random_seed=7\n")
-    assert (run / "hparams.json").read_text() == (tiny_run.run / "hparams.json").read_text()
+    expected = (
+        (tiny_run.run / "flags.txt")
+        .read_text()
+        .replace(f"={tiny_run.run}\n", f"={run}\n")
+    )
+    assert (run / "flags.txt").read_text() == expected.replace(
+        "--random_seed=1\n", "--random_seed=7\n"
+    )
+    assert (run / "hparams.json").read_text() == (
+        tiny_run.run / "hparams.json"
+    ).read_text()
 
 
-def test_ctrl_c_has_status_130(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
+def test_ctrl_c_has_status_130(
+    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys
+):
     def ctrl_c(batches, stop):
         signal.raise_signal(signal.SIGINT)
         return StepResult(loss=1.0, tokens=10.0, positions=12.0)
@@ -116,18 +175,42 @@ def test_ctrl_c_has_status_130(tiny_run, tmp_path, fake_dev_losses, monkeypatch,
 
 @pytest.mark.slow
 def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsys):
-    """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal shows nothing of TensorFlow's."""
+    """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal
+    shows nothing of TensorFlow's.
+    """
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(tiny_run, run, f"--hparams={SMALL}")]
-    flags_of_run = ["--train_steps=100000", "--save_checkpoints_secs=0", "--keep_checkpoint_max=3"]
-    with subprocess.Popen([*command, *flags_of_run], stderr=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "t2tlite.bin.t2t_trainer",
+        *trainer_flags(tiny_run, run, f"--hparams={SMALL}"),
+    ]
+    flags_of_run = [
+        "--train_steps=100000",
+        "--save_checkpoints_secs=0",
+        "--keep_checkpoint_max=3",
+    ]
+    with subprocess.Popen(
+        [*command, *flags_of_run], stderr=subprocess.PIPE, text=True
+    ) as process:
         deadline = time.monotonic() + 120
-        while not checkpoint_names(run) and process.poll() is None and time.monotonic() < deadline:
+        while (
+            not checkpoint_names(run)
+            and process.poll() is None
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.02)
         process.kill()
         stderr_text = process.communicate()[1]
     assert process.returncode == -signal.SIGKILL, stderr_text
-    for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING:", "Traceback"):
+    for noise in (
+        "oneDNN",
+        "cudart",
+        "cuInit",
+        "InitializeLog",
+        "WARNING:",
+        "Traceback",
+    ):
         assert noise not in stderr_text
     reached = int(checkpoint_names(run)[-1].split("-")[1])
     assert small(tiny_run, run, f"--train_steps={reached + 1}") == 0
@@ -135,10 +218,17 @@ def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsy
 
 
 def test_nothing_to_do_and_the_problem_not_named(tiny_run, tiny_run_copy, capsys):
-    given = [flag for flag in trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100") if "--problem" not in flag]
+    given = [
+        flag
+        for flag in trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100")
+        if "--problem" not in flag
+    ]
     assert t2t_trainer.main(given) == 0  # the data directory holds one problem
     output = capsys.readouterr()
-    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in output.err
+    assert (
+        "Nothing to train: the run is at step 120 of 100. More needs --train_steps."
+        in output.err
+    )
     assert "Trained twenty_words: dev loss" in output.out
     assert RunFolder(tiny_run_copy).costs() == RunFolder(tiny_run.run).costs()
 
@@ -153,7 +243,9 @@ def test_damaged_newest_checkpoint(tiny_run, tiny_run_copy, capsys):
     assert "Traceback" not in stderr
 
 
-def test_a_run_that_saved_nothing_may_become_another_model(tiny_run, tmp_path, monkeypatch):
+def test_a_run_that_saved_nothing_may_become_another_model(
+    tiny_run, tmp_path, monkeypatch
+):
     def no_training(job, config, hooks):
         hooks.begin()
         raise ValueError("something is wrong")

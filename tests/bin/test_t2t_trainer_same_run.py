@@ -1,4 +1,6 @@
-"""The command t2t-trainer in the folder of an earlier run: what must be the same, and what is left alone."""
+"""The command t2t-trainer in the folder of an earlier run: what must be the same, and
+what is left alone.
+"""
 
 import dataclasses
 import json
@@ -18,17 +20,30 @@ from t2tlite.run_folder import RunFolder
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):
     record = json.loads((tiny_run.run / "training.json").read_text())
     assert record.pop("data_sha256")
-    assert record == {"format_version": 1, "random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
-    evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
+    assert record == {
+        "format_version": 1,
+        "random_seed": 1,
+        "replicas": 1,
+        "global_batch_tokens": 1024,
+    }
+    evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())[
+        "evaluations"
+    ]
     assert [evaluation["step"] for evaluation in evaluations] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
     fake_dev_losses += [1.0]
-    before = contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}
+    before = (
+        contents(tiny_run_copy),
+        {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()},
+    )
     changed = ["--train_steps=100", "--hparams=learning_rate_constant=9"]
     assert train(tiny_run, tiny_run_copy, *changed) == 0
-    assert (contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}) == before
+    assert (
+        contents(tiny_run_copy),
+        {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()},
+    ) == before
 
 
 def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):
@@ -36,8 +51,8 @@ def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):
     assert train(tiny_run, tiny_run_copy, "--random_seed=7", "--train_steps=130") == 1
     stderr = capsys.readouterr().err
     assert (
-        f"A run's --random_seed cannot change: it is 1 in {tiny_run_copy}. Received: 7. Leave the seed as it is"
-        in stderr
+        f"A run's --random_seed cannot change: it is 1 in {tiny_run_copy}. Received: 7."
+        " Leave the seed as it is" in stderr
     )
     assert contents(tiny_run_copy) == before
 
@@ -51,19 +66,35 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
     for deleted in (False, True):
         if deleted:  # the manifest alone identifies the data then
             (tiny_run_copy / "training.json").unlink()
-        assert train(tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130") == 1
+        assert (
+            train(tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130")
+            == 1
+        )
         stderr = capsys.readouterr().err
         assert "A run's training and dev pairs cannot change." in stderr
-        assert f"use another --output_dir with --warm_start_from={tiny_run_copy}." in stderr
+        assert (
+            f"use another --output_dir with --warm_start_from={tiny_run_copy}."
+            in stderr
+        )
 
 
-def test_other_number_of_replicas_is_reported_if_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
+def test_other_number_of_replicas_is_reported_if_batch_changes(
+    tiny_run, tiny_run_copy, no_training, capsys
+):
     run = RunFolder(tiny_run_copy)
-    run.write_trained_with(dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096))
+    run.write_trained_with(
+        dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096)
+    )
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     stderr = capsys.readouterr().err
-    assert "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 replicas)." in stderr
-    assert (run.trained_with().replicas, run.trained_with().global_batch_tokens) == (1, 1024)
+    assert (
+        "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 replicas)."
+        in stderr
+    )
+    assert (run.trained_with().replicas, run.trained_with().global_batch_tokens) == (
+        1,
+        1024,
+    )
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     assert "Changed global batch" not in capsys.readouterr().err
 
@@ -73,34 +104,52 @@ def test_a_second_trainer_is_refused(tiny_run, tiny_run_copy, capsys):
         assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 1
     stderr = capsys.readouterr().err
     assert (
-        f"Only one process at a time can train a run. Received: {tiny_run_copy}, which another process is using."
-        in stderr
+        f"Only one process at a time can train a run. Received: {tiny_run_copy}, which"
+        " another process is using." in stderr
     )
     assert RunFolder(tiny_run_copy).command() == RunFolder(tiny_run.run).command()
 
 
 @pytest.mark.parametrize("left", [(), ("model.ckpt-40",)])
-def test_a_best_checkpoint_later_than_the_newest_is_refused(tiny_run, tiny_run_copy, capsys, left):
+def test_a_best_checkpoint_later_than_the_newest_is_refused(
+    tiny_run, tiny_run_copy, capsys, left
+):
     for path in tiny_run_copy.glob("model.ckpt-*"):
         if path.name.partition(".data")[0].removesuffix(".index") not in left:
             path.unlink()
     assert train(tiny_run, tiny_run_copy) == 1
     stderr = capsys.readouterr().err
     newest = "of step 40" if left else "missing"
-    assert f"{tiny_run_copy}, whose newest checkpoint is {newest}, and later ones in {tiny_run_copy}/best." in stderr
+    assert (
+        f"{tiny_run_copy}, whose newest checkpoint is {newest}, and later ones in"
+        f" {tiny_run_copy}/best." in stderr
+    )
     again = "again from step 40" if left else "anew"
-    assert f"Delete this folder to train {again}, or put the missing checkpoints back." in stderr
+    assert (
+        f"Delete this folder to train {again}, or put the missing checkpoints back."
+        in stderr
+    )
 
 
-def test_records_of_checkpoints_that_were_deleted_are_dropped(tiny_run, tiny_run_copy, fake_dev_losses):
-    """The newest two are deleted, and the best with them: what is evaluated next is the best, here step 40 again."""
+def test_records_of_checkpoints_that_were_deleted_are_dropped(
+    tiny_run, tiny_run_copy, fake_dev_losses
+):
+    """The newest two are deleted, and the best with them: what is evaluated next is the
+    best, here step 40 again.
+    """
     shutil.rmtree(tiny_run_copy / "best")
     for step in (80, 120):
         for path in tiny_run_copy.glob(f"model.ckpt-{step}.*"):
             path.unlink()
     fake_dev_losses += [7.0, 8.0]
-    assert train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40") == 0
-    assert [(output.step, output.metrics["loss"]) for output in RunFolder(tiny_run_copy).evaluations()] == [
+    assert (
+        train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40")
+        == 0
+    )
+    assert [
+        (output.step, output.metrics["loss"])
+        for output in RunFolder(tiny_run_copy).evaluations()
+    ] == [
         (40, 7.0),
         (42, 8.0),
     ]
@@ -124,20 +173,42 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
 ):
     monkeypatch.setattr(training_run, "SAMPLES", 0)
     run = tmp_path / "run"
-    flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
+    flags = [
+        f"--t2t_usr_dir={tiny_run.package}",
+        f"--data_dir={tiny_run.data}",
+        f"--output_dir={run}",
+    ]
     fake_dev_losses += [4.0, 3.0, 2.0, 1.0]  # the first before the first step
-    assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]) == 0
+    assert (
+        t2t_trainer.main(
+            [*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]
+        )
+        == 0
+    )
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
-    assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]) == 0  # the same command
+    # the same command
+    assert (
+        t2t_trainer.main(
+            [*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]
+        )
+        == 0
+    )
     assert capsys.readouterr().err.count("Starting from the weights") == 1
     assert RunFolder(run).hparams() == before
-    assert RunFolder(run).trained_with().warm_start_from == f"{tiny_run_copy}/model.ckpt-120"
+    assert (
+        RunFolder(run).trained_with().warm_start_from
+        == f"{tiny_run_copy}/model.ckpt-120"
+    )
 
 
-def test_a_folder_whose_name_is_a_glob_pattern(tiny_run, tmp_path, fake_dev_losses, capsys):
-    """lr[1] matches lr1: a sibling, whose checkpoints stay; the run resumes, and is decoded."""
+def test_a_folder_whose_name_is_a_glob_pattern(
+    tiny_run, tmp_path, fake_dev_losses, capsys
+):
+    """lr[1] matches lr1: a sibling, whose checkpoints stay; the run resumes, and is
+    decoded.
+    """
     sibling, run = tmp_path / "lr1", tmp_path / "lr[1]"
     sibling.mkdir()
     for path in tiny_run.run.glob("model.ckpt-*"):

@@ -1,4 +1,6 @@
-"""The command t2t-trainer --warm_start_from: a run that starts from another one's weights; and --eval_bleu."""
+"""The command t2t-trainer --warm_start_from: a run that starts from another one's
+weights; and --eval_bleu.
+"""
 
 import contextlib
 import io
@@ -19,7 +21,9 @@ from t2tlite.training.learning_rates import PaperSchedule
 
 
 class Continued(NamedTuple):
-    """A step from a partly trained model, whose translations are neither all right nor all wrong."""
+    """A step from a partly trained model, whose translations are neither all right nor
+    all wrong.
+    """
 
     run: RunFolder
     stderr: str
@@ -28,46 +32,83 @@ class Continued(NamedTuple):
 @pytest.fixture(scope="module")
 def continued(tiny_run, tmp_path_factory):
     folder, err = tmp_path_factory.mktemp("continued") / "run", io.StringIO()
-    flags = [f"--data_dir={tiny_run.data}", f"--warm_start_from={tiny_run.run}/model.ckpt-80", f"--output_dir={folder}"]
+    flags = [
+        f"--data_dir={tiny_run.data}",
+        f"--warm_start_from={tiny_run.run}/model.ckpt-80",
+        f"--output_dir={folder}",
+    ]
     with contextlib.redirect_stderr(err), run_eagerly():
-        status = t2t_trainer.main([*flags, "--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"])
+        status = t2t_trainer.main(
+            [*flags, "--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"]
+        )
     assert status == 0, err.getvalue()
     return Continued(RunFolder(folder), err.getvalue())
 
 
 def test_hparams_are_those_of_that_run(tiny_run, continued):
-    """80 steps, of which 60 of warm-up: the new rate, at its peak, is that of update 80."""
-    message = f"the hparams of {tiny_run.run}/model.ckpt-80, with learning_rate_constant=0.3464, so that"
+    """80 steps, of which 60 of warm-up: the new rate, at its peak, is that of update
+    80.
+    """
+    message = (
+        f"the hparams of {tiny_run.run}/model.ckpt-80, with"
+        " learning_rate_constant=0.3464, so that"
+    )
     assert message in continued.stderr  # 0.4 / root of (80 / 60)
     ours, theirs = continued.run.hparams(), RunFolder(tiny_run.run).hparams()
-    assert ours.diff(theirs) == {"learning_rate_constant": (0.3464, 0.4), "label_smoothing": (0.2, 0.1)}
+    assert ours.diff(theirs) == {
+        "learning_rate_constant": (0.3464, 0.4),
+        "label_smoothing": (0.2, 0.1),
+    }
     loss = float(re.search(r"step 1: dev loss (\d+\.\d+)", continued.stderr)[1])
-    assert f"Starting from the weights of {tiny_run.run}/model.ckpt-80." in continued.stderr
+    assert (
+        f"Starting from the weights of {tiny_run.run}/model.ckpt-80."
+        in continued.stderr
+    )
     assert loss < 3  # an untrained model has ln 500 = 6.2
-    rates = [PaperSchedule(32, 60, hparams.learning_rate_constant) for hparams in (ours, theirs)]
+    rates = [
+        PaperSchedule(32, 60, hparams.learning_rate_constant)
+        for hparams in (ours, theirs)
+    ]
     assert float(rates[0](59)) == pytest.approx(float(rates[1](79)), rel=1e-3)
 
 
 def test_bleu_of_dev(continued):
-    shown = re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 (\d+\.\d\d)\) \(best so far\)", continued.stderr)
+    shown = re.search(
+        r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 (\d+\.\d\d)\) \(best so far\)",
+        continued.stderr,
+    )
     best = json.loads((continued.run.path / "best" / "best.json").read_text())
     metrics = [best["metrics"]["bleu"], best["metrics"]["chrf2"]]
-    assert metrics == pytest.approx([float(number) for number in shown.groups()], abs=0.01)
-    assert events(continued.run.path)["dev/bleu"] == [0, 1]  # before the first step, too
+    assert metrics == pytest.approx(
+        [float(number) for number in shown.groups()], abs=0.01
+    )
+    # before the first step, too
+    assert events(continued.run.path)["dev/bleu"] == [0, 1]
     assert events(continued.run.path)["dev/chrf2"] == [0, 1]
 
 
 def test_first_line_shows_where_it_began(tiny_run, continued):
-    """The metrics of the checkpoint that it starts from, as its own run recorded them."""
-    recorded = next(evaluation for evaluation in RunFolder(tiny_run.run).evaluations() if evaluation.step == 80)
-    loss, bleu = re.search(r"step 0: dev loss (\d+\.\d+), .*, BLEU (\d+\.\d\d) ", continued.stderr).groups()
+    """The metrics of the checkpoint that it starts from, as its own run recorded
+    them.
+    """
+    recorded = next(
+        evaluation
+        for evaluation in RunFolder(tiny_run.run).evaluations()
+        if evaluation.step == 80
+    )
+    loss, bleu = re.search(
+        r"step 0: dev loss (\d+\.\d+), .*, BLEU (\d+\.\d\d) ", continued.stderr
+    ).groups()
     assert float(loss) == pytest.approx(recorded.metrics["loss"], abs=2e-4)
     assert 0 <= float(bleu) <= 100
-    assert [evaluation.step for evaluation in continued.run.evaluations()] == [1]  # step 0 has no checkpoint
+    # step 0 has no checkpoint
+    assert [evaluation.step for evaluation in continued.run.evaluations()] == [1]
 
 
 def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
-    """One path from text to scored text: evaluation during training, t2t-decoder and Python."""
+    """One path from text to scored text: evaluation during training, t2t-decoder and
+    Python.
+    """
     run, in_training = continued.run, continued.run.best().metrics["bleu"]
     assert 5 < in_training < 95
     assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 0
@@ -75,16 +116,30 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     assert record["scores"]["BLEU"] == in_training
     assert record["scores"]["chrF2"] == run.best().metrics["chrf2"]
     model, store = t2tlite.load(run.path), run_dataset(run).store("dev")
-    decoded = model.decode_and_score(store.source_text(), store.target_text(), model.options())
+    decoded = model.decode_and_score(
+        store.source_text(), store.target_text(), model.options()
+    )
     assert decoded.score.value == in_training
-    assert [output.text for output in decoded.best] == run.decoded_file("dev.1").read_text().splitlines()
+    assert [output.text for output in decoded.best] == run.decoded_file(
+        "dev.1"
+    ).read_text().splitlines()
 
 
-def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, fake_dev_losses, capsys):
-    """From a trained run, with losses that rise: the second evaluation after the first step stays the best."""
+def test_warm_start_early_stopping_and_what_is_kept(
+    tiny_run, tmp_path, fake_dev_losses, capsys
+):
+    """From a trained run, with losses that rise: the second evaluation after the first
+    step stays the best.
+    """
     run = tmp_path / "run"
-    how = ["--local_eval_frequency=2", "--early_stopping_evals=3", "--keep_checkpoint_max=2", "--train_steps=100"]
-    fake_dev_losses += [0.9, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2]  # 0.9 before the first step counts for nothing
+    how = [
+        "--local_eval_frequency=2",
+        "--early_stopping_evals=3",
+        "--keep_checkpoint_max=2",
+        "--train_steps=100",
+    ]
+    # 0.9 before the first step counts for nothing
+    fake_dev_losses += [0.9, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2]
     assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
     stderr = capsys.readouterr().err
     assert f"Starting from the weights of {tiny_run.run}/model.ckpt-120." in stderr
@@ -98,30 +153,48 @@ def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, fake_dev
         if name.startswith("model/"):
             np.testing.assert_array_equal(array, weights[name], err_msg=name)
     assert train(tiny_run, run, *how) == 0
-    assert "Nothing to train: the run stopped early at step 10." in capsys.readouterr().err
+    assert (
+        "Nothing to train: the run stopped early at step 10." in capsys.readouterr().err
+    )
     assert checkpoint_names(run)[-1] == "model.ckpt-10"
 
 
 def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):
     assert small(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run.run}") == 1
     stderr = capsys.readouterr().err
-    assert f"Checkpoint {tiny_run.run}/model.ckpt-120 cannot be restored: the model's embedding/" in stderr
+    assert (
+        f"Checkpoint {tiny_run.run}/model.ckpt-120 cannot be restored: the model's"
+        " embedding/" in stderr
+    )
     assert "has the shape [500, 8], but its shape there is [500, 32]." in stderr
 
 
-def test_warm_start_from_another_vocabulary_is_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
+def test_warm_start_from_another_vocabulary_is_refused(
+    tiny_run, tiny_run_copy, tmp_path, capsys
+):
     """Its size is the same."""
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     manifest["vocabulary"]["sha256"] = "0" * 64
     (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}") == 1
+    assert (
+        train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}")
+        == 1
+    )
     stderr = capsys.readouterr().err
-    assert f"Received: {tiny_run_copy}, whose vocabulary is not that of twenty_words in {tiny_run.data}/twe" in stderr
-    assert f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir." in stderr
+    assert (
+        f"Received: {tiny_run_copy}, whose vocabulary is not that of twenty_words in"
+        f" {tiny_run.data}/twe" in stderr
+    )
+    assert (
+        f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir."
+        in stderr
+    )
     assert not (tmp_path / "run").exists()
 
 
 def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):
-    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1
+    assert (
+        train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1
+    )
     assert f"There is no checkpoint at {tmp_path}/absent." in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -20,7 +20,9 @@ def small_chunks(monkeypatch):
 
 @pytest.fixture(scope="session")
 def tiny_data(tmp_path_factory):
-    """A data directory with the data of TinyTask, made without interruption by one process. Read only."""
+    """A data directory with the data of TinyTask, made without interruption by one
+    process. Read only.
+    """
     folder = tmp_path_factory.mktemp("tiny_data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode_shards, "CHUNK_PAIRS", CHUNK_PAIRS)

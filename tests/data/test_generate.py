@@ -20,17 +20,29 @@ from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 def test_what_is_stored_decodes_to_the_text(tmp_path):
     task = TinyTask()
     data = generate(task, tmp_path, num_processes=1).dataset
-    assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
+    assert (data.name, [*data.manifest.splits], data.manifest.reverse) == (
+        "tiny_task",
+        ["train", "dev", "test"],
+        False,
+    )
     assert data.manifest.language_pair == ("en", "de")
-    assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+    assert data.manifest.decode_defaults == {
+        "beam_size": 4,
+        "alpha": 0.6,
+        "extra_length": 50,
+    }
     assert data.encoders[1].vocab_size == 330
     for split in data.manifest.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
-        assert [data.encoders[0].decode(row) for row in sources] == [source for source, _ in pairs]
-        assert [data.encoders[1].decode(row) for row in targets] == [target for _, target in pairs]
+        assert [data.encoders[0].decode(row) for row in sources] == [
+            source for source, _ in pairs
+        ]
+        assert [data.encoders[1].decode(row) for row in targets] == [
+            target for _, target in pairs
+        ]
         entry = data.manifest.splits[split]
         assert entry.pairs == len(pairs)
         assert entry.source_tokens == np.count_nonzero(sources)
@@ -59,13 +71,28 @@ def test_manifest(tmp_path):
         "train": str(raw),
     }
     status = raw.stat()
-    entry = {"file": "raw.tsv", "bytes": status.st_size, "modified_ns": status.st_mtime_ns, "sha256": digest}
+    entry = {
+        "file": "raw.tsv",
+        "bytes": status.st_size,
+        "modified_ns": status.st_mtime_ns,
+        "sha256": digest,
+    }
     assert manifest["made_from"] == [entry]
-    assert (manifest["vocabulary"]["type"], manifest["vocabulary"]["size"]) == ("sentencepiece", 330)
+    assert (manifest["vocabulary"]["type"], manifest["vocabulary"]["size"]) == (
+        "sentencepiece",
+        330,
+    )
     for entry in [manifest["vocabulary"], *manifest["splits"]["train"]["shards"]]:
         content = (folder / entry["file"]).read_bytes()
-        assert (entry["bytes"], entry["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
-    assert [shard["pairs"] for shard in manifest["splits"]["train"]["shards"]] == [50, 50, 20]
+        assert (entry["bytes"], entry["sha256"]) == (
+            len(content),
+            hashlib.sha256(content).hexdigest(),
+        )
+    assert [shard["pairs"] for shard in manifest["splits"]["train"]["shards"]] == [
+        50,
+        50,
+        20,
+    ]
 
 
 def test_reversed_shares_the_folder_and_swaps(tiny_data):
@@ -73,17 +100,29 @@ def test_reversed_shares_the_folder_and_swaps(tiny_data):
     assert data.already_there
     assert data.dataset.name == "tiny_task_rev"
     assert data.dataset.manifest.language_pair == ("de", "en")
-    assert data.dataset.store("dev").source_text() == [target for _, target in TinyTask().dev]
+    assert data.dataset.store("dev").source_text() == [
+        target for _, target in TinyTask().dev
+    ]
 
 
 def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     pairs = sentences(50, 1)
     pairs[3:3] = [("", "X"), (" \t", "X"), ("x", "\u3000"), ("", "")]
     dev = (("", "A CAT"), (" a  cat ", " "), *sentences(5, 2))
-    data = generate(TinyTask(train=tuple(pairs), dev=dev), tmp_path, num_processes=1).dataset
+    data = generate(
+        TinyTask(train=tuple(pairs), dev=dev), tmp_path, num_processes=1
+    ).dataset
     assert len(data.store("train")) == 50
-    assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
-    assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
+    assert data.manifest.splits["train"].dropped == {
+        "empty": 4,
+        "too_long": 0,
+        "length_ratio": 0,
+    }
+    assert data.manifest.splits["dev"].dropped == {
+        "empty": 0,
+        "too_long": 0,
+        "length_ratio": 0,
+    }
     assert data.store("dev").source_text()[:2] == ["", " a  cat "]
     assert data.store("dev").source_lengths[0] == 1  # EOS alone
     assert data.store("dev").target_text()[1] == " "
@@ -91,32 +130,69 @@ def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
 
 def test_length_limits_apply_to_train_alone(tmp_path):
     train = (*sentences(200, 1), *[("cat", "THE BIG RED"), ("the big red", "CAT")] * 15)
-    unlimited = generate(TinyTask(train=train), tmp_path / "all", num_processes=1).dataset.store("train")
+    unlimited = generate(
+        TinyTask(train=train), tmp_path / "all", num_processes=1
+    ).dataset.store("train")
     lengths = np.stack([unlimited.source_lengths, unlimited.target_lengths])
     too_long = lengths.max(0) > 25
-    shorter, longer = (lengths - 1).min(0), (lengths - 1).max(0)  # the ratio is of the text's own tokens
+    # the ratio is of the text's own tokens
+    shorter, longer = (lengths - 1).min(0), (lengths - 1).max(0)
     ratio = ~too_long & (longer > 1.5 * shorter)
     assert 0 < too_long.sum() < 230
     assert 0 < ratio.sum() < 230
-    data = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
+    data = generate(
+        TinyTask(train=train, max_length=25, max_length_ratio=1.5),
+        tmp_path / "some",
+        num_processes=1,
+    )
     splits = data.dataset.manifest.splits
-    assert splits["train"].dropped == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
-    assert data.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
+    assert splits["train"].dropped == {
+        "empty": 0,
+        "too_long": too_long.sum(),
+        "length_ratio": ratio.sum(),
+    }
+    assert (
+        data.dataset.store("train").source_lengths.tolist()
+        == lengths[0][~too_long & ~ratio].tolist()
+    )
     assert [splits["dev"].pairs, splits["test"].pairs] == [30, 20]
-    assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(data)
+    assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(
+        data
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"train": ()}, "at least one pair with text on both sides in train. Received: 0 pairs"),
-        ({"train": ((" ", "x"), ("y", ""))}, "text on both sides in train. Received: 2 pairs"),
+        (
+            {"train": ()},
+            "at least one pair with text on both sides in train. Received: 0 pairs",
+        ),
+        (
+            {"train": ((" ", "x"), ("y", ""))},
+            "text on both sides in train. Received: 2 pairs",
+        ),
         ({"dev": ()}, "at least one pair in dev. Received: 0"),
-        ({"train": (("a", "b"), ("c\n", "d"))}, "train pair 2: A text must not contain a line break"),
-        ({"dev": (("a", "b"), ("c", "\udcff"))}, "dev pair 2: Text must be Unicode without lone surrogates"),
-        ({"test": (("a", None),)}, "test pair 1: Source and target must be text. Received: 'a' and None"),
-        ({"vocab_size": 99999}, r"vocab_size must be at least \d+ and at most \d+ for this text"),
-        ({"vocab_size": 10}, r"vocab_size must be at least \d+ and at most \d+ for this text"),
+        (
+            {"train": (("a", "b"), ("c\n", "d"))},
+            "train pair 2: A text must not contain a line break",
+        ),
+        (
+            {"dev": (("a", "b"), ("c", "\udcff"))},
+            "dev pair 2: Text must be Unicode without lone surrogates",
+        ),
+        (
+            {"test": (("a", None),)},
+            "test pair 1: Source and target must be text. Received: 'a' and None",
+        ),
+        (
+            {"vocab_size": 99999},
+            r"vocab_size must be at least \d+ and at most \d+ for this text",
+        ),
+        (
+            {"vocab_size": 10},
+            r"vocab_size must be at least \d+ and at most \d+ for this text",
+        ),
         ({"max_length": -1}, "max_length must be at least 1"),
         ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
     ],
@@ -131,7 +207,9 @@ def test_bad_input_changes_nothing(tmp_path, data_dir, uninterrupted, changes, m
 
 
 def test_too_little_text_for_the_default_size(tmp_path):
-    """The default gives the largest vocabulary that there is; a size that was asked for is refused with both bounds."""
+    """The default gives the largest vocabulary that there is; a size that was asked for
+    is refused with both bounds.
+    """
     train = TinyTask().train[:40]
     text = [side for pair in train for side in pair]
     with pytest.raises(ValueError, match="at most") as largest:
@@ -145,23 +223,50 @@ def test_too_little_text_for_the_default_size(tmp_path):
         vocab_size: int = 32000
 
     data = generate(Ample(train=train), tmp_path / "data", num_processes=1)
-    assert f"vocabulary  {largest} pieces, the most that this text allows: it is too small for the default, 32,000" in (
-        str(data)
+    assert (
+        f"vocabulary  {largest} pieces, the most that this text allows: it is too small"
+        " for the default, 32,000" in (str(data))
     )
-    assert (data.dataset.folder / "vocab.model").read_bytes() == (tmp_path / "v.model").read_bytes()
+    assert (data.dataset.folder / "vocab.model").read_bytes() == (
+        tmp_path / "v.model"
+    ).read_bytes()
     manifest = json.loads((data.dataset.folder / "manifest.json").read_text())
-    assert (manifest["options"]["vocab_size"], manifest["vocabulary"]["size"]) == (32000, largest)
-    assert generate(Ample(train=train), tmp_path / "data", num_processes=1).already_there
-    for size, advice in ((1, "Raise vocab_size."), (40, "Raise vocab_size."), (8000, "Lower vocab_size or give more")):
-        bounds = rf"at least {smallest} and at most {largest} for this text: .*Received: {size}\. {advice}"
+    assert (manifest["options"]["vocab_size"], manifest["vocabulary"]["size"]) == (
+        32000,
+        largest,
+    )
+    assert generate(
+        Ample(train=train), tmp_path / "data", num_processes=1
+    ).already_there
+    for size, advice in (
+        (1, "Raise vocab_size."),
+        (40, "Raise vocab_size."),
+        (8000, "Lower vocab_size or give more"),
+    ):
+        bounds = (
+            rf"at least {smallest} and at most {largest} for this text: .*Received:"
+            rf" {size}\. {advice}"
+        )
         with pytest.raises(ValueError, match=bounds):
-            generate(Ample(train=train, vocab_size=size), tmp_path / "other", num_processes=1)
-    fits = generate(Ample(train=train, vocab_size=smallest), tmp_path / "other", num_processes=1)
+            generate(
+                Ample(train=train, vocab_size=size), tmp_path / "other", num_processes=1
+            )
+    fits = generate(
+        Ample(train=train, vocab_size=smallest), tmp_path / "other", num_processes=1
+    )
     assert f"vocabulary  {smallest} pieces\n" in str(fits)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "pieces"), [(1, 1000), (1599, 1000), (1600, 2000), (29_000, 8000), (409_600, 32_000), (10**9, 32_000)]
+    ("pairs", "pieces"),
+    [
+        (1, 1000),
+        (1599, 1000),
+        (1600, 2000),
+        (29_000, 8000),
+        (409_600, 32_000),
+        (10**9, 32_000),
+    ],
 )
 def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
     assert default_vocab_size(pairs) == pieces
@@ -170,9 +275,15 @@ def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
 def test_size_chosen_by_the_number_of_pairs_is_reported(tmp_path):
     letters = np.random.default_rng(1).choice(list("abcdefghijklmnop"), size=(900, 6))
     words = ["".join(row) for row in letters]
-    train = tuple((" ".join(words[i : i + 8]), " ".join(words[i + 8 : i + 16])) for i in range(0, 880, 8))
+    train = tuple(
+        (" ".join(words[i : i + 8]), " ".join(words[i + 8 : i + 16]))
+        for i in range(0, 880, 8)
+    )
     data = generate(TinyTask(train=train, vocab_size=0), tmp_path, num_processes=1)
-    assert "vocabulary  1,000 pieces, chosen by the number of training pairs; --vocab_size=N gives N" in str(data)
+    assert (
+        "vocabulary  1,000 pieces, chosen by the number of training pairs;"
+        " --vocab_size=N gives N" in str(data)
+    )
     assert data.dataset.encoders[0].vocab_size == 1000
 
 
@@ -181,19 +292,40 @@ def test_symbols_of_the_user_are_pieces(tmp_path):
     encoder = generate(task, tmp_path / "data", num_processes=1).dataset.encoders[0]
     assert encoder.pieces(encoder.encode("<2de> <BT> a"))[:2] == ["▁<2de>", "▁<BT>"]
     vocab_file = (str(tmp_path / "data" / "tiny_task" / "vocab.model"),)
-    generate(TinyTask(user_symbols=("<BT>",), vocab_file=vocab_file), tmp_path / "again", num_processes=1)
+    generate(
+        TinyTask(user_symbols=("<BT>",), vocab_file=vocab_file),
+        tmp_path / "again",
+        num_processes=1,
+    )
     for options, message in (
-        ({"user_symbols": ("<2fr>",), "vocab_file": vocab_file}, r"must be pieces of vocab_file .*Received: '<2fr>', "),
-        ({"user_symbols": ("<2 de>",)}, r"different strings without white space\. Received: '<2 de>'"),
-        ({"user_symbols": ("<a>", "<a>")}, r"different strings without white space\. Received: '<a>,<a>'"),
-        ({"user_symbols": ("<a>",), "vocab_type": "subwords"}, r"need vocab_type=sentencepiece\. Received: <a> with"),
+        (
+            {"user_symbols": ("<2fr>",), "vocab_file": vocab_file},
+            r"must be pieces of vocab_file .*Received: '<2fr>', ",
+        ),
+        (
+            {"user_symbols": ("<2 de>",)},
+            r"different strings without white space\. Received: '<2 de>'",
+        ),
+        (
+            {"user_symbols": ("<a>", "<a>")},
+            r"different strings without white space\. Received: '<a>,<a>'",
+        ),
+        (
+            {"user_symbols": ("<a>",), "vocab_type": "subwords"},
+            r"need vocab_type=sentencepiece\. Received: <a> with",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             generate(TinyTask(**options), tmp_path / "refused", num_processes=1)
 
 
 def test_everything_dropped(tmp_path):
-    with pytest.raises(ValueError, match=r"training pairs in train\. Received: 230, of which max_length=1 .*drop all"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"training pairs in train\. Received: 230, of which max_length=1 .*drop all"
+        ),
+    ):
         generate(TinyTask(max_length=1), tmp_path, num_processes=1)
     with pytest.raises(FileNotFoundError, match="no finished data"):
         open_dataset(tmp_path, "tiny_task")
@@ -211,7 +343,10 @@ def test_text_that_changes_between_the_readings(tmp_path, monkeypatch):
         yield from getattr(self, split)[: -1 if next(readings) > 3 else None]
 
     monkeypatch.setattr(TinyTask, "pairs", pairs)
-    with pytest.raises(ValueError, match=r"same pairs each time\. Received: 30 pairs of dev at first, then 29"):
+    with pytest.raises(
+        ValueError,
+        match=r"same pairs each time\. Received: 30 pairs of dev at first, then 29",
+    ):
         generate(TinyTask(), tmp_path, num_processes=1)
     with pytest.raises(FileNotFoundError, match="no finished data"):
         open_dataset(tmp_path, "tiny_task")
@@ -234,7 +369,8 @@ def test_sample_is_bounded_uniform_and_repeatable():
     kept = sample(50_000)
     assert 25 < len(kept) <= 100
     assert kept == sample(50_000)
-    assert 20_000 < np.mean(kept) < 30_000  # from everywhere: the standard error is under 2,900
+    # from everywhere: the standard error is under 2,900
+    assert 20_000 < np.mean(kept) < 30_000
     assert sample(80) == list(range(80))
 
 
@@ -250,11 +386,17 @@ def test_progress_is_printed_and_the_summary_returned(tmp_path, capfd):
     assert output.out == ""
     for words in ("reading train", "reading dev", "learning 330 pieces", "encoding"):
         assert words in output.err
-    for words in (f"The data is in {tmp_path / 'tiny_task'}.", "330 pieces", "230 pairs"):
+    for words in (
+        f"The data is in {tmp_path / 'tiny_task'}.",
+        "330 pieces",
+        "230 pairs",
+    ):
         assert words in str(data)
     assert data.seconds > 0
 
 
 def test_module_constants_fit_four_bytes_offsets():
-    """A shard's tokens are at most its bytes of text and one EOS a pair: Arrow counts them in 31 bits."""
+    """A shard's tokens are at most its bytes of text and one EOS a pair: Arrow counts
+    them in 31 bits.
+    """
     assert 4 * encode_shards.CHUNK_CHARACTERS + 50_000 < 2**31

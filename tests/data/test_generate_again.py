@@ -1,4 +1,6 @@
-"""The same files however they are made: on more processes, in several attempts, after a full disk. None made twice."""
+"""The same files however they are made: on more processes, in several attempts, after a
+full disk. None made twice.
+"""
 
 import errno
 import itertools
@@ -37,8 +39,12 @@ class InterruptedRunError(Exception):
 
 
 @pytest.mark.parametrize("writes", range(9))
-def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, uninterrupted, monkeypatch, writes):
-    """The run ends in the middle of writing file number `writes` of its 10, leaving a temporary file as kill would."""
+def test_interrupted_anywhere_then_finished_equals_uninterrupted(
+    tmp_path, uninterrupted, monkeypatch, writes
+):
+    """The run ends in the middle of writing file number `writes` of its 10, leaving a
+    temporary file as kill would.
+    """
     counter = itertools.count()
 
     def replace(source, target):
@@ -51,25 +57,37 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
         patch.setattr(atomic_file.os, "replace", replace)
         with pytest.raises(InterruptedRunError):
             generate(TinyTask(), tmp_path, num_processes=1)
-    with pytest.raises(FileNotFoundError, match=r"no finished data of tiny_task.*an interrupted run resumes"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"no finished data of tiny_task.*an interrupted run resumes",
+    ):
         open_dataset(tmp_path, "tiny_task")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
     data = generate(TinyTask(), tmp_path, num_processes=1)
     assert not data.already_there
     assert contents(tmp_path) == uninterrupted
     assert len(before) == max(0, writes - 2)  # after the vocabulary and unfinished.json
-    assert {path: path.stat().st_mtime_ns for path in before} == before  # finished shards were kept
+    # finished shards were kept
+    assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
 @pytest.mark.parametrize(
     ("task", "file", "content"),
     [
-        (TinyTask(train=tuple(sentences(400, 9))), "train-00007.arrow", b"of the other text"),
+        (
+            TinyTask(train=tuple(sentences(400, 9))),
+            "train-00007.arrow",
+            b"of the other text",
+        ),
         (TinyTask(), "vocab.model", b""),
     ],
 )
-def test_unusable_leftovers_are_made_anew(tmp_path, uninterrupted, monkeypatch, task, file, content):
-    """What an interrupted run left was made from other text, or its vocabulary is damaged."""
+def test_unusable_leftovers_are_made_anew(
+    tmp_path, uninterrupted, monkeypatch, task, file, content
+):
+    """What an interrupted run left was made from other text, or its vocabulary is
+    damaged.
+    """
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "DROPPED", None)  # fails at the first shard
         with pytest.raises(TypeError):
@@ -95,8 +113,15 @@ def test_complete_data_is_left_alone(data_dir):
         ({"dev": (("a", "b"),)}, "dev was .*, now a,b|dev was"),
     ],
 )
-def test_complete_data_of_other_options_is_never_overwritten(data_dir, uninterrupted, changes, message):
-    with pytest.raises(ValueError, match=f"already holds complete data made from something else: ({message}).*delete"):
+def test_complete_data_of_other_options_is_never_overwritten(
+    data_dir, uninterrupted, changes, message
+):
+    with pytest.raises(
+        ValueError,
+        match=(
+            f"already holds complete data made from something else: ({message}).*delete"
+        ),
+    ):
         generate(TinyTask(**changes), data_dir, num_processes=1)
     assert contents(data_dir) == uninterrupted
 
@@ -108,7 +133,10 @@ def test_data_that_is_older_than_an_option_is_complete(tmp_path):
     del record["options"]["max_length_ratio"], record["options"]["user_symbols"]
     manifest.write_text(json.dumps(record))
     assert generate(TinyTask(), tmp_path, num_processes=1).already_there
-    with pytest.raises(ValueError, match=r"made from something else: max_length_ratio was 0\.0, now 2\.0\. Use"):
+    with pytest.raises(
+        ValueError,
+        match=r"made from something else: max_length_ratio was 0\.0, now 2\.0\. Use",
+    ):
         generate(TinyTask(max_length_ratio=2.0), tmp_path, num_processes=1)
 
 
@@ -125,14 +153,19 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     # the same size, another content
     moved.write_text(moved.read_text().replace("cat", "cow"))
     os.utime(moved, (time.time() + 100, time.time() + 100))
-    with pytest.raises(ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"):
+    with pytest.raises(
+        ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"
+    ):
         generate(FileTask(train=str(moved)), data)
     raw.write_text("a\tb\n")
     with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv"):
         generate(FileTask(train=str(raw)), data)
-    # the same size and an earlier modification time, as `cp -p` gives it, another content
+    # the same size and an earlier modification time, as `cp -p` gives it, another
+    # content
     os.utime(moved, (0, 0))
-    with pytest.raises(ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"):
+    with pytest.raises(
+        ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"
+    ):
         generate(FileTask(train=str(moved)), data)
     # gone: the data is still good
     raw.unlink()
@@ -151,11 +184,21 @@ def cut_short(shard):
 @pytest.mark.parametrize(
     ("damage", "error", "message"),
     [
-        (remove, FileNotFoundError, r"train-00002\.arrow is missing.*Run t2t-datagen again"),
-        (cut_short, ValueError, r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again"),
+        (
+            remove,
+            FileNotFoundError,
+            r"train-00002\.arrow is missing.*Run t2t-datagen again",
+        ),
+        (
+            cut_short,
+            ValueError,
+            r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again",
+        ),
     ],
 )
-def test_data_that_lost_a_shard_is_made_again(data_dir, uninterrupted, damage, error, message):
+def test_data_that_lost_a_shard_is_made_again(
+    data_dir, uninterrupted, damage, error, message
+):
     damage(data_dir / "tiny_task" / "train-00002.arrow")
     with pytest.raises(error, match=message):
         open_dataset(data_dir)
@@ -173,7 +216,9 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        with pytest.raises(OSError, match=r"disk of .*tiny_task is full.*run the same command again"):
+        with pytest.raises(
+            OSError, match=r"disk of .*tiny_task is full.*run the same command again"
+        ):
             generate(TinyTask(), tmp_path, num_processes=1)
     assert not list(tmp_path.rglob("*.tmp"))
     generate(TinyTask(), tmp_path, num_processes=1)
@@ -183,22 +228,41 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
 def test_error_in_an_encoding_process(tiny_data, tmp_path):
     """A process that cannot write reports it, and the others end."""
     tasks = [
-        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0) for i in range(9)
+        encode_shards.ChunkTask(
+            "train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0
+        )
+        for i in range(9)
     ]
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        list(encode_shards.encode_all(tasks, [tiny_data / "tiny_task" / "vocab.model"], 2))
+        list(
+            encode_shards.encode_all(
+                tasks, [tiny_data / "tiny_task" / "vocab.model"], 2
+            )
+        )
 
 
 def test_an_encoding_process_that_dies(tiny_data, monkeypatch):
-    monkeypatch.setattr(encode_shards, "_work", os._exit)  # what a process is to do with each task
-    with pytest.raises(ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"):
-        list(encode_shards.encode_all([9, 9, 9], [tiny_data / "tiny_task" / "vocab.model"], 2))
+    # what a process is to do with each task
+    monkeypatch.setattr(encode_shards, "_work", os._exit)
+    with pytest.raises(
+        ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"
+    ):
+        list(
+            encode_shards.encode_all(
+                [9, 9, 9], [tiny_data / "tiny_task" / "vocab.model"], 2
+            )
+        )
 
 
 def test_only_one_process_at_a_time(tmp_path):
     with (
         only_process(tmp_path / "tiny_task", "make data"),
-        pytest.raises(ValueError, match=r"^Only one process at a time can make data.*tiny_task, which another"),
+        pytest.raises(
+            ValueError,
+            match=(
+                r"^Only one process at a time can make data.*tiny_task, which another"
+            ),
+        ),
     ):
         generate(TinyTask(), tmp_path, num_processes=1)
     assert not generate(TinyTask(), tmp_path, num_processes=1).already_there

@@ -17,7 +17,9 @@ PAIRS = 203
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> TokenStore:
-    """Pairs whose tokens are all different from one pair to the next: ids 2 + the pair's number."""
+    """Pairs whose tokens are all different from one pair to the next: ids 2 + the
+    pair's number.
+    """
     folder = tmp_path_factory.mktemp("store")
     random = np.random.default_rng(0)
     sources = [[i + 2] * n for i, n in enumerate(random.integers(0, 30, PAIRS))]
@@ -30,28 +32,49 @@ def store(tmp_path_factory) -> TokenStore:
 
 @pytest.fixture
 def plan(store) -> BatchPlan:
-    return BatchPlan(store.source_lengths, store.target_lengths, batch_tokens=200, max_length=30, seed=4)
+    return BatchPlan(
+        store.source_lengths,
+        store.target_lengths,
+        batch_tokens=200,
+        max_length=30,
+        seed=4,
+    )
 
 
-def parts_of(store: TokenStore, plan: BatchPlan, step: int, replicas: int, micro_batches: int) -> list[Part]:
+def parts_of(
+    store: TokenStore, plan: BatchPlan, step: int, replicas: int, micro_batches: int
+) -> list[Part]:
     """Every replica's part of a batch."""
-    return [load_part(store, plan, step, r, replicas, micro_batches) for r in range(replicas)]
+    return [
+        load_part(store, plan, step, r, replicas, micro_batches)
+        for r in range(replicas)
+    ]
 
 
 def rows_of(parts: list[Part]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The pairs in all parts, padding rows left out, sorted."""
     rows = []
     for part in parts:
-        for inputs, targets in zip(np.vstack(part.inputs), np.vstack(part.targets), strict=True):
-            assert inputs.any() == targets.any()  # a row is padding on both sides or on neither
+        for inputs, targets in zip(
+            np.vstack(part.inputs), np.vstack(part.targets), strict=True
+        ):
+            # a row is padding on both sides or on neither
+            assert inputs.any() == targets.any()
             if inputs.any():
-                rows.append((tuple(inputs[inputs > 0].tolist()), tuple(targets[targets > 0].tolist())))
+                rows.append(
+                    (
+                        tuple(inputs[inputs > 0].tolist()),
+                        tuple(targets[targets > 0].tolist()),
+                    )
+                )
     return sorted(rows)
 
 
 def one_batch(indices: np.ndarray, tokens: int) -> Any:
     """A plan whose every batch holds the given rows, 40 wide."""
-    batch = Batch(indices, len(indices), source_width=40, target_width=40, tokens=tokens)
+    batch = Batch(
+        indices, len(indices), source_width=40, target_width=40, tokens=tokens
+    )
     return SimpleNamespace(batch=lambda k: batch, seed=1)
 
 
@@ -69,18 +92,37 @@ def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batche
         for part in parts:
             assert part.inputs.shape == (micro_batches, rows, batch.source_width)
             assert part.targets.shape == (micro_batches, rows, batch.target_width)
-            assert (part.inputs.dtype, part.targets.dtype, part.tokens.dtype) == (np.int32, np.int32, np.float32)
-            assert part.tokens == sum(len(target) for _, target in expected)  # of the global batch, in every part
+            assert (part.inputs.dtype, part.targets.dtype, part.tokens.dtype) == (
+                np.int32,
+                np.int32,
+                np.float32,
+            )
+            # of the global batch, in every part
+            assert part.tokens == sum(len(target) for _, target in expected)
 
 
 def test_few_shapes_are_filled_up_with_rows_of_padding(store):
-    plan = BatchPlan(store.source_lengths, store.target_lengths, 200, max_length=30, seed=4, few_shapes=True)
+    plan = BatchPlan(
+        store.source_lengths,
+        store.target_lengths,
+        200,
+        max_length=30,
+        seed=4,
+        few_shapes=True,
+    )
     shapes = set()
     for step in range(plan.num_batches):
         parts = parts_of(store, plan, step, replicas=2, micro_batches=1)
         indices = plan.batch(step).indices
         assert rows_of(parts) == rows_of(
-            [Part(store.sources(indices, 30)[None], store.targets(indices, 30)[None], 0, 0)]
+            [
+                Part(
+                    store.sources(indices, 30)[None],
+                    store.targets(indices, 30)[None],
+                    0,
+                    0,
+                )
+            ]
         )
         shapes |= {(part.inputs.shape, part.targets.shape) for part in parts}
     widths = [inputs[2] for inputs, _ in shapes]
@@ -89,9 +131,14 @@ def test_few_shapes_are_filled_up_with_rows_of_padding(store):
 
 
 def test_an_epoch_loads_each_pair_once(store, plan):
-    loaded = [row for k in range(plan.num_batches) for row in rows_of(parts_of(store, plan, k, 2, 2))]
+    loaded = [
+        row
+        for k in range(plan.num_batches)
+        for row in rows_of(parts_of(store, plan, k, 2, 2))
+    ]
     assert len(loaded) == plan.num_pairs
-    firsts = sorted(source[0] for source, _ in loaded if len(source) > 1)  # 1 alone is an empty source's end mark
+    # 1 alone is an empty source's end mark
+    firsts = sorted(source[0] for source, _ in loaded if len(source) > 1)
     assert firsts == sorted(set(firsts))
     assert all(source[-1] == target[-1] == 1 for source, target in loaded)
 
@@ -121,7 +168,9 @@ def test_dropout_seeds_differ_between_steps_and_parts(store, plan):
     ]
     assert len(set(seeds)) == len(seeds) == 30 * 2 * 3
     other = BatchPlan(store.source_lengths, store.target_lengths, 200, 30, seed=5)
-    assert not set(seeds) & {tuple(s) for s in load_part(store, other, 0, 0, 2, 3).seeds.tolist()}
+    assert not set(seeds) & {
+        tuple(s) for s in load_part(store, other, 0, 0, 2, 3).seeds.tolist()
+    }
     again = load_part(store, plan, 29, 1, 2, 3).seeds
     assert again.dtype == np.int32
     assert [tuple(s) for s in again.tolist()] == seeds[-3:]
@@ -138,7 +187,9 @@ def test_distribute(store, plan, cpu_devices, replicas):
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:replicas])
     start, stop = 3, 9
     steps = 0
-    for step, parts in enumerate(distribute(strategy, store, plan, start, stop, micro_batches=2), start):
+    for step, parts in enumerate(
+        distribute(strategy, store, plan, start, stop, micro_batches=2), start
+    ):
         for replica in range(replicas):
             expected = load_part(store, plan, step, replica, replicas, 2)
             for value, wanted in zip(parts, expected, strict=True):
@@ -158,26 +209,37 @@ def test_each_worker_loads_its_own_parts(store, plan):
         num_replicas_in_sync = replicas
 
         def distribute_datasets_from_function(self, function, options):
-            assert options is None  # such a strategy takes none of those that one process has
-            return [function(tf.distribute.InputContext(workers, i, replicas)) for i in range(workers)]
+            # such a strategy takes none of those that one process has
+            assert options is None
+            return [
+                function(tf.distribute.InputContext(workers, i, replicas))
+                for i in range(workers)
+            ]
 
     datasets = distribute(Workers(), store, plan, 2, 5)
     for worker, dataset in enumerate(datasets):
         parts = list(dataset.as_numpy_iterator())
         assert len(parts) == 3 * 2  # steps times replicas of this worker
         for i, part in enumerate(parts):
-            expected = load_part(store, plan, 2 + i // 2, 2 * worker + i % 2, replicas, 1)
+            expected = load_part(
+                store, plan, 2 + i // 2, 2 * worker + i % 2, replicas, 1
+            )
             for got, wanted in zip(part, expected, strict=True):
                 np.testing.assert_array_equal(got, wanted)
         inputs, targets, tokens, seeds = dataset.element_spec
-        assert (inputs.shape.as_list(), targets.shape.as_list()) == ([1, None, None], [1, None, None])
+        assert (inputs.shape.as_list(), targets.shape.as_list()) == (
+            [1, None, None],
+            [1, None, None],
+        )
         assert (tokens.shape.as_list(), seeds.shape.as_list()) == ([], [1, 2])
         assert not dataset.options().autotune.enabled
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_no_thread_tunes_the_pipeline(store, plan, cpu_devices, monkeypatch, replicas):
-    """The end of an iterator may wait for it up to a minute, on a machine with other work."""
+    """The end of an iterator may wait for it up to a minute, on a machine with other
+    work.
+    """
     tuned, create = [], iterator_ops.OwnedIterator._create_iterator
 
     def note(iterator, dataset):
@@ -185,5 +247,15 @@ def test_no_thread_tunes_the_pipeline(store, plan, cpu_devices, monkeypatch, rep
         create(iterator, dataset)
 
     monkeypatch.setattr(iterator_ops.OwnedIterator, "_create_iterator", note)
-    next(iter(distribute(tf.distribute.MirroredStrategy(cpu_devices[:replicas]), store, plan, 0, 5)))
+    next(
+        iter(
+            distribute(
+                tf.distribute.MirroredStrategy(cpu_devices[:replicas]),
+                store,
+                plan,
+                0,
+                5,
+            )
+        )
+    )
     assert tuned == [False] * replicas

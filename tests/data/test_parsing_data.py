@@ -1,4 +1,6 @@
-"""Data of the parsing problems, made by t2t-datagen: what is in it, when it is complete, and what is refused."""
+"""Data of the parsing problems, made by t2t-datagen: what is in it, when it is
+complete, and what is refused.
+"""
 
 import json
 import re
@@ -25,20 +27,34 @@ def datagen(data, *flags):
 def test_data_of_the_treebank(treebank, tmp_path, capsys):
     command = ["--problem=wsj_parsing", f"--tmp_dir={treebank}", "--vocab_size=320"]
     assert datagen(tmp_path / "data", *command) == 0
-    assert re.search(r"vocabulary  320 pieces\n  train +80 pairs, ", capsys.readouterr().out)
+    assert re.search(
+        r"vocabulary  320 pieces\n  train +80 pairs, ", capsys.readouterr().out
+    )
     dataset = open_dataset(tmp_path / "data", "wsj_parsing")
     manifest = dataset.manifest
     assert manifest.task == "parsing"
     # section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input
-    assert manifest.decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
+    assert manifest.decode_defaults == {
+        "beam_size": 21,
+        "alpha": 0.3,
+        "extra_length": 300,
+    }
     assert manifest.options["linearisation"] == "normalised"
     assert [entry.file for entry in manifest.made_from][-1] == "wsj_2399.mrg"
     store = dataset.store("test")
-    assert store.source_text() == [filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"]
+    assert store.source_text() == [
+        filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"
+    ]
     target = store.targets([0], int(store.target_lengths[0]))[0]
-    assert dataset.encoders[1].decode(target) == store.target_text()[0] == WRITTEN["normalised"]
+    assert (
+        dataset.encoders[1].decode(target)
+        == store.target_text()[0]
+        == WRITTEN["normalised"]
+    )
     pieces = [piece.removeprefix("▁") for piece in dataset.encoders[1].pieces(target)]
-    assert [piece for piece in pieces if piece[0] in "()"] == re.findall(r"[()]\w+", WRITTEN["normalised"])
+    assert [piece for piece in pieces if piece[0] in "()"] == re.findall(
+        r"[()]\w+", WRITTEN["normalised"]
+    )
     before = contents(tmp_path / "data")
     assert datagen(tmp_path / "data", *command) == 0
     assert "already complete, nothing to do" in capsys.readouterr().out
@@ -50,7 +66,12 @@ def test_data_of_the_treebank(treebank, tmp_path, capsys):
 def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
     extra = tmp_path / "extra.trees"
     extra.write_text(filled(RAW, "x1"))
-    command = ["--problem=wsj_parsing_semi", f"--tmp_dir={own_trees}", "--vocab_size=330", "--linearisation=t2t"]
+    command = [
+        "--problem=wsj_parsing_semi",
+        f"--tmp_dir={own_trees}",
+        "--vocab_size=330",
+        "--linearisation=t2t",
+    ]
     assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
     assert re.search(r"train +121 pairs", capsys.readouterr().out)
     assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
@@ -62,41 +83,79 @@ def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
 
 def test_raw_files_in_the_home_folder(own_trees, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(own_trees.parent))
-    data = generate(registry.problem("wsj_parsing", vocab_size=330), tmp_path / "data", f"~/{own_trees.name}", 1)
+    data = generate(
+        registry.problem("wsj_parsing", vocab_size=330),
+        tmp_path / "data",
+        f"~/{own_trees.name}",
+        1,
+    )
     assert data.dataset.manifest.training.pairs == 120
 
 
 @pytest.mark.parametrize("linearisation", WRITTEN)
 def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
     monkeypatch.setattr(grammar, "HELD_OUT_SIZE", 20)
-    command = ["--problem=grammar_parsing", "--train_size=400", "--vocab_size=420", f"--linearisation={linearisation}"]
+    command = [
+        "--problem=grammar_parsing",
+        "--train_size=400",
+        "--vocab_size=420",
+        f"--linearisation={linearisation}",
+    ]
     assert datagen(tmp_path, *command) == 0
     dataset = open_dataset(tmp_path, "grammar_parsing")
-    symbols = registry.problem("grammar_parsing", train_size=400, linearisation=linearisation).symbols(None)
-    # of 4 kinds of clause and 8 of phrase; the tags that are no letters alone are . , and PRP$
+    symbols = registry.problem(
+        "grammar_parsing", train_size=400, linearisation=linearisation
+    ).symbols(None)
+    # of 4 kinds of clause and 8 of phrase; the tags that are no letters alone are . ,
+    # and PRP$
     assert len(symbols) == (12 if linearisation == "t2t" else 24) + 3
     for symbol in symbols:
-        assert dataset.encoders[1].pieces(dataset.encoders[1].encode(f"{symbol} {symbol}")) == [f"▁{symbol}"] * 2
+        assert (
+            dataset.encoders[1].pieces(dataset.encoders[1].encode(f"{symbol} {symbol}"))
+            == [f"▁{symbol}"] * 2
+        )
     store = dataset.store("dev")
-    for row, (source, target) in enumerate(zip(store.source_text(), store.target_text(), strict=True)):
-        for text, side in ((source, store.sources([row], 100)), (target, store.targets([row], 100))):
+    for row, (source, target) in enumerate(
+        zip(store.source_text(), store.target_text(), strict=True)
+    ):
+        for text, side in (
+            (source, store.sources([row], 100)),
+            (target, store.targets([row], 100)),
+        ):
             assert dataset.encoders[1].decode(side[0]) == text
         assert store.target_lengths[row] <= 2 * len(target.split())
 
 
 @pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
 @pytest.mark.parametrize("linearisation", WRITTEN)
-def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type, linearisation):
-    """Word by word through data, vocabulary, and task, as a model that predicts the gold sequence would."""
+def test_spaces_inside_words_survive_from_treebank_to_score(
+    tmp_path, vocab_type, linearisation
+):
+    """Word by word through data, vocabulary, and task, as a model that predicts the
+    gold sequence would.
+    """
     trees = tmp_path / "trees"
     trees.mkdir()
-    lines = [filled(CLEAN, f"1\u00a0000\u2009{i}\u3000").replace("seen", "\u00a0") for i in range(90)]
+    lines = [
+        filled(CLEAN, f"1\u00a0000\u2009{i}\u3000").replace("seen", "\u00a0")
+        for i in range(90)
+    ]
     for split in ("train", "dev", "test"):
-        (trees / f"{split}.trees").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    flags = [f"--tmp_dir={trees}", "--vocab_size=320", f"--vocab_type={vocab_type}", f"--linearisation={linearisation}"]
+        (trees / f"{split}.trees").write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8"
+        )
+    flags = [
+        f"--tmp_dir={trees}",
+        "--vocab_size=320",
+        f"--vocab_type={vocab_type}",
+        f"--linearisation={linearisation}",
+    ]
     assert datagen(tmp_path / "data", "--problem=wsj_parsing", *flags) == 0
     dataset = open_dataset(tmp_path / "data")
-    store, task = dataset.store("dev"), open_task(dataset.manifest.task, dataset.manifest.options)
+    store, task = (
+        dataset.store("dev"),
+        open_task(dataset.manifest.task, dataset.manifest.options),
+    )
     rows = store.targets(list(range(90)), int(store.target_lengths.max()))
     sequences = [dataset.encoders[1].decode(row) for row in rows]
     gold = list(read_trees(trees / "dev.trees"))
@@ -104,11 +163,17 @@ def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type
         store.source_text(), sequences, store.target_text(), gold, strict=True
     ):
         assert sequence == reference
-        (parse,) = task.choose(task.source(source), [Hypothesis(sequence, -1.0, -1.0)], 1)
+        (parse,) = task.choose(
+            task.source(source), [Hypothesis(sequence, -1.0, -1.0)], 1
+        )
         assert parse.repairs == {}
         assert parse.tree.words() == tree.words()
-        (tmp_path / "parsed.trees").write_text(f"{parse.text}\n{format_tree(tree)}\n", encoding="utf-8")
-        assert [parse.words() for parse in read_parses(tmp_path / "parsed.trees")] == [tree.words()] * 2
+        (tmp_path / "parsed.trees").write_text(
+            f"{parse.text}\n{format_tree(tree)}\n", encoding="utf-8"
+        )
+        assert [parse.words() for parse in read_parses(tmp_path / "parsed.trees")] == [
+            tree.words()
+        ] * 2
     score = task.score(store.source_text(), store.target_text(), sequences)
     assert (score.value, score.scores["unscored sentences"]) == (100.0, 0)
 
@@ -118,7 +183,9 @@ def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
     assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
     stderr = capsys.readouterr().err
     assert re.search(
-        r"at least \d+ and at most \d+ for this text: 259 ids are special tokens and bytes, 9 symbols", stderr
+        r"at least \d+ and at most \d+ for this text: 259 ids are special tokens and"
+        r" bytes, 9 symbols",
+        stderr,
     )
     assert not (tmp_path / "data" / "wsj_parsing").exists()
 
@@ -135,7 +202,15 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
     file = own_trees / f"{split}.trees"
     file.write_text(file.read_text() + f"\n\n{bad}\n")
     line = {"train": 120, "dev": 6, "test": 4}[split] + 3
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
+    assert (
+        datagen(
+            tmp_path / "data",
+            "--problem=wsj_parsing",
+            f"--tmp_dir={own_trees}",
+            "--vocab_size=330",
+        )
+        == 1
+    )
     stderr = capsys.readouterr().err
     assert f"{file}, line {line}: {message}" in stderr
     assert "Traceback" not in stderr
@@ -144,13 +219,34 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
 
 def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):
     (own_trees / "dev.trees").write_text("( (S (NP-SBJ (-NONE- *)) ) )\n")
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
-    assert "wsj_parsing needs at least one pair in dev. Received: 0 pairs." in capsys.readouterr().err
+    assert (
+        datagen(
+            tmp_path / "data",
+            "--problem=wsj_parsing",
+            f"--tmp_dir={own_trees}",
+            "--vocab_size=330",
+        )
+        == 1
+    )
+    assert (
+        "wsj_parsing needs at least one pair in dev. Received: 0 pairs."
+        in capsys.readouterr().err
+    )
 
 
 def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing_rev", f"--tmp_dir={own_trees}", "--vocab_size=330") == 0
-    manifest = json.loads((tmp_path / "data" / "wsj_parsing" / "manifest.json").read_text())
+    assert (
+        datagen(
+            tmp_path / "data",
+            "--problem=wsj_parsing_rev",
+            f"--tmp_dir={own_trees}",
+            "--vocab_size=330",
+        )
+        == 0
+    )
+    manifest = json.loads(
+        (tmp_path / "data" / "wsj_parsing" / "manifest.json").read_text()
+    )
     assert manifest["options"] == {
         "vocab_size": 330,
         "vocab_type": "sentencepiece",
@@ -162,7 +258,11 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "fragments": 0,
         "substitutions": 0,
     }
-    assert [entry["file"] for entry in manifest["made_from"]] == ["train.trees", "dev.trees", "test.trees"]
+    assert [entry["file"] for entry in manifest["made_from"]] == [
+        "train.trees",
+        "dev.trees",
+        "test.trees",
+    ]
     dataset = open_dataset(tmp_path / "data", "wsj_parsing_rev")
     assert dataset.store("dev").source_text()[0] == WRITTEN["normalised"]
     assert dataset.store("dev").target_text()[0] == filled(WORDS, "dev0")

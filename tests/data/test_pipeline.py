@@ -1,4 +1,6 @@
-"""Data made by the workers of an Apache Beam pipeline: the same files, however many workers, killed or not."""
+"""Data made by the workers of an Apache Beam pipeline: the same files, however many
+workers, killed or not.
+"""
 
 import importlib.util
 import os
@@ -23,14 +25,22 @@ TWO_THREADS = "--direct_num_workers=2 --direct_running_mode=multi_threading"
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 
 
-@pytest.mark.parametrize("options", ["", TWO_THREADS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)])
-def test_the_files_are_those_made_locally(tmp_path, uninterrupted, monkeypatch, options, capfd):
-    monkeypatch.chdir(tmp_path)  # a relative path is the same folder for workers elsewhere
+@pytest.mark.parametrize(
+    "options", ["", TWO_THREADS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)]
+)
+def test_the_files_are_those_made_locally(
+    tmp_path, uninterrupted, monkeypatch, options, capfd
+):
+    # a relative path is the same folder for workers elsewhere
+    monkeypatch.chdir(tmp_path)
     data = generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options))
     assert contents(tmp_path / "beam") == uninterrupted
     assert str(data.dataset.folder) == "beam/tiny_task"
-    assert generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)).already_there
-    shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")  # before Beam reads its options
+    assert generate(
+        TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)
+    ).already_there
+    # before Beam reads its options
+    shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")
     assert re.findall(r"INFO:.*", shown) == []
 
 
@@ -38,7 +48,8 @@ def test_worker_killed_while_it_writes(tmp_path, uninterrupted, monkeypatch):
     write = encode_shards.write_shard
 
     def write_after_a_kill(path, *args, **more):
-        temporary_path(path).touch()  # another worker's, which was killed with the same task
+        # another worker's, which was killed with the same task
+        temporary_path(path).touch()
         return write(path, *args, **more)
 
     monkeypatch.setattr(encode_shards, "write_shard", write_after_a_kill)
@@ -46,7 +57,9 @@ def test_worker_killed_while_it_writes(tmp_path, uninterrupted, monkeypatch):
     assert contents(tmp_path / "beam") == uninterrupted
 
 
-def test_failed_pipeline_keeps_only_finished_shards(tmp_path, uninterrupted, monkeypatch):
+def test_failed_pipeline_keeps_only_finished_shards(
+    tmp_path, uninterrupted, monkeypatch
+):
     write = encode_shards.write_shard
 
     def fail_at_three(path, *args, **more):
@@ -57,11 +70,14 @@ def test_failed_pipeline_keeps_only_finished_shards(tmp_path, uninterrupted, mon
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "write_shard", fail_at_three)
         with pytest.raises(
-            ChildProcessError, match=r"pipeline of DirectRunner failed: the disk is gone.* Run the same"
+            ChildProcessError,
+            match=r"pipeline of DirectRunner failed: the disk is gone.* Run the same",
         ):
             generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     left = contents(tmp_path / "beam")
-    assert {name: left[name] for name in left if name.endswith(".arrow")}.items() <= uninterrupted.items()
+    assert {
+        name: left[name] for name in left if name.endswith(".arrow")
+    }.items() <= uninterrupted.items()
     assert not list((tmp_path / "beam").rglob("*.tmp"))
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     assert contents(tmp_path / "beam") == uninterrupted
@@ -69,7 +85,10 @@ def test_failed_pipeline_keeps_only_finished_shards(tmp_path, uninterrupted, mon
 
 def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
-    with pytest.raises(ChildProcessError, match=r"must see --data_dir .* Received: no .*/train-00000\.arrow, although"):
+    with pytest.raises(
+        ChildProcessError,
+        match=r"must see --data_dir .* Received: no .*/train-00000\.arrow, although",
+    ):
         generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
     assert not list(tmp_path.rglob("*.tmp"))
     assert not list(tmp_path.rglob("manifest.json"))
@@ -80,24 +99,56 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     [
         (
             ["--beam_runner=Spork"],
-            "--beam_runner must be a runner of Apache Beam. Received: Unexpected pipeline runner",
+            (
+                "--beam_runner must be a runner of Apache Beam. Received: Unexpected"
+                " pipeline runner"
+            ),
         ),
-        (["--beam_runner=nowhere.Runner"], "--beam_runner must be a runner of Apache Beam. Received: "),
-        (["--beam_runner=DirectRunner", "--beam_options=--nonsense=3"], "Received: --nonsense, which"),
-        (["--beam_runner=DirectRunner", "--beam_options=--direct_num_workers=x"], "invalid int value: 'x'."),
-        (["--beam_runner=DirectRunner", "--beam_options='"], "Received: No closing quotation."),
-        (["--beam_options=--direct_num_workers=2"], "--beam_options go with --beam_runner. Received: --direct_num"),
+        (
+            ["--beam_runner=nowhere.Runner"],
+            "--beam_runner must be a runner of Apache Beam. Received: ",
+        ),
+        (
+            ["--beam_runner=DirectRunner", "--beam_options=--nonsense=3"],
+            "Received: --nonsense, which",
+        ),
+        (
+            ["--beam_runner=DirectRunner", "--beam_options=--direct_num_workers=x"],
+            "invalid int value: 'x'.",
+        ),
+        (
+            ["--beam_runner=DirectRunner", "--beam_options='"],
+            "Received: No closing quotation.",
+        ),
+        (
+            ["--beam_options=--direct_num_workers=2"],
+            "--beam_options go with --beam_runner. Received: --direct_num",
+        ),
     ],
 )
-def test_mistakes_are_reported_before_anything_is_made(tmp_path, capsys, flags, message):
-    assert t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", *flags]) == 1
+def test_mistakes_are_reported_before_anything_is_made(
+    tmp_path, capsys, flags, message
+):
+    assert (
+        t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", *flags])
+        == 1
+    )
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    assert t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", "--beam_runner=DirectRunner"]) == 1
+    assert (
+        t2t_datagen.main(
+            [
+                "--problem=grammar_ende",
+                f"--data_dir={tmp_path}",
+                "--beam_runner=DirectRunner",
+            ]
+        )
+        == 1
+    )
     assert "needs Apache Beam." in (stderr := capsys.readouterr().err)
     assert "pip install 't2tlite[beam]'" in stderr
 
@@ -124,7 +175,8 @@ generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
 def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
     tests = os.path.dirname(os.path.dirname(__file__))
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")], stderr=subprocess.DEVNULL
+        [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")],
+        stderr=subprocess.DEVNULL,
     ) as run:
         while run.poll() is None and not list((tmp_path / "beam").rglob("*.arrow")):
             time.sleep(0.05)
@@ -139,10 +191,16 @@ def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [("", (1, None)), ("--dask_npartitions=3", (None, 3)), ("--dask_partition_size=9", (9, None))],
+    [
+        ("", (1, None)),
+        ("--dask_npartitions=3", (None, 3)),
+        ("--dask_partition_size=9", (9, None)),
+    ],
 )
 def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
-    """By default Dask gives 128 tasks to a worker, so that fewer would all run on one."""
+    """By default Dask gives 128 tasks to a worker, so that fewer would all run on
+    one.
+    """
     runner = pytest.importorskip("apache_beam.runners.dask.dask_runner")
     pytest.importorskip("distributed")
     seen = []
@@ -152,7 +210,10 @@ def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
         raise RuntimeError("no cluster")
 
     monkeypatch.setattr(runner.DaskRunner, "run_pipeline", refuse)
-    with pytest.raises(ChildProcessError, match=r"The pipeline of DaskRunner failed: no cluster Run the same command"):
+    with pytest.raises(
+        ChildProcessError,
+        match=r"The pipeline of DaskRunner failed: no cluster Run the same command",
+    ):
         Pipeline("DaskRunner", options).run(list, [1])
     assert (seen[0].partition_size, seen[0].npartitions) == expected
 
@@ -160,6 +221,10 @@ def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
 def test_dask_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
-        ValueError, match=r"^--beam_runner=DaskRunner needs Dask\. Install it with pip install 't2tlite\["
+        ValueError,
+        match=(
+            r"^--beam_runner=DaskRunner needs Dask\. Install it with pip install"
+            r" 't2tlite\["
+        ),
     ):
         Pipeline("DaskRunner").check()

@@ -1,4 +1,6 @@
-"""Token shards: what is written comes back, padded and in any order; damage is noticed and named."""
+"""Token shards: what is written comes back, padded and in any order; damage is noticed
+and named.
+"""
 
 import errno
 import os
@@ -17,7 +19,9 @@ TARGETS = [[7], [9, 5], [3], []]
 def shards(tmp_path):
     """The four pairs in three shards, the second of them empty."""
     paths = [tmp_path / f"dev-{i:05d}.arrow" for i in range(3)]
-    write_shard(paths[0], SOURCES[:3], TARGETS[:3], 10, (["a", "b", ""], ["d", "e\t", "f"]))
+    write_shard(
+        paths[0], SOURCES[:3], TARGETS[:3], 10, (["a", "b", ""], ["d", "e\t", "f"])
+    )
     write_shard(paths[1], [], [], 10, ([], []))
     write_shard(paths[2], SOURCES[3:], TARGETS[3:], 10, (["c"], [" "]))
     return paths
@@ -52,7 +56,9 @@ def test_reverse_swaps_ids_lengths_and_text(shards):
 
 def test_many_random_rows_equal_a_python_loop(tmp_path):
     random = np.random.default_rng(0)
-    rows = [random.integers(2, 60000, random.integers(0, 30)).tolist() for _ in range(1000)]
+    rows = [
+        random.integers(2, 60000, random.integers(0, 30)).tolist() for _ in range(1000)
+    ]
     bounds = [0, 10, 500, 501, 1000]
     paths = [tmp_path / f"train-{i:05d}.arrow" for i in range(4)]
     for path, first, last in zip(paths, bounds, bounds[1:], strict=False):
@@ -85,14 +91,17 @@ def test_rows_that_cannot_be_read(shards, indices, width, error, message):
 
 
 @pytest.mark.parametrize(
-    ("vocab_size", "kind"), [(10, "uint16"), (65536, "uint16"), (65537, "int32"), (250_000, "int32")]
+    ("vocab_size", "kind"),
+    [(10, "uint16"), (65536, "uint16"), (65537, "int32"), (250_000, "int32")],
 )
 def test_ids_take_two_bytes_where_they_fit(tmp_path, vocab_size, kind):
     write_shard(tmp_path / "s.arrow", [[vocab_size - 1]], [[2]], vocab_size)
     with pa.memory_map(str(tmp_path / "s.arrow")) as file:
         schema = pa.ipc.open_file(file).schema
     assert str(schema.field("inputs").type) == f"list<item: {kind}>"
-    assert TokenStore([tmp_path / "s.arrow"]).sources(np.array([0]), 2).tolist() == [[vocab_size - 1, 1]]
+    assert TokenStore([tmp_path / "s.arrow"]).sources(np.array([0]), 2).tolist() == [
+        [vocab_size - 1, 1]
+    ]
 
 
 def test_standard_tools_read_it(shards):
@@ -108,7 +117,9 @@ def test_standard_tools_read_it(shards):
 
 def test_same_arguments_same_bytes(tmp_path):
     for name in "ab":
-        write_shard(tmp_path / name, SOURCES, TARGETS, 10, notes={"dropped": "{}", "x": "ä"})
+        write_shard(
+            tmp_path / name, SOURCES, TARGETS, 10, notes={"dropped": "{}", "x": "ä"}
+        )
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert read_notes(tmp_path / "a") == {"dropped": "{}", "x": "ä"}
 
@@ -119,28 +130,41 @@ def test_ids_are_not_copied(tmp_path):
     allocated = pa.total_allocated_bytes()
     stores = [TokenStore([tmp_path / "s.arrow"]) for _ in range(50)]
     assert pa.total_allocated_bytes() - allocated < 50 * 64
-    assert len(os.listdir("/dev/fd")) == before  # shards stay mapped, but no file stays open
+    # shards stay mapped, but no file stays open
+    assert len(os.listdir("/dev/fd")) == before
     assert stores[49].sources(np.array([3]), 5).tolist() == [[7, 7, 7, 7, 1]]
 
 
 def test_training_shards_keep_no_text(tmp_path):
     write_shard(tmp_path / "train-00000.arrow", SOURCES, TARGETS, 10)
-    with pytest.raises(ValueError, match=r"Only dev and test data keep their text\. Received: .*train-00000\.arrow"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"Only dev and test data keep their text\. Received: .*train-00000\.arrow"
+        ),
+    ):
         TokenStore([tmp_path / "train-00000.arrow"]).source_text()
 
 
 @pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.9, -1])
 def test_truncated_shard_is_named(shards, keep):
     content = shards[2].read_bytes()
-    shards[2].write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-    with pytest.raises(ValueError, match=r"dev-00002\.arrow, which is damaged.*run t2t-datagen again"):
+    shards[2].write_bytes(
+        content[: int(keep * len(content)) if isinstance(keep, float) else keep]
+    )
+    with pytest.raises(
+        ValueError, match=r"dev-00002\.arrow, which is damaged.*run t2t-datagen again"
+    ):
         TokenStore(shards)
 
 
 def test_other_files_are_no_shards(tmp_path):
     (tmp_path / "text").write_text("not Arrow\n" * 100)
     table = pa.table({"inputs": ["x"], "targets": ["y"]})
-    with pa.OSFile(str(tmp_path / "strings"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "strings"), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
         writer.write_table(table)
     for name in ("text", "strings"):
         with pytest.raises(ValueError, match=f"{name}, which is damaged"):
@@ -148,7 +172,10 @@ def test_other_files_are_no_shards(tmp_path):
 
 
 def test_missing_shard(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"gone\.arrow, which does not exist\. Run t2t-datagen again"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"gone\.arrow, which does not exist\. Run t2t-datagen again",
+    ):
         TokenStore([tmp_path / "gone.arrow"])
 
 
@@ -160,7 +187,9 @@ def test_ids_out_of_range(tmp_path, bad):
 
 
 def test_columns_of_different_length(tmp_path):
-    with pytest.raises(ValueError, match=r"as many rows\. Received: \{'inputs': 4, 'targets': 3\}"):
+    with pytest.raises(
+        ValueError, match=r"as many rows\. Received: \{'inputs': 4, 'targets': 3\}"
+    ):
         write_shard(tmp_path / "s.arrow", SOURCES, TARGETS[:3], 10)
 
 
@@ -173,4 +202,6 @@ def test_full_disk_leaves_the_earlier_shard_and_nothing_else(shards, monkeypatch
     with pytest.raises(OSError, match="No space left"):
         write_shard(shards[0], SOURCES, TARGETS, 10)
     assert shards[0].read_bytes() == before
-    assert sorted(path.name for path in shards[0].parent.iterdir()) == [path.name for path in shards]
+    assert sorted(path.name for path in shards[0].parent.iterdir()) == [
+        path.name for path in shards
+    ]

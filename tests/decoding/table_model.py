@@ -1,4 +1,6 @@
-"""A language model that is a table, for tests that compare a search with every sequence there is."""
+"""A language model that is a table, for tests that compare a search with every sequence
+there is.
+"""
 
 import itertools
 
@@ -11,18 +13,24 @@ from t2tlite.decoding.beam_search import beam_search
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 VOCAB, LENGTH, EOS = 5, 4, 1
-BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
+# 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last
+# position
+BEAM = 160
 
 
 class TableModel:
-    """A language model that is a table: random logits for each sentence and each prefix.
+    """A language model that is a table: random logits for each sentence and each
+    prefix.
 
-    It finds a hypothesis' prefix as the Transformer does: from what each slot held at each position, and `ancestors`.
+    It finds a hypothesis' prefix as the Transformer does: from what each slot held at
+    each position, and `ancestors`.
     """
 
     def __init__(self, sentences: int, seed: int = 1, eos_bonus: float = 0.0) -> None:
         random = np.random.default_rng(seed)
-        self.table = random.normal(scale=1.5, size=(sentences, LENGTH, VOCAB ** (LENGTH - 1), VOCAB))
+        self.table = random.normal(
+            scale=1.5, size=(sentences, LENGTH, VOCAB ** (LENGTH - 1), VOCAB)
+        )
         self.table[..., EOS] += eos_bonus
 
     def logits(self, sentence: int, prefix: tuple[int, ...]) -> np.ndarray:
@@ -33,9 +41,12 @@ class TableModel:
         """What beam_search takes, for these sentences."""
 
         def decode_step(tokens, step, ancestors, slots):
-            slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)  # slots [B, L, M]
+            # slots [B, L, M]
+            slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)
             slots[:, step] = tokens
-            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[:, :, 1 : step + 1].astype(int)
+            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[
+                :, :, 1 : step + 1
+            ].astype(int)
             logits = [
                 [self.logits(sentence, tuple(prefix)) for prefix in hypotheses]
                 for sentence, hypotheses in zip(sentences, history, strict=True)
@@ -44,7 +55,15 @@ class TableModel:
 
         return decode_step
 
-    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
+    def search(
+        self,
+        sentences: list[int],
+        max_lengths: list[int],
+        beam: int,
+        alpha: float,
+        n_best: int = 1,
+        **options,
+    ):
         result = beam_search(
             self.steps(sentences),
             lambda length: np.zeros((len(sentences), length, beam), np.int32),
@@ -58,16 +77,28 @@ class TableModel:
         return tuple(map(np.asarray, result))
 
     def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
-        return sum(log_softmax(self.logits(sentence, tokens[:i]))[token] for i, token in enumerate(tokens))
+        return sum(
+            log_softmax(self.logits(sentence, tokens[:i]))[token]
+            for i, token in enumerate(tokens)
+        )
 
-    def exhaustive(self, sentence: int, max_length: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
-        """Every sequence that ends within `max_length` tokens, with its score, best first."""
+    def exhaustive(
+        self, sentence: int, max_length: int, alpha: float
+    ) -> list[tuple[float, tuple[int, ...]]]:
+        """Every sequence that ends within `max_length` tokens, with its score, best
+        first.
+        """
         others = [token for token in range(VOCAB) if token != EOS]
         scored = []
         for length in range(1, max_length + 1):
             for body in itertools.product(others, repeat=length - 1):
                 tokens = (*body, EOS)
-                scored.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
+                scored.append(
+                    (
+                        self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha,
+                        tokens,
+                    )
+                )
         return sorted(scored, reverse=True)
 
 

@@ -1,4 +1,6 @@
-"""Word alignments: the rule on literal weights, the words of pieces, and a model's against NumPy."""
+"""Word alignments: the rule on literal weights, the words of pieces, and a model's
+against NumPy.
+"""
 
 from types import SimpleNamespace
 
@@ -15,7 +17,9 @@ from t2tlite.tasks.task import Hypothesis
 
 
 class Pieces:
-    """A vocabulary whose pieces are written with `▁` for a space; `encode` knows whole words."""
+    """A vocabulary whose pieces are written with `▁` for a space; `encode` knows whole
+    words.
+    """
 
     def __init__(self, *pieces: str, words: dict[str, list[int]] | None = None) -> None:
         self._pieces, self._words = pieces, words or {}
@@ -31,9 +35,12 @@ class Pieces:
 
 
 def test_source_pieces_are_summed_and_target_pieces_averaged():
-    weights = np.array([[0.30, 0.30, 0.40], [0.05, 0.05, 0.90], [0.40, 0.40, 0.20]])  # the third row decides for 1
-    assert align(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]  # means 0.45 and 0.55
-    assert align(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]  # the first of two equal ones
+    # the third row decides for 1
+    weights = np.array([[0.30, 0.30, 0.40], [0.05, 0.05, 0.90], [0.40, 0.40, 0.20]])
+    # means 0.45 and 0.55
+    assert align(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]
+    # the first of two equal ones
+    assert align(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]
     assert align(weights[:1], [0, 0, 0], [0]) == [(0, 0)]
     assert pharaoh([(2, 0), (2, 1), (0, 2)]) == "2-0 2-1 0-2"
     assert pharaoh([]) == ""
@@ -43,8 +50,10 @@ def test_source_pieces_are_summed_and_target_pieces_averaged():
     ("pieces", "words"),
     [
         (["▁walk", "ing", "▁home"], [0, 0, 1]),
-        (["▁", "Ж", "▁", "x", "y"], [0, 0, 1, 1, 1]),  # a lone space belongs to what follows it
-        (["walk", "ed, ", "a", " ", "b."], [0, 0, 1, 2, 2]),  # as tensor2tensor's subwords
+        # a lone space belongs to what follows it
+        (["▁", "Ж", "▁", "x", "y"], [0, 0, 1, 1, 1]),
+        # as tensor2tensor's subwords
+        (["walk", "ed, ", "a", " ", "b."], [0, 0, 1, 2, 2]),
         (["a", " b c", "d"], [0, 2, 2]),  # a piece of several words belongs to its last
         ([], []),
     ],
@@ -76,13 +85,27 @@ def test_a_models_alignments_equal_numpys(model):
                 assert alignment == []
                 continue
             source_ids = model.source_encoder.encode(sentence)
-            inputs, targets = (np.array([[*ids, 1]], np.int32) for ids in (source_ids, output.ids))
-            cross = np.mean(
-                [np.asarray(layer)[0].mean(0) for layer in model.engine.attention(inputs, targets).cross], 0
+            inputs, targets = (
+                np.array([[*ids, 1]], np.int32) for ids in (source_ids, output.ids)
             )
-            starts = [piece.startswith("▁") for piece in model.source_encoder.pieces(source_ids)]
+            cross = np.mean(
+                [
+                    np.asarray(layer)[0].mean(0)
+                    for layer in model.engine.attention(inputs, targets).cross
+                ],
+                0,
+            )
+            starts = [
+                piece.startswith("▁")
+                for piece in model.source_encoder.pieces(source_ids)
+            ]
             source_words = np.cumsum(starts) - 1
-            target_words = np.cumsum([p.startswith("▁") for p in model.target_encoder.pieces(output.ids)]) - 1
+            target_words = (
+                np.cumsum(
+                    [p.startswith("▁") for p in model.target_encoder.pieces(output.ids)]
+                )
+                - 1
+            )
             expected = []
             for word in range(len(output.text.split())):
                 row = cross[:-1, :-1][target_words == word].mean(0)
@@ -91,17 +114,33 @@ def test_a_models_alignments_equal_numpys(model):
 
 
 def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
-    """The full stop of `B.` attends to that of `c.`; the tag is the first word of the source."""
-    weights = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.1, 0.5, 0.2, 0.2], [0.0, 0.0, 0.1, 0.9]])
-    decoder = SimpleNamespace(cross_attention=lambda sources, targets: iter([(0, weights)]))
+    """The full stop of `B.` attends to that of `c.`; the tag is the first word of the
+    source.
+    """
+    weights = np.array(
+        [
+            [0.7, 0.1, 0.1, 0.1],
+            [0.1, 0.1, 0.7, 0.1],
+            [0.1, 0.5, 0.2, 0.2],
+            [0.0, 0.0, 0.1, 0.9],
+        ]
+    )
+    decoder = SimpleNamespace(
+        cross_attention=lambda sources, targets: iter([(0, weights)])
+    )
     monkeypatch.setattr(model, "_decoder", lambda options: decoder)
     words = {"a b c.": [0, 1, 2, 3], "a": [0], "b": [1], "c.": [2, 3]}
-    monkeypatch.setattr(model, "source_encoder", Pieces("▁a", "▁b", "▁c", ".", words=words))
+    monkeypatch.setattr(
+        model, "source_encoder", Pieces("▁a", "▁b", "▁c", ".", words=words)
+    )
     words = {"A": [0], "C": [1], "B.": [2, 3]}
-    monkeypatch.setattr(model, "target_encoder", Pieces("▁A", "▁C", "▁B", ".", words=words))
+    monkeypatch.setattr(
+        model, "target_encoder", Pieces("▁A", "▁C", "▁B", ".", words=words)
+    )
     n_best = [[Hypothesis("A C B.", -1.0, -1.0, (0, 1, 2, 3))]]
     assert model.align(["a b c."], n_best) == [[[(0, 0), (2, 1), (1, 2)]]]
-    assert model.align(["a b c."], n_best, tag_words=1) == [[[(0, 0), (1, 1), (0, 2)]]]  # A is as near to b as to c
+    # A is as near to b as to c
+    assert model.align(["a b c."], n_best, tag_words=1) == [[[(0, 0), (1, 1), (0, 2)]]]
     assert model.align(["a b c."], n_best, tag_words=3) == [[[]]]
 
 
@@ -114,7 +153,14 @@ def test_an_empty_translation_has_no_alignment(model):
 
 
 def test_target_that_fills_all_learned_positions_is_aligned():
-    hparams = HParams(hidden_size=16, filter_size=16, num_hidden_layers=1, num_heads=2, pos="emb", max_length=4)
+    hparams = HParams(
+        hidden_size=16,
+        filter_size=16,
+        num_hidden_layers=1,
+        num_heads=2,
+        pos="emb",
+        max_length=4,
+    )
     model = build_transformer(hparams, 20, 20)
     decoder = TensorFlowEngine(model).decoder(DecodeHParams())
     source, target = [5, 6, 7], list(range(3, 3 + model.hparams.max_positions))
@@ -135,4 +181,11 @@ def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
     decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(batch_size=16))
     weights = decoder.cross_attention([[5] * 7] * 6, [[5] * 3] * 6)
     assert computed == []
-    assert [(number, len(computed)) for number, _ in weights] == [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (5, 3)]
+    assert [(number, len(computed)) for number, _ in weights] == [
+        (0, 1),
+        (1, 1),
+        (2, 2),
+        (3, 2),
+        (4, 3),
+        (5, 3),
+    ]

@@ -1,4 +1,6 @@
-"""Beam search against exhaustive search, against a greedy loop, and against tensor2tensor's decodes."""
+"""Beam search against exhaustive search, against a greedy loop, and against
+tensor2tensor's decodes.
+"""
 
 import functools
 import itertools
@@ -29,22 +31,36 @@ def table() -> TableModel:
 @pytest.mark.parametrize("length", [1, 7, 25])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 def test_length_penalty(length, alpha):
-    assert float(length_penalty(length, alpha)) == pytest.approx(((5 + length) / 6) ** alpha, rel=1e-6)
+    assert float(length_penalty(length, alpha)) == pytest.approx(
+        ((5 + length) / 6) ** alpha, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-@pytest.mark.parametrize("max_lengths", [[4, 4, 4, 4], [1, 2, 3, 4]], ids=["equal", "unequal"])
+@pytest.mark.parametrize(
+    "max_lengths", [[4, 4, 4, 4], [1, 2, 3, 4]], ids=["equal", "unequal"]
+)
 def test_a_wide_beam_finds_what_exhaustive_search_finds(table, alpha, max_lengths):
-    ids, scores, log_probs = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM)
+    ids, scores, log_probs = table.search(
+        [0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM
+    )
     assert ids.shape == (4, BEAM, LENGTH)
     for b, max_length in enumerate(max_lengths):
         expected = table.exhaustive(b, max_length, alpha)
         count = len(expected)
         assert ids[b, :count].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(scores[b, :count], [score for score, _ in expected], rtol=1e-5)
-        np.testing.assert_allclose(log_probs[b, :count], [table.log_prob(b, ids) for _, ids in expected], rtol=1e-5)
+        np.testing.assert_allclose(
+            scores[b, :count], [score for score, _ in expected], rtol=1e-5
+        )
+        np.testing.assert_allclose(
+            log_probs[b, :count],
+            [table.log_prob(b, ids) for _, ids in expected],
+            rtol=1e-5,
+        )
         assert (log_probs[b, count:] == np.float32(NEVER)).all()
-        assert (scores[b, count:] == np.float32(NEVER)).all(), "a score in an empty slot"
+        assert (scores[b, count:] == np.float32(NEVER)).all(), (
+            "a score in an empty slot"
+        )
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
@@ -56,7 +72,9 @@ def test_stopping_early_does_not_change_the_best(alpha, n_best, eos_bonus):
     for b, max_length in enumerate([4, 4, 3]):
         expected = table.exhaustive(b, max_length, alpha)[:n_best]
         assert ids[b, :n_best].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(scores[b, :n_best], [score for score, _ in expected], rtol=1e-5)
+        np.testing.assert_allclose(
+            scores[b, :n_best], [score for score, _ in expected], rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0.6), (2, 0.0), (2, 1.0), (3, 0.6)])
@@ -64,7 +82,9 @@ def test_a_sentence_is_decoded_as_if_alone(table, beam, alpha):
     max_lengths = [4, 2, 3, 1]
     ids, scores, _ = table.search([0, 1, 2, 3], max_lengths, beam, alpha, n_best=beam)
     for b, max_length in enumerate(max_lengths):
-        alone_ids, alone_scores, _ = table.search([b], [max_length], beam, alpha, n_best=beam)
+        alone_ids, alone_scores, _ = table.search(
+            [b], [max_length], beam, alpha, n_best=beam
+        )
         np.testing.assert_array_equal(ids[b], alone_ids[0])
         np.testing.assert_allclose(scores[b], alone_scores[0], rtol=1e-6)
         assert not ids[b, :, max_length:].any()
@@ -78,7 +98,9 @@ def test_one_hypothesis_is_greedy_search(table):
             tokens = (*tokens, int(table.logits(b, tokens).argmax()))
         assert ids[b, 0].tolist() == padded(tokens)
         penalty = ((5 + len(tokens)) / 6) ** 0.6
-        np.testing.assert_allclose(scores[b, 0], table.log_prob(b, tokens) / penalty, rtol=1e-5)
+        np.testing.assert_allclose(
+            scores[b, 0], table.log_prob(b, tokens) / penalty, rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("penalise", [True, False])
@@ -86,15 +108,24 @@ def test_live_hypotheses_where_nothing_ended(penalise):
     """With penalised scores, or with tensor2tensor's, which are not."""
     table = TableModel(sentences=2, eos_bonus=-np.inf)
     beam, alpha, max_lengths = 64, 1.0, [4, 2]
-    ids, scores, log_probs = table.search([0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise)
+    ids, scores, log_probs = table.search(
+        [0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise
+    )
     others = [token for token in range(VOCAB) if token != EOS]
     for b, max_length in enumerate(max_lengths):
-        every = [(table.log_prob(b, tokens), tokens) for tokens in itertools.product(others, repeat=max_length)]
+        every = [
+            (table.log_prob(b, tokens), tokens)
+            for tokens in itertools.product(others, repeat=max_length)
+        ]
         best = sorted(every, reverse=True)[: min(beam, len(every))]
         assert ids[b, : len(best)].tolist() == [padded(tokens) for _, tokens in best]
         penalty = ((5 + max_length) / 6) ** alpha if penalise else 1.0
-        np.testing.assert_allclose(scores[b, : len(best)], [score / penalty for score, _ in best], rtol=1e-5)
-        np.testing.assert_allclose(log_probs[b, : len(best)], [score for score, _ in best], rtol=1e-5)
+        np.testing.assert_allclose(
+            scores[b, : len(best)], [score / penalty for score, _ in best], rtol=1e-5
+        )
+        np.testing.assert_allclose(
+            log_probs[b, : len(best)], [score for score, _ in best], rtol=1e-5
+        )
         assert (log_probs[b, len(best) :] == np.float32(NEVER)).all()
         assert (scores[b, len(best) :] == np.float32(NEVER)).all()
 
@@ -106,25 +137,49 @@ MAX_LENGTHS = np.array([8, 5, 7], np.int32)
 
 @pytest.fixture(scope="module", params=[0, 3], ids=["full", "restricted"])
 def model(request) -> Transformer:
-    """Of 4 hypotheses all end for the first sentence, none for the second and one for the third.
+    """Of 4 hypotheses all end for the first sentence, none for the second and one for
+    the third.
 
-    With restricted self-attention, a ring of 3 positions holds the keys and values of up to 8.
+    With restricted self-attention, a ring of 3 positions holds the keys and values of
+    up to 8.
     """
-    hparams = HParams(hidden_size=16, filter_size=32, num_heads=2, num_hidden_layers=1, max_length=32)
-    hparams = hparams.override(f"shared_embedding_and_softmax_weights=false,self_attention_radius={request.param}")
+    hparams = HParams(
+        hidden_size=16, filter_size=32, num_heads=2, num_hidden_layers=1, max_length=32
+    )
+    hparams = hparams.override(
+        f"shared_embedding_and_softmax_weights=false,self_attention_radius={request.param}"
+    )
     hparams = hparams.override("pos=timing_halves")
     keras.utils.set_random_seed(2)
     model = build_transformer(hparams, 12, 12)
     random = np.random.default_rng(2)
-    for variable in model.variables:  # far from where training starts, so that sequences vary
+    # far from where training starts, so that sequences vary
+    for variable in model.variables:
         variable.assign_add(0.5 * random.normal(size=variable.shape).astype(np.float32))
     return model
 
 
-def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8, **more):
+def decode(
+    model,
+    sources,
+    max_lengths,
+    beam: int,
+    alpha: float,
+    n_best: int,
+    length: int = 8,
+    **more,
+):
     start_decoding = functools.partial(model.start_decoding, sources, beam)
-    how = {"max_lengths": max_lengths, "beam_size": beam, "length": length, "alpha": alpha, "n_best": n_best}
-    return beam_search(more.pop("decode_step", model.decode_step), start_decoding, **how, **more)
+    how = {
+        "max_lengths": max_lengths,
+        "beam_size": beam,
+        "length": length,
+        "alpha": alpha,
+        "n_best": n_best,
+    }
+    return beam_search(
+        more.pop("decode_step", model.decode_step), start_decoding, **how, **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +188,8 @@ def nbest(model):
     return BeamResult(*map(np.asarray, result))
 
 
-SEARCHES = [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)]  # beam size, alpha, n_best
+# beam size, alpha, n_best
+SEARCHES = [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)]
 FAST_CASES = {((1, 0.0, 1), 3), ((4, 0.6, 4), 2), ((2, 1.0, 1), 8)}
 
 
@@ -145,9 +201,14 @@ FAST_CASES = {((1, 0.0, 1), 3), ((4, 0.6, 4), 2), ((2, 1.0, 1), 8)}
     ],
 )
 def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, search, capacity):
-    """The results stay the same; fewer and fewer sentences are computed, with no larger a cache than they need."""
+    """The results stay the same; fewer and fewer sentences are computed, with no larger
+    a cache than they need.
+    """
     monkeypatch.setattr(beam_search_module, "FIRST_CAPACITY", capacity)
-    sources, max_lengths = np.tile(SOURCES, (3, 1)), np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32)
+    sources, max_lengths = (
+        np.tile(SOURCES, (3, 1)),
+        np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32),
+    )
     expected = decode(model, sources, max_lengths, *search)
     counts, capacities = [], []
 
@@ -156,25 +217,43 @@ def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, search, cap
         capacities.append(ancestors.shape[2])
         return model.decode_step(tokens, step, ancestors, cache)
 
-    result = decode(model, sources, max_lengths, *search, decode_step=decode_step, resize_cache=model.resize_cache)
+    result = decode(
+        model,
+        sources,
+        max_lengths,
+        *search,
+        decode_step=decode_step,
+        resize_cache=model.resize_cache,
+    )
     assert counts[0] == 9
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] <= 4, "half of them were done, and nobody left"
-    assert capacities == [min(c for c in (capacity, 2 * capacity, 8) if c > step) for step in range(len(counts))]
+    assert capacities == [
+        min(c for c in (capacity, 2 * capacity, 8) if c > step)
+        for step in range(len(counts))
+    ]
     assert_same_results(result, expected, n_best=search[-1])
 
 
 def assert_same_results(result, expected, n_best):
     np.testing.assert_array_equal(result.ids[:, :n_best], expected.ids[:, :n_best])
-    np.testing.assert_allclose(result.scores[:, :n_best], expected.scores[:, :n_best], rtol=1e-5)
-    np.testing.assert_allclose(result.log_probs[:, :n_best], expected.log_probs[:, :n_best], rtol=1e-5)
+    np.testing.assert_allclose(
+        result.scores[:, :n_best], expected.scores[:, :n_best], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        result.log_probs[:, :n_best], expected.log_probs[:, :n_best], rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("size", [12, 2048, 8000, 8191], ids="vocabulary of {}".format)
 @pytest.mark.parametrize("distinct", [2, 40, 10**6], ids="{} distinct numbers".format)
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
 def test_the_largest_logits_and_of_equal_ones_the_first(size, distinct, count):
-    logits = np.random.default_rng(1).integers(distinct, size=(3, 4, size)).astype(np.float32)
+    logits = (
+        np.random.default_rng(1)
+        .integers(distinct, size=(3, 4, size))
+        .astype(np.float32)
+    )
     logits[0, 0] = -np.inf  # as a constraint that allows nothing makes them
     values, tokens = top_tokens(logits, count)
     order = np.argsort(-logits, axis=-1, kind="stable")[..., :count]
@@ -188,31 +267,52 @@ def test_scores_are_those_of_a_full_forward_pass(model, nbest):
     assert filled[:, 0].all()
     assert filled.sum() >= 6
     assert not ids[~filled].any()
-    log_probs = log_softmax(np.asarray(model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8)))).reshape(3, 4, 8, 12)
+    log_probs = log_softmax(
+        np.asarray(model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8)))
+    ).reshape(3, 4, 8, 12)
     for b, m in np.argwhere(filled):
         tokens = ids[b, m].tolist()
         length = 1 + tokens.index(EOS) if EOS in tokens else MAX_LENGTHS[b]
         total = sum(log_probs[b, m, t, tokens[t]] for t in range(length))
-        assert scores[b, m] == pytest.approx(total / ((5 + length) / 6) ** 0.6, rel=1e-5)
+        assert scores[b, m] == pytest.approx(
+            total / ((5 + length) / 6) ** 0.6, rel=1e-5
+        )
         assert not any(tokens[length:])
     assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
     for b in range(3):
-        assert len({tuple(row) for row in ids[b, filled[b]].tolist()}) == filled[b].sum(), "a hypothesis twice"
+        assert (
+            len({tuple(row) for row in ids[b, filled[b]].tolist()}) == filled[b].sum()
+        ), "a hypothesis twice"
 
 
 def test_equals_a_search_without_a_cache(model, nbest):
-    """Whose logits are those of a full forward pass over each hypothesis, obtained through its ancestors."""
+    """Whose logits are those of a full forward pass over each hypothesis, obtained
+    through its ancestors.
+    """
     sources = np.repeat(SOURCES, 4, axis=0)
 
     def decode_step(tokens, step, ancestors, slots):
-        slots, step = np.array(slots), int(step)  # [B, L, M]: the token that each slot read at each position
+        # [B, L, M]: the token that each slot read at each position
+        slots, step = np.array(slots), int(step)
         slots[:, step] = tokens
-        read = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots).astype(np.int32)  # [B, M, L]
-        targets = np.pad(read.reshape(12, 8)[:, 1:], ((0, 0), (0, 1)))  # position l reads target l - 1
-        return tf.reshape(model(sources, targets)[:, step], (3, 4, 12)), tf.constant(slots)
+        # [B, M, L]
+        read = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots).astype(np.int32)
+        # position l reads target l - 1
+        targets = np.pad(read.reshape(12, 8)[:, 1:], ((0, 0), (0, 1)))
+        return tf.reshape(model(sources, targets)[:, step], (3, 4, 12)), tf.constant(
+            slots
+        )
 
-    options = {"max_lengths": MAX_LENGTHS, "beam_size": 4, "length": 8, "alpha": 0.6, "n_best": 4}
-    ids, scores, _ = beam_search(decode_step, lambda length: np.zeros((3, length, 4), np.int32), **options)
+    options = {
+        "max_lengths": MAX_LENGTHS,
+        "beam_size": 4,
+        "length": 8,
+        "alpha": 0.6,
+        "n_best": 4,
+    }
+    ids, scores, _ = beam_search(
+        decode_step, lambda length: np.zeros((3, length, 4), np.int32), **options
+    )
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
@@ -220,7 +320,9 @@ def test_equals_a_search_without_a_cache(model, nbest):
 def test_transformer_decodes_a_sentence_as_if_alone(model, nbest):
     for b in range(2):
         source = SOURCES[b : b + 1, : (SOURCES[b] != 0).sum()]
-        ids, scores, _ = decode(model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4)
+        ids, scores, _ = decode(
+            model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4
+        )
         np.testing.assert_array_equal(ids[0], nbest[0][b])
         np.testing.assert_allclose(scores[0], nbest[1][b], rtol=1e-5)
 
@@ -236,7 +338,11 @@ def test_greedy_equals_a_loop_over_the_full_forward_pass(model):
 
 
 @pytest.mark.parametrize(
-    "kind", ["resized", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("fixed", "xla"))]
+    "kind",
+    [
+        "resized",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("fixed", "xla")),
+    ],
 )
 def test_compiled_search_is_the_same(model, nbest, monkeypatch, kind):
     monkeypatch.setattr(beam_search_module, "FIRST_CAPACITY", 2)
@@ -270,11 +376,18 @@ MODES = {
 
 @pytest.fixture(scope="module")
 def theirs(t2t):
-    """A function that gives the data and the model of a fixture; each is loaded once."""
+    """A function that gives the data and the model of a fixture; each is loaded
+    once.
+    """
     return functools.cache(functools.partial(logits_fixture, t2t))
 
 
-FAST_MODES = ("greedy", "beam4_top4_alpha0.6", "beam8_top1_alpha0.3", "beam4_top4_alpha0.6_short")
+FAST_MODES = (
+    "greedy",
+    "beam4_top4_alpha0.6",
+    "beam8_top1_alpha0.3",
+    "beam4_top4_alpha0.6_short",
+)
 MAIN_CASES = {
     *(("postnorm_notse", mode) for mode in FAST_MODES),
     ("prenorm", "beam4_top4_alpha0.6"),
@@ -286,14 +399,17 @@ MAIN_CASES = {
     ("name", "mode"),
     [
         pytest.param(*case, marks=[pytest.mark.slow] * (case not in MAIN_CASES))
-        for case in itertools.product(["postnorm_notse", "prenorm", "prenorm_unshared"], MODES)
+        for case in itertools.product(
+            ["postnorm_notse", "prenorm", "prenorm_unshared"], MODES
+        )
     ],
 )
 def test_decodes_equal_tensor2tensors(theirs, name, mode):
     data, model = theirs(name)
     beam, n_best, alpha = MODES[mode]
     inputs = data["inputs"]
-    length = inputs.shape[1] + int(data["decode_length"])  # its limit, the same for every sentence of a batch
+    # its limit, the same for every sentence of a batch
+    length = inputs.shape[1] + int(data["decode_length"])
     length = 5 if mode.endswith("short") else length
     max_lengths = np.full(len(inputs), length, np.int32)
     ids, scores, _ = decode(model, inputs, max_lengths, beam, alpha, n_best, length)
@@ -301,7 +417,12 @@ def test_decodes_equal_tensor2tensors(theirs, name, mode):
     width = outputs.shape[-1]
     np.testing.assert_array_equal(np.asarray(ids)[:, :n_best, :width], outputs)
     assert not np.asarray(ids)[:, :n_best, width:].any()
-    ours, expected = np.asarray(scores)[:, :n_best], data[f"decode/{mode}/scores"].reshape(len(inputs), n_best)
-    missing = expected < -1e6  # some hypotheses of a sentence ended, but fewer than n_best: theirs are -1e7, ours -1e9
+    ours, expected = (
+        np.asarray(scores)[:, :n_best],
+        data[f"decode/{mode}/scores"].reshape(len(inputs), n_best),
+    )
+    # some hypotheses of a sentence ended, but fewer than n_best: theirs are -1e7, ours
+    # -1e9
+    missing = expected < -1e6
     np.testing.assert_array_equal(ours < -1e6, missing)
     np.testing.assert_allclose(ours[~missing], expected[~missing], rtol=1e-5)

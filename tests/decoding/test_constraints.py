@@ -1,4 +1,6 @@
-"""Constraints on beam search and sampling against exhaustive search, and against what they say in plain Python."""
+"""Constraints on beam search and sampling against exhaustive search, and against what
+they say in plain Python.
+"""
 
 import itertools
 from functools import partial
@@ -9,7 +11,13 @@ from table_model import BEAM, EOS, VOCAB, TableModel, padded
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import NEVER
-from t2tlite.decoding.constraints import FORBIDDEN, all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.constraints import (
+    FORBIDDEN,
+    all_of,
+    forced_prefix,
+    min_length,
+    no_repeat_ngram,
+)
 from t2tlite.decoding.decoder import constraint_of
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
@@ -26,15 +34,29 @@ def repeats(tokens: tuple[int, ...], size: int) -> bool:
 
 
 def check(table, constrain, allowed, max_lengths=(4, 4, 4, 4), alpha=0.6):
-    """The n-best list is that of exhaustive search over the sequences `allowed(sentence, tokens)`, EOS included."""
-    ids, scores, log_probs = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM, constrain=constrain)
+    """The n-best list is that of exhaustive search over the sequences
+    `allowed(sentence, tokens)`, EOS included.
+    """
+    ids, scores, log_probs = table.search(
+        [0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM, constrain=constrain
+    )
     for b, max_length in enumerate(max_lengths):
-        expected = [(score, tokens) for score, tokens in table.exhaustive(b, max_length, alpha) if allowed(b, tokens)]
+        expected = [
+            (score, tokens)
+            for score, tokens in table.exhaustive(b, max_length, alpha)
+            if allowed(b, tokens)
+        ]
         count = len(expected)
         assert count
         assert ids[b, :count].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(scores[b, :count], [score for score, _ in expected], rtol=1e-5)
-        np.testing.assert_allclose(log_probs[b, :count], [table.log_prob(b, row) for _, row in expected], rtol=1e-5)
+        np.testing.assert_allclose(
+            scores[b, :count], [score for score, _ in expected], rtol=1e-5
+        )
+        np.testing.assert_allclose(
+            log_probs[b, :count],
+            [table.log_prob(b, row) for _, row in expected],
+            rtol=1e-5,
+        )
         assert (scores[b, count:] == np.float32(NEVER)).all()
 
 
@@ -45,12 +67,18 @@ def test_min_length(table, tokens):
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_no_repeat_ngram(table, size):
-    check(table, partial(no_repeat_ngram, size), lambda b, row: not repeats(row[:-1], size))
+    check(
+        table,
+        partial(no_repeat_ngram, size),
+        lambda b, row: not repeats(row[:-1], size),
+    )
 
 
 def test_both_and_a_prefix(table):
     """A prefix may have what is otherwise forbidden; a sentence without one is free."""
-    prefixes = np.array([[2, 2, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [4, 3, 2, 0]], np.int32)
+    prefixes = np.array(
+        [[2, 2, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [4, 3, 2, 0]], np.int32
+    )
     starts = [(2, 2), (3,), (), (4, 3, 2)]
     both = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)])
 
@@ -59,13 +87,17 @@ def test_both_and_a_prefix(table):
         start = starts[b]
         if tuple(body[: len(start)]) != start or len(body) < 2:
             return False
-        return all(token not in body[:i] for i, token in enumerate(body) if i >= len(start))
+        return all(
+            token not in body[:i] for i, token in enumerate(body) if i >= len(start)
+        )
 
     check(table, partial(forced_prefix, prefixes, both), allowed)
 
 
 def test_a_prefix_alone_with_unequal_limits(table):
-    prefixes = np.array([[2, 0, 0, 0], [3, 3, 0, 0], [0, 0, 0, 0], [4, 0, 0, 0]], np.int32)
+    prefixes = np.array(
+        [[2, 0, 0, 0], [3, 3, 0, 0], [0, 0, 0, 0], [4, 0, 0, 0]], np.int32
+    )
     starts = [(2,), (3, 3), (), (4,)]
     check(
         table,
@@ -77,19 +109,31 @@ def test_a_prefix_alone_with_unequal_limits(table):
 
 def test_greedy_search_takes_the_best_that_is_allowed(table):
     constrain = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
-    ids, _, log_probs = table.search([0, 1, 2, 3], [4] * 4, beam=1, alpha=0.6, constrain=constrain)
+    ids, _, log_probs = table.search(
+        [0, 1, 2, 3], [4] * 4, beam=1, alpha=0.6, constrain=constrain
+    )
     for b in range(4):
         tokens: tuple[int, ...] = ()
         while len(tokens) < 4 and EOS not in tokens:
             banned = {*tokens} | ({EOS} if len(tokens) < 3 else set())
             logits = table.logits(b, tokens)
-            tokens = (*tokens, max((t for t in range(VOCAB) if t not in banned), key=lambda t: logits[t]))
+            tokens = (
+                *tokens,
+                max(
+                    (t for t in range(VOCAB) if t not in banned),
+                    key=lambda t: logits[t],
+                ),
+            )
         assert ids[b, 0].tolist() == padded(tokens)
-        np.testing.assert_allclose(log_probs[b, 0], table.log_prob(b, tokens), rtol=1e-5)
+        np.testing.assert_allclose(
+            log_probs[b, 0], table.log_prob(b, tokens), rtol=1e-5
+        )
 
 
 def test_nothing_is_found_where_nothing_is_allowed(table):
-    _, scores, log_probs = table.search([0], [4], BEAM, 0.6, constrain=lambda logits, *_: logits * 0 + FORBIDDEN)
+    _, scores, log_probs = table.search(
+        [0], [4], BEAM, 0.6, constrain=lambda logits, *_: logits * 0 + FORBIDDEN
+    )
     assert (scores == np.float32(NEVER)).all()
     assert (log_probs == np.float32(NEVER)).all()
 
@@ -101,12 +145,16 @@ def test_no_repeat_ngram_of_long_sequences(size):
     logits = random.normal(size=(3, 2, 4)).astype(np.float32)
     for step in (0, 1, size - 1, size, 7, 39, 40):
         ids_now = np.where(np.arange(40) < step, ids, 0).astype(np.int32)
-        constrained = np.asarray(no_repeat_ngram(size, logits, ids_now, step, np.arange(len(ids_now))))
+        constrained = np.asarray(
+            no_repeat_ngram(size, logits, ids_now, step, np.arange(len(ids_now)))
+        )
         for b, m in itertools.product(range(3), range(2)):
             tokens = tuple(ids[b, m, :step].tolist())
             for v in range(4):
                 last = (*tokens, v)[-size:]
-                had = len(last) == size and any(tokens[i : i + size] == last for i in range(step - size + 1))
+                had = len(last) == size and any(
+                    tokens[i : i + size] == last for i in range(step - size + 1)
+                )
                 assert (constrained[b, m, v] < FORBIDDEN / 2) == had
                 if not had:
                     assert constrained[b, m, v] == logits[b, m, v]

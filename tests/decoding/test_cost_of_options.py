@@ -1,4 +1,6 @@
-"""Options of decoding that are off cost nothing: the graph of the search is that of a search without their code."""
+"""Options of decoding that are off cost nothing: the graph of the search is that of a
+search without their code.
+"""
 
 import functools
 import re
@@ -10,7 +12,11 @@ import tensorflow as tf
 from t2tlite.decoding import decoder
 from t2tlite.decoding.beam_search import beam_search
 
-SPECS = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+SPECS = (
+    tf.TensorSpec((None, None), tf.int32),
+    tf.TensorSpec((None,), tf.int32),
+    tf.TensorSpec((), tf.int32),
+)
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +26,12 @@ def plain(model) -> Counter[str]:
 
 
 def graph(search, more=None) -> str:
-    """The traced graph of search(inputs, max_lengths, length, more), with all functions that it calls, as text."""
-    traced = tf.function(search, autograph=False).get_concrete_function(*SPECS, more or {})
+    """The traced graph of search(inputs, max_lengths, length, more), with all functions
+    that it calls, as text.
+    """
+    traced = tf.function(search, autograph=False).get_concrete_function(
+        *SPECS, more or {}
+    )
     graph_def = traced.graph.as_graph_def(add_shapes=True)
     texts = ["\n".join(map(str, graph_def.node)), *map(str, graph_def.library.function)]
     names = r"(while_(?:body|cond)_|CustomGradient-)\d+"  # numbers make names unique
@@ -38,7 +48,14 @@ def search_of(model, changes):
 
     def search(inputs, max_lengths, length, more):
         return decoder.search(
-            model.engine.model, options, inputs, max_lengths, length, options.alpha, options.return_beams, more
+            model.engine.model,
+            options,
+            inputs,
+            max_lengths,
+            length,
+            options.alpha,
+            options.return_beams,
+            more,
         )
 
     return search
@@ -46,7 +63,9 @@ def search_of(model, changes):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
-    """The reference is the beam search with the arguments that it has needed since before there were such options."""
+    """The reference is the beam search with the arguments that it has needed since
+    before there were such options.
+    """
 
     def without(inputs, max_lengths, length, more):
         return beam_search(
@@ -81,9 +100,16 @@ RANDOM = {"uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 
 @pytest.mark.parametrize(
     ("changes", "more"),
-    [({"min_length": 3}, {}), ({"no_repeat_ngram_size": 2}, {}), ({}, ONE), ({"sampling_method": "random"}, RANDOM)],
+    [
+        ({"min_length": 3}, {}),
+        ({"no_repeat_ngram_size": 2}, {}),
+        ({}, ONE),
+        ({"sampling_method": "random"}, RANDOM),
+    ],
     ids=str,
 )
 def test_options_that_are_on_are_in_the_graph(model, plain, changes, more):
     """So the tests above would notice them."""
-    assert operations(graph(search_of(model, changes), more)) - plain, "no operation is there more often"
+    assert operations(graph(search_of(model, changes), more)) - plain, (
+        "no operation is there more often"
+    )

@@ -12,7 +12,8 @@ from t2tlite.decoding.decoder import Decoder
 from t2tlite.decoding.token_decoder import Sentence, TokenHypothesis
 from t2tlite.programs.runs.load import load
 
-PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
+# the default of parsing problems
+PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
 
 
@@ -32,29 +33,43 @@ def decoded_batches(monkeypatch, lengths, **options) -> list[list[Sentence]]:
 
 def batches(monkeypatch, lengths, **options) -> list[list[int]]:
     """The numbers of tokens of the sources in each batch."""
-    return [[len(s.ids) for s in batch] for batch in decoded_batches(monkeypatch, lengths, **options)]
+    return [
+        [len(s.ids) for s in batch]
+        for batch in decoded_batches(monkeypatch, lengths, **options)
+    ]
 
 
-@pytest.mark.parametrize("options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}])
+@pytest.mark.parametrize(
+    "options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}]
+)
 def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
     options = {"beam_size": 4, "extra_length": 50} | options
     actual = batches(monkeypatch, LENGTHS, **options)
     assert sum(map(len, actual)) == len(LENGTHS)
     for batch in actual:
-        positions = len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
+        positions = (
+            len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
+        )
         assert positions <= token_decoder.BATCH_POSITIONS or len(batch) == 1
         assert sum(batch) <= token_decoder.BATCH_TOKENS or len(batch) == 1
 
 
 def test_short_sentences_of_a_parser_need_no_more_memory(monkeypatch):
-    (long, *_), (*_, short) = (batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7))
-    needed = [np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301) for batch in (long, short)]
+    (long, *_), (*_, short) = (
+        batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7)
+    )
+    needed = [
+        np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301)
+        for batch in (long, short)
+    ]
     assert needed[1] <= 1.2 * needed[0]
 
 
 def test_the_longest_come_first_and_enough_at_once(monkeypatch):
     actual = batches(monkeypatch, LENGTHS)
-    assert [length for batch in actual for length in batch] == sorted(LENGTHS, reverse=True)
+    assert [length for batch in actual for length in batch] == sorted(
+        LENGTHS, reverse=True
+    )
     assert max(map(len, actual)) >= 100
 
 
@@ -64,8 +79,12 @@ def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])
-def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_size, rows):
-    assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
+def test_batch_size_is_in_source_tokens_whatever_the_memory(
+    monkeypatch, batch_size, rows
+):
+    assert (
+        len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
+    )
 
 
 def test_search_is_built_once_for_all_penalties_and_n_best_lists(tiny_run, monkeypatch):
@@ -78,15 +97,22 @@ def test_search_is_built_once_for_all_penalties_and_n_best_lists(tiny_run, monke
             assert len(outputs) == count
             for hypothesis in outputs:
                 penalty = ((5 + len(hypothesis.ids) + 1) / 6) ** alpha
-                assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty, rel=1e-5)
+                assert hypothesis.score == pytest.approx(
+                    hypothesis.log_prob / penalty, rel=1e-5
+                )
     with pytest.raises(TypeError):
         model.n_best(sentences, beam_size=3)
 
 
-@pytest.mark.parametrize("options", [{}, {"min_length": 2}, {"sampling_method": "random"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"min_length": 2}, {"sampling_method": "random"}], ids=str
+)
 def test_weights_that_are_not_finite_are_reported_as_such(tiny_run, eagerly, options):
     model = load(tiny_run.run)
     for variable in model.engine.model.trainable_variables:
         variable.assign(variable.numpy() * np.nan)
-    with pytest.raises(ValueError, match=r"must be finite numbers\. Received: nan for .*\. Use an earlier"):
+    with pytest.raises(
+        ValueError,
+        match=r"must be finite numbers\. Received: nan for .*\. Use an earlier",
+    ):
         model.translate(["red cat sees dog"], extra_length=0, **options)

@@ -1,4 +1,6 @@
-"""The decoding options through the Python API: log-probabilities, sampling, constraints, prefixes."""
+"""The decoding options through the Python API: log-probabilities, sampling,
+constraints, prefixes.
+"""
 
 import itertools
 import re
@@ -35,13 +37,18 @@ RANDOM = {"sampling_method": "random", "sampling_temp": 2.0}
     ids=str,
 )
 def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
-    """Where the text has the tokens that were decoded and these end: the model's score of the text."""
+    """Where the text has the tokens that were decoded and these end: the model's score
+    of the text.
+    """
     options = model.options(**options)
     checked = 0
-    for sentence, outputs in zip(SENTENCES, model.decode(SENTENCES, options), strict=True):
+    for sentence, outputs in zip(
+        SENTENCES, model.decode(SENTENCES, options), strict=True
+    ):
         if not sentence:
             assert [
-                (hypothesis.text, hypothesis.score, hypothesis.log_prob, hypothesis.ids) for hypothesis in outputs
+                (hypothesis.text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
+                for hypothesis in outputs
             ] == [("", 0.0, 0.0, ())]
             continue
         assert [hypothesis.score for hypothesis in outputs] == sorted(
@@ -57,8 +64,13 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
             if options.no_repeat_ngram_size:
                 pairs = list(itertools.pairwise(hypothesis.ids))
                 assert len(set(pairs)) == len(pairs)
-            if tuple(model.target_encoder.encode(hypothesis.text)) == hypothesis.ids and len(hypothesis.ids) < limit:
-                assert hypothesis.log_prob == pytest.approx(model.score([sentence], [hypothesis.text])[0], abs=1e-4)
+            if (
+                tuple(model.target_encoder.encode(hypothesis.text)) == hypothesis.ids
+                and len(hypothesis.ids) < limit
+            ):
+                assert hypothesis.log_prob == pytest.approx(
+                    model.score([sentence], [hypothesis.text])[0], abs=1e-4
+                )
                 checked += 1
     assert checked >= 3 or options.extra_length == 0
 
@@ -66,13 +78,22 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
 def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     def texts(sentences, **more):
         options = model.options(**{**RANDOM, "return_beams": 3, **more})
-        return [[hypothesis.text for hypothesis in outputs] for outputs in model.decode(sentences, options)]
+        return [
+            [hypothesis.text for hypothesis in outputs]
+            for outputs in model.decode(sentences, options)
+        ]
 
     def check(actual, samples=3):
-        """Batches of other sizes round otherwise, which decides a draw when its number lies that near a boundary."""
+        """Batches of other sizes round otherwise, which decides a draw when its number
+        lies that near a boundary.
+        """
         together = list(zip(SENTENCES, actual, expected, strict=False))
-        assert [len(outputs) for _, outputs, _ in together] == [samples if sentence else 1 for sentence, *_ in together]
-        assert sum(len(set(outputs) - set(those)) for _, outputs, those in together) <= 1
+        assert [len(outputs) for _, outputs, _ in together] == [
+            samples if sentence else 1 for sentence, *_ in together
+        ]
+        assert (
+            sum(len(set(outputs) - set(those)) for _, outputs, those in together) <= 1
+        )
 
     expected = texts(SENTENCES)
     assert texts(SENTENCES) == expected
@@ -80,15 +101,23 @@ def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     check(texts(SENTENCES[::-1])[::-1])
     check(texts(["cat " * 50, *SENTENCES])[1:])
     check(texts(SENTENCES[:1]))
-    check(texts(SENTENCES, return_beams=1), samples=1)  # more samples do not change the first
+    # more samples do not change the first
+    check(texts(SENTENCES, return_beams=1), samples=1)
     assert texts(SENTENCES, sampling_seed=1) != expected
-    assert len({text for outputs in expected for text in outputs}) > 10  # not the best again and again
+    # not the best again and again
+    assert len({text for outputs in expected for text in outputs}) > 10
 
 
 def test_low_temperature_and_top_1_are_greedy_search(model, eagerly):
     greedy = model.translate(SENTENCES, beam_size=1)
-    assert model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1) == greedy
-    assert model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6) == greedy
+    assert (
+        model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1)
+        == greedy
+    )
+    assert (
+        model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6)
+        == greedy
+    )
 
 
 def test_min_length_that_all_translations_have_changes_nothing(model):
@@ -99,25 +128,41 @@ def test_min_length_that_all_translations_have_changes_nothing(model):
 def test_prefixes(model, options):
     prefix = ["katze blau", "", "", "fisch nie", "hund", " ", "maus mag maus"]
     actual = model.translate(SENTENCES, prefix=prefix, **options)
-    assert all(text.startswith(start.strip()) for text, start in zip(actual, prefix, strict=True))
+    assert all(
+        text.startswith(start.strip())
+        for text, start in zip(actual, prefix, strict=True)
+    )
     free = model.translate(SENTENCES, **options)
     assert [actual[i] for i in (1, 2, 5)] == [free[i] for i in (1, 2, 5)]
-    alone = [model.translate([s], prefix=[p], **options)[0] for s, p in zip(SENTENCES, prefix, strict=True)]
+    alone = [
+        model.translate([s], prefix=[p], **options)[0]
+        for s, p in zip(SENTENCES, prefix, strict=True)
+    ]
     assert alone == actual
     if not options:
         assert model.translate(SENTENCES, prefix=free) == free
         assert model.translate(SENTENCES[0], prefix="katze blau") == actual[0]
-        longer = model.translate(["cat"], prefix=["katze hund " * 40], extra_length=3)[0]
+        longer = model.translate(["cat"], prefix=["katze hund " * 40], extra_length=3)[
+            0
+        ]
         assert longer.startswith("katze hund katze")
         assert len(longer.split()) >= 80
 
 
 def test_the_best_after_a_prefix_is_what_scoring_says(model):
-    """Of all sentences of the language that begin with the prefix, none is more probable."""
+    """Of all sentences of the language that begin with the prefix, none is more
+    probable.
+    """
     nouns, verbs = ["katze", "hund", "maus", "vogel"], ["sieht", "hoert", "mag"]
-    texts = [f"katze rot {noun} {verb}" for noun, verb in itertools.product(nouns, verbs)]
+    texts = [
+        f"katze rot {noun} {verb}" for noun, verb in itertools.product(nouns, verbs)
+    ]
     scores = model.score(["red cat sees dog"] * len(texts), texts)
-    (outputs,) = model.decode(["red cat sees dog"], model.options(alpha=0.0, beam_size=16), prefix=["katze rot"])
+    (outputs,) = model.decode(
+        ["red cat sees dog"],
+        model.options(alpha=0.0, beam_size=16),
+        prefix=["katze rot"],
+    )
     assert outputs[0].log_prob >= max(scores) - 1e-4
     assert outputs[0].text == texts[scores.index(max(scores))]
 
@@ -127,7 +172,10 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
     [
         (
             {"sampling_temp": 0.5},
-            "sampling_temp requires sampling_method=random. Received: sampling_temp=0.5, sampling_",
+            (
+                "sampling_temp requires sampling_method=random. Received:"
+                " sampling_temp=0.5, sampling_"
+            ),
         ),
         ({"sampling_seed": 3}, "sampling_seed requires sampling_method=random."),
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
@@ -140,8 +188,13 @@ def test_refused(model, options, message):
 
 def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
     """As if the source had so many tokens that all of the vocabulary had been used."""
-    monkeypatch.setattr(decoder, "no_repeat_ngram", lambda size, logits, *_: logits * 0 + FORBIDDEN)
-    with pytest.raises(ValueError, match=r"The options must allow a translation .*: min_length=0, no_repeat_ngram"):
+    monkeypatch.setattr(
+        decoder, "no_repeat_ngram", lambda size, logits, *_: logits * 0 + FORBIDDEN
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"The options must allow a translation .*: min_length=0, no_repeat_ngram",
+    ):
         model.translate(["red cat"], no_repeat_ngram_size=1, extra_length=0)
 
 
@@ -155,7 +208,11 @@ def test_what_is_not_text(model, what):
 
 def test_prefixes_that_do_not_fit(model):
     with pytest.raises(
-        ValueError, match=r"Each sentence needs a prefix, which may be empty\. Received: 2 sentences, 1 pre"
+        ValueError,
+        match=(
+            r"Each sentence needs a prefix, which may be empty\. Received: 2 sentences,"
+            r" 1 pre"
+        ),
     ):
         model.translate(["red cat", "dog"], prefix=["katze"])
     with pytest.raises(ValueError, match=r"at most 2,048 tokens"):
@@ -166,7 +223,9 @@ def test_threads_build_searches_and_decode_at_a_time(tiny_run):
     model = t2tlite.load(tiny_run.run)
     options = [model.options(beam_size=size) for size in (2, 3, 2, 3)]
     with ThreadPoolExecutor(len(options)) as threads:
-        together = list(threads.map(lambda chosen: model.decode(SENTENCES, chosen), options))
+        together = list(
+            threads.map(lambda chosen: model.decode(SENTENCES, chosen), options)
+        )
     assert together == [model.decode(SENTENCES, chosen) for chosen in options]
 
 

@@ -9,7 +9,10 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import ALIGNMENTS, EVERYTHING, PREFIXES, check_supported
 from t2tlite.programs.export import ctranslate2_decoder, saved_model
 
-SUPPORTED = {"ctranslate2": ctranslate2_decoder.SUPPORTED, "saved_model": saved_model.SUPPORTED}
+SUPPORTED = {
+    "ctranslate2": ctranslate2_decoder.SUPPORTED,
+    "saved_model": saved_model.SUPPORTED,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +25,13 @@ class NewHParams(DecodeHParams):
 @pytest.mark.parametrize("supported", SUPPORTED.values(), ids=SUPPORTED)
 def test_new_option_is_refused_unless_it_is_at_its_default(supported):
     check_supported("It", supported, NewHParams(beam_size=8, t2t_rules=True))
-    with pytest.raises(ValueError, match=r"^It supports alpha, .*\. Received: diversity=0\.5\. Leave out what it does"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"^It supports alpha, .*\. Received: diversity=0\.5\. Leave out what it"
+            r" does"
+        ),
+    ):
         check_supported("It", supported, NewHParams(diversity=0.5))
 
 
@@ -30,7 +39,11 @@ def test_new_option_is_refused_unless_it_is_at_its_default(supported):
     ("names", "options", "received"),
     [
         (SUPPORTED, {"sampling_method": "random"}, "sampling_method=random"),
-        (SUPPORTED, {"sampling_method": "random", "sampling_seed": 3}, "sampling_method=random, sampling_seed=3"),
+        (
+            SUPPORTED,
+            {"sampling_method": "random", "sampling_seed": 3},
+            "sampling_method=random, sampling_seed=3",
+        ),
         (["ctranslate2"], {"min_length": 3}, "min_length=3"),
         (["ctranslate2"], {"no_repeat_ngram_size": 2}, "no_repeat_ngram_size=2"),
     ],
@@ -46,5 +59,10 @@ def test_options_are_refused_by_name(names, options, received):
 
 def test_prefixes_and_alignments_are_refused_by_name():
     check_supported("It", EVERYTHING, DecodeHParams(min_length=3), PREFIXES, ALIGNMENTS)
-    with pytest.raises(ValueError, match=r"Received: prefixes, alignments\. .* the engine tensorflow\.$"):
-        check_supported("It", SUPPORTED["ctranslate2"], DecodeHParams(), PREFIXES, ALIGNMENTS)
+    with pytest.raises(
+        ValueError,
+        match=r"Received: prefixes, alignments\. .* the engine tensorflow\.$",
+    ):
+        check_supported(
+            "It", SUPPORTED["ctranslate2"], DecodeHParams(), PREFIXES, ALIGNMENTS
+        )

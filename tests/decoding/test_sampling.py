@@ -1,4 +1,6 @@
-"""Sampling against a loop in NumPy, token by token, and against the distribution it draws from."""
+"""Sampling against a loop in NumPy, token by token, and against the distribution it
+draws from.
+"""
 
 from functools import partial
 
@@ -7,7 +9,12 @@ import pytest
 from numpy_softmax import softmax
 from table_model import EOS, LENGTH, VOCAB, TableModel, padded
 
-from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.constraints import (
+    all_of,
+    forced_prefix,
+    min_length,
+    no_repeat_ngram,
+)
 from t2tlite.decoding.sampling import draw, sample
 
 # B batch, M samples of each sentence, L maximum length, V vocabulary
@@ -55,7 +62,9 @@ def run(table, sentences, max_lengths, uniforms, **options):
     return tuple(map(np.asarray, result))
 
 
-def expected(table, b, max_length, uniforms, banned=lambda tokens: (), start=(), **options):
+def expected(
+    table, b, max_length, uniforms, banned=lambda tokens: (), start=(), **options
+):
     """The tokens that each row of random numbers draws from sentence `b`."""
     for row in uniforms:
         tokens: tuple[int, ...] = ()
@@ -71,24 +80,47 @@ def expected(table, b, max_length, uniforms, banned=lambda tokens: (), start=(),
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("penalise", [True, False])
 def test_equals_a_loop_in_numpy(table, options, penalise):
-    uniforms, max_lengths = np.random.default_rng(5).random((4, SAMPLES, LENGTH)), [4, 3, 1, 4]
-    ids, scores, log_probs = run(table, [0, 1, 2, 3], max_lengths, uniforms, penalise_unfinished=penalise, **options)
+    uniforms, max_lengths = (
+        np.random.default_rng(5).random((4, SAMPLES, LENGTH)),
+        [
+            4,
+            3,
+            1,
+            4,
+        ],
+    )
+    ids, scores, log_probs = run(
+        table,
+        [0, 1, 2, 3],
+        max_lengths,
+        uniforms,
+        penalise_unfinished=penalise,
+        **options,
+    )
     for b, max_length in enumerate(max_lengths):
         rows = []
         for tokens in expected(table, b, max_length, uniforms[b], **options):
-            penalty = ((5 + len(tokens)) / 6) ** 0.6 if penalise or EOS in tokens else 1.0
+            penalty = (
+                ((5 + len(tokens)) / 6) ** 0.6 if penalise or EOS in tokens else 1.0
+            )
             log_prob = table.log_prob(b, tokens)
             rows.append((log_prob / penalty, log_prob, padded(tokens)))
         rows.sort(key=lambda row: -row[0])
         np.testing.assert_allclose(scores[b], [score for score, *_ in rows], rtol=1e-5)
-        np.testing.assert_allclose(log_probs[b], [log_prob for _, log_prob, _ in rows], rtol=1e-5)
+        np.testing.assert_allclose(
+            log_probs[b], [log_prob for _, log_prob, _ in rows], rtol=1e-5
+        )
         assert ids[b].tolist() == [row for *_, row in rows]
 
 
 def test_constraints(table):
     uniforms = np.random.default_rng(6).random((2, SAMPLES, LENGTH))
     prefixes = np.array([[3, 0, 0, 0], [0, 0, 0, 0]], np.int32)
-    constrain = partial(forced_prefix, prefixes, partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)]))
+    constrain = partial(
+        forced_prefix,
+        prefixes,
+        partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)]),
+    )
     ids, *_ = run(table, [0, 1], [4, 4], uniforms, constrain=constrain, top_p=0.9)
 
     def banned(tokens):
@@ -108,20 +140,28 @@ def test_a_sentence_is_sampled_as_if_alone(table):
 
 
 def test_frequencies_are_the_probabilities():
-    """Of 200,000 draws; the most that a frequency may be off is 5 standard deviations."""
+    """Of 200,000 draws; the most that a frequency may be off is 5 standard
+    deviations.
+    """
     logits, draws = np.array([1.0, -0.5, 0.3, 2.0, -2.0], np.float32), 200_000
     uniforms = np.random.default_rng(8).random((1, draws)).astype(np.float32)
     for options in ({}, {"temperature": 0.7, "keep_top_k": 3}, {"top_p": 0.9}):
         full = {"temperature": 1.0, "keep_top_k": 0, "top_p": 1.0, **options}
-        tokens = np.asarray(draw(np.broadcast_to(logits, (1, draws, 5)).copy(), uniforms, **full))
+        tokens = np.asarray(
+            draw(np.broadcast_to(logits, (1, draws, 5)).copy(), uniforms, **full)
+        )
         p = distribution(logits, **full)
         frequencies = np.bincount(tokens[0], minlength=VOCAB) / draws
-        np.testing.assert_array_less(np.abs(frequencies - p), 5 * np.sqrt(p * (1 - p) / draws) + 1e-12)
+        np.testing.assert_array_less(
+            np.abs(frequencies - p), 5 * np.sqrt(p * (1 - p) / draws) + 1e-12
+        )
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2.0**-24])
 def test_no_random_number_draws_what_is_left_out(uniform):
     logits = np.random.default_rng(9).normal(size=(1, 3, 30_000)).astype(np.float32)
-    tokens = np.asarray(draw(logits, np.full((1, 3), uniform, np.float32), 1.0, 40, 1.0))
+    tokens = np.asarray(
+        draw(logits, np.full((1, 3), uniform, np.float32), 1.0, 40, 1.0)
+    )
     for row, token in zip(logits[0], tokens[0], strict=True):
         assert row[token] >= np.sort(row)[-40]

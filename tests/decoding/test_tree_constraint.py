@@ -1,4 +1,6 @@
-"""The tree constraint allows exactly the sequences that are trees over the words, of all sequences there are."""
+"""The tree constraint allows exactly the sequences that are trees over the words, of
+all sequences there are.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -11,10 +13,21 @@ from t2tlite.decoding import tree_constraint as module
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.tree_constraint import tree_constraint
-from t2tlite.decoding.tree_guide import CLOSING, NONE, OPENING, PUNCTUATION, TAG, make_guide, token_classes
+from t2tlite.decoding.tree_guide import (
+    CLOSING,
+    NONE,
+    OPENING,
+    PUNCTUATION,
+    TAG,
+    make_guide,
+    token_classes,
+)
 from t2tlite.models.transformer import build_transformer
 from t2tlite.trees.linearise import NORMALISED, TAGS, WORDS
-from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import (
+    SentencePieceEncoder,
+    train_sentencepiece,
+)
 
 PAD, EOS = 0, 1
 # A vocabulary of eight tokens: PAD, EOS, two kinds of brackets, and two others.
@@ -30,15 +43,23 @@ OPENED_BY = {CLOSE_A: OPEN_A, CLOSE_B: OPEN_B}
 
 
 def is_tree(tokens: tuple[int, ...], words: list[list[set[int]]], nested: int) -> bool:
-    """Whether a sequence without its EOS is a tree over words, each of which is a list of what its tokens may be."""
+    """Whether a sequence without its EOS is a tree over words, each of which is a list
+    of what its tokens may be.
+    """
     expected = [(choices, i > 0) for word in words for i, choices in enumerate(word)]
-    stack: list[tuple[int, int]] = []  # each open bracket, and the tokens of words before it
+    # each open bracket, and the tokens of words before it
+    stack: list[tuple[int, int]] = []
     at = row = 0
     for token in tokens:
         inside = at < len(expected) and expected[at][1]
         row = row + 1 if token in (OPEN_A, OPEN_B) else 0
         if token in OPENED_BY:
-            if inside or not stack or stack[-1][0] != OPENED_BY[token] or stack.pop()[1] == at:
+            if (
+                inside
+                or not stack
+                or stack[-1][0] != OPENED_BY[token]
+                or stack.pop()[1] == at
+            ):
                 return False
         elif row:
             if inside or row > nested or at == len(expected):
@@ -57,11 +78,18 @@ def decoded(constrain, max_length: int) -> Iterator[tuple[int, ...]]:
     for step in range(max_length):
         ids: np.ndarray = np.zeros((1, len(prefixes), max_length), np.int32)
         ids[0, :, :step] = prefixes
-        logits = constrain(np.zeros((1, len(prefixes), 8), np.float32), ids, step, np.array([1], np.int32))
+        logits = constrain(
+            np.zeros((1, len(prefixes), 8), np.float32),
+            ids,
+            step,
+            np.array([1], np.int32),
+        )
         allowed = np.asarray(logits)[0] > FORBIDDEN / 2
         assert allowed.any(axis=1).all()  # a sequence can always be completed
         continued = [
-            (*prefix, token) for prefix, row in zip(prefixes, allowed, strict=True) for token in np.flatnonzero(row)
+            (*prefix, token)
+            for prefix, row in zip(prefixes, allowed, strict=True)
+            for token in np.flatnonzero(row)
         ]
         yield from (tokens[:-1] for tokens in continued if tokens[-1] == EOS)
         prefixes = [tokens for tokens in continued if tokens[-1] != EOS]
@@ -88,8 +116,15 @@ def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monke
         np.array([[EOS] * width, row + [pad] * (width - len(row))], np.int32)
         for row, pad in zip(guide, (0, -1), strict=True)
     ]
-    allowed = list(decoded(tree_constraint(CLASSES, *of_both, np.array([1, max_length], np.int32)), max_length))
-    every = itertools.chain.from_iterable(itertools.product(range(2, 8), repeat=n) for n in range(max_length))
+    allowed = list(
+        decoded(
+            tree_constraint(CLASSES, *of_both, np.array([1, max_length], np.int32)),
+            max_length,
+        )
+    )
+    every = itertools.chain.from_iterable(
+        itertools.product(range(2, 8), repeat=n) for n in range(max_length)
+    )
     expected = {row for row in every if is_tree(row, words, nested=2)}
     assert len(allowed) == len(set(allowed))
     assert set(allowed) == expected
@@ -97,12 +132,16 @@ def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monke
 
 
 def test_an_unexpected_word_is_not_put_off():
-    """The word that is due is improbable, and the model is sure of another, which is not allowed."""
+    """The word that is due is improbable, and the model is sure of another, which is
+    not allowed.
+    """
     logits: np.ndarray = np.zeros((1, 1, 8), np.float32)
     logits[0, 0, [OPEN_A, X, DOT]] = 5.0, -20.0, 9.0
     tokens, choices = np.array([[X, EOS]], np.int32), np.array([[1, 1]], np.int32)
     constrain = tree_constraint(CLASSES, tokens, choices, np.array([9], np.int32))
-    allowed = np.asarray(constrain(logits, np.zeros((1, 1, 9), np.int32), 0, np.array([0], np.int32)))[0, 0]
+    allowed = np.asarray(
+        constrain(logits, np.zeros((1, 1, 9), np.int32), 0, np.array([0], np.int32))
+    )[0, 0]
     assert allowed[X] == pytest.approx(9.0 - module.UNEXPECTED, abs=1e-3)
     assert allowed[OPEN_A] == 5.0
     assert (allowed[[0, EOS, CLOSE_A, CLOSE_B, DOT]] < FORBIDDEN / 2).all()
@@ -113,8 +152,13 @@ SENTENCE = "The cat -- a (tabby) -- sat on 3 mats , purring - loudly .".split()
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
-    symbols = [f"{bracket}{label}" for bracket in "()" for label in ("S", "NP", "VP", "PP")]
-    text = ["XX XX , . : DT NN VBD IN CD JJ VBG RB the cat a tabby sat on mats purring loudly The 3 -"] * 30
+    symbols = [
+        f"{bracket}{label}" for bracket in "()" for label in ("S", "NP", "VP", "PP")
+    ]
+    text = [
+        "XX XX , . : DT NN VBD IN CD JJ VBG RB the cat a tabby sat on mats purring"
+        " loudly The 3 -"
+    ] * 30
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
     train_sentencepiece(text, 400, path, symbols)
     return SentencePieceEncoder(path)
@@ -123,7 +167,9 @@ def encoder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(encoder):
     """A model with random weights, whose sequences are noise."""
-    hparams = HParams().override("hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1")
+    hparams = HParams().override(
+        "hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1"
+    )
     model = build_transformer(hparams, encoder.vocab_size, encoder.vocab_size)
     random = np.random.default_rng(1)
     for weights in model.trainable_variables:
@@ -144,12 +190,21 @@ def test_sequences_of_a_random_model_need_no_repair(form, options, encoder, engi
     sentences = [SENTENCE, SENTENCE[:1], SENTENCE[3:9], ["''", "'", "...", "?"]]
     classes = token_classes(encoder)
     guides = [make_guide(form.leaves(words), classes, encoder) for words in sentences]
-    decoder = engine.decoder(DecodeHParams().override(f"{options},extra_length=40,tree_constraint=true"))
+    decoder = engine.decoder(
+        DecodeHParams().override(f"{options},extra_length=40,tree_constraint=true")
+    )
     sources = [encoder.encode(" ".join(words)) for words in sentences]
-    for words, hypotheses in zip(sentences, decoder.decode(sources, guides=guides), strict=True):
+    for words, hypotheses in zip(
+        sentences, decoder.decode(sources, guides=guides), strict=True
+    ):
         for hypothesis in hypotheses:
             sequence = encoder.text(hypothesis.ids)
             assert not form.read(sequence, words).repairs, (words, sequence)
-    unconstrained = engine.decoder(DecodeHParams().override(f"{options},extra_length=40")).decode(sources)
+    unconstrained = engine.decoder(
+        DecodeHParams().override(f"{options},extra_length=40")
+    ).decode(sources)
     texts = [encoder.text(hypotheses[0].ids) for hypotheses in unconstrained]
-    assert any(form.read(text, words).repairs for text, words in zip(texts, sentences, strict=True))
+    assert any(
+        form.read(text, words).repairs
+        for text, words in zip(texts, sentences, strict=True)
+    )

@@ -1,11 +1,14 @@
-"""A process that has imported everything and forks one child for each command: a life, which ends or is killed.
+"""A process that has imported everything and forks one child for each command: a life,
+which ends or is killed.
 
-Importing TensorFlow takes seconds and forking none; nothing of TensorFlow may have run before the fork. A request is a
-line of JSON, `Life`; the answer, when the child has ended, is its status as `os.wait` returns it.
+Importing TensorFlow takes seconds and forking none; nothing of TensorFlow may have run
+before the fork. A request is a line of JSON, `Life`; the answer, when the child has
+ended, is its status as `os.wait` returns it.
 
-In the child every call and return of a function of the library is an event of the phase it happens in, and every file
-operation that Python makes one of the file operations in that phase. The child sends itself SIGKILL at the event asked
-for, or some time after it, when TensorFlow may be in the middle of anything.
+In the child every call and return of a function of the library is an event of the phase
+it happens in, and every file operation that Python makes one of the file operations in
+that phase. The child sends itself SIGKILL at the event asked for, or some time after
+it, when TensorFlow may be in the middle of anything.
 """
 
 from __future__ import annotations
@@ -36,9 +39,21 @@ PHASES = {  # function -> what happens in it; the innermost counts
     "decode_file": "decoding",
     "decode_split": "decoding a split",
 }
-FILE_OPERATIONS = {"open", "replace", "rename", "fsync", "unlink", "mkdir", "rmdir", "truncate"}
+FILE_OPERATIONS = {
+    "open",
+    "replace",
+    "rename",
+    "fsync",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "truncate",
+}
 LIBRARY = str(Path(t2tlite.__file__).parent)
-COUNTED = tuple(f"{LIBRARY}/{package}/" for package in ("data", "decoding", "files", "programs", "training"))
+COUNTED = tuple(
+    f"{LIBRARY}/{package}/"
+    for package in ("data", "decoding", "files", "programs", "training")
+)
 
 
 class Life(NamedTuple):
@@ -48,7 +63,9 @@ class Life(NamedTuple):
     argv: list[str]
     folder: str  # the working directory
     output: str  # the file for stdout and stderr
-    events: str  # the file for the number of events by phase, or, of a life that was killed, its last phase
+    # the file for the number of events by phase, or, of a life that was killed, its
+    # last phase
+    events: str
     phase: str = ""  # it is killed in this phase, or not at all
     event: int = 0  # at the event of this number, from 1
     delay: float = 0.0  # this many seconds after it
@@ -70,11 +87,17 @@ class Life(NamedTuple):
             phase = self.phase_of(frame) + (": files" if event.startswith("c_") else "")
             counts[phase] += 1
             if phase == self.phase and counts[phase] == self.event:
-                threading.Timer(self.delay, self.kill).start() if self.delay else self.kill(phase)
+                (
+                    threading.Timer(self.delay, self.kill).start()
+                    if self.delay
+                    else self.kill(phase)
+                )
 
         sys.setprofile(count)
         try:
-            return importlib.import_module(f"t2tlite.bin.{self.command}").main(self.argv)
+            return importlib.import_module(f"t2tlite.bin.{self.command}").main(
+                self.argv
+            )
         finally:
             sys.setprofile(None)
             Path(self.events).write_text(json.dumps(counts))
@@ -89,7 +112,9 @@ class Life(NamedTuple):
         """What is being done, by the active functions of the library."""
         frame: FrameType | None = innermost
         while frame:
-            if frame.f_code.co_name in PHASES and frame.f_code.co_filename.startswith(LIBRARY):
+            if frame.f_code.co_name in PHASES and frame.f_code.co_filename.startswith(
+                LIBRARY
+            ):
                 return PHASES[frame.f_code.co_name]
             frame = frame.f_back
         return f"start or end of {self.command}"
@@ -97,7 +122,12 @@ class Life(NamedTuple):
 
 def main() -> None:
     """Imports, then serves requests."""
-    library = "programs.runs.train", "programs.runs.load", "programs.bulk.decode_split", "data.generate"
+    library = (
+        "programs.runs.train",
+        "programs.runs.load",
+        "programs.bulk.decode_split",
+        "data.generate",
+    )
     for name in (*library, *(f"bin.{name}" for name in COMMANDS)):
         importlib.import_module(f"t2tlite.{name}")
     import tensorflow_text  # noqa: F401

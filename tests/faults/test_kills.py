@@ -1,6 +1,8 @@
-"""A run that is killed again and again, from making its data to decoding, ends as one that is never interrupted.
+"""A run that is killed again and again, from making its data to decoding, ends as one
+that is never interrupted.
 
-T2TLITE_KILLS is the number of kills, by default a few; `make test-faults` makes many. T2TLITE_KILLS_SEED draws others.
+T2TLITE_KILLS is the number of kills, by default a few; `make test-faults` makes many.
+T2TLITE_KILLS_SEED draws others.
 """
 
 import collections
@@ -34,7 +36,8 @@ TRAINING = [
     f"--train_steps={EVERY * max(4, KILLS // 2)}",
     f"--local_eval_frequency={EVERY}",
     "--keep_checkpoint_max=4",
-    "--save_checkpoints_secs=1000000",  # at evaluations only, so that the same ones remain
+    # at evaluations only, so that the same ones remain
+    "--save_checkpoints_secs=1000000",
 ]
 DECODING = [
     "--output_dir=run",
@@ -55,7 +58,11 @@ STAGES = [
     Stage("t2t_datagen", [*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
     Stage("t2t_trainer", TRAINING, 0.5),
     Stage("t2t_avg_checkpoints", ["--output_dir=run", "--n=3"], 0.1),
-    Stage("t2t_decoder", [*DECODING, "--decode_from_file=in.txt", "--decode_to_file=out.txt"], 0.1),
+    Stage(
+        "t2t_decoder",
+        [*DECODING, "--decode_from_file=in.txt", "--decode_to_file=out.txt"],
+        0.1,
+    ),
     Stage("t2t_decoder", [*DECODING, "--split=test"], 0.15),
 ]
 
@@ -65,23 +72,44 @@ class Lives:
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
         self.server = server
-        self.work, self.output, self.events = folder / "work", folder / "out", folder / "events"
+        self.work, self.output, self.events = (
+            folder / "work",
+            folder / "out",
+            folder / "events",
+        )
 
     def begin(self) -> None:
-        """Makes an empty folder of work: always the same path, which some files of a run record."""
+        """Makes an empty folder of work: always the same path, which some files of a
+        run record.
+        """
         shutil.rmtree(self.work, ignore_errors=True)
         (self.work / "package").mkdir(parents=True)
         (self.work / "package" / "__init__.py").write_text(PACKAGE, encoding="utf-8")
         words, draw = re.findall(r'"([a-z]+)": "[a-z]+"', PACKAGE), random.Random(3)
-        lines = [" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(300)]
+        lines = [
+            " ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(300)
+        ]
         (self.work / "in.txt").write_text("".join(f"{line}\n" for line in lines))
 
     def live(self, stage: Stage, *moment: object) -> tuple[bool, str, Any]:
-        """Runs a command to its end or its kill. Returns whether it was killed, its output and what was counted."""
-        life = Life(stage.command, stage.flags, *map(str, (self.work, self.output, self.events)), *moment)
+        """Runs a command to its end or its kill. Returns whether it was killed, its
+        output and what was counted.
+        """
+        life = Life(
+            stage.command,
+            stage.flags,
+            *map(str, (self.work, self.output, self.events)),
+            *moment,
+        )
         print(json.dumps(life), file=self.server.stdin, flush=True)
-        status, output = int(self.server.stdout.readline()), self.output.read_text(errors="replace")
-        assert status in (0, signal.SIGKILL), f"{stage} ended with status {status}: {output[-2000:]}"
+        status, output = (
+            int(self.server.stdout.readline()),
+            self.output.read_text(errors="replace"),
+        )
+        assert status in (
+            0,
+            signal.SIGKILL,
+        ), f"{stage} ended with status {status}: {output[-2000:]}"
         return status == signal.SIGKILL, output, json.loads(self.events.read_text())
 
 
@@ -100,28 +128,52 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
 
 
 def contents(work: Path) -> dict[str, object]:
-    """What must be the same, by name: everything but times and TensorFlow's count of savings."""
+    """What must be the same, by name: everything but times and TensorFlow's count of
+    savings.
+    """
     files: dict[str, object] = {}
-    for path in sorted(path for path in work.rglob("*") if path.is_file() and "package" not in path.parts):
+    for path in sorted(
+        path
+        for path in work.rglob("*")
+        if path.is_file() and "package" not in path.parts
+    ):
         name = str(path.relative_to(work))
-        if path.name.startswith("events."):  # a metric of dev that was written twice counts once, as TensorBoard shows
-            accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0}).Reload()
+        # a metric of dev that was written twice counts once, as TensorBoard shows
+        if path.name.startswith("events."):
+            accumulator = EventAccumulator(
+                str(path), size_guidance={"tensors": 0}
+            ).Reload()
             for tag in accumulator.Tags()["tensors"]:
                 if tag.startswith("dev/"):
-                    files |= {f"{tag} {e.step}": e.tensor_proto.tensor_content for e in accumulator.Tensors(tag)}
+                    files |= {
+                        f"{tag} {e.step}": e.tensor_proto.tensor_content
+                        for e in accumulator.Tensors(tag)
+                    }
         elif path.suffix == ".index":
-            files[name] = {key: np.asarray(array).tobytes() for key, array in tensors(path.with_suffix("")).items()}
+            files[name] = {
+                key: np.asarray(array).tobytes()
+                for key, array in tensors(path.with_suffix("")).items()
+            }
         elif path.suffix == ".json":
             files[name] = without_times(json.loads(path.read_text()))
         else:
-            files[name] = None if ".data-" in name else path.read_bytes()  # of a checkpoint: see its index
+            # of a checkpoint: see its index
+            files[name] = None if ".data-" in name else path.read_bytes()
     return files
 
 
 def without_times(record: object) -> object:
     if isinstance(record, dict):
-        return {name: without_times(value) for name, value in record.items() if "seconds" not in name}
-    return [without_times(value) for value in record] if isinstance(record, list) else record
+        return {
+            name: without_times(value)
+            for name, value in record.items()
+            if "seconds" not in name
+        }
+    return (
+        [without_times(value) for value in record]
+        if isinstance(record, list)
+        else record
+    )
 
 
 @pytest.mark.slow
@@ -133,27 +185,49 @@ def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
     lives.begin()
     draw, to_come, phases, resumed = random.Random(SEED), 0.0, collections.Counter(), []
     for stage, possible in zip(STAGES, events, strict=True):
-        to_come += stage.share * KILLS  # with those that came too late in the stage before
+        # with those that came too late in the stage before
+        to_come += stage.share * KILLS
         killed = True
         while killed:
             moment: tuple[object, ...] = ()
             if to_come >= 1:
                 phase, count = draw.choice(list(possible.items()))
-                moment = phase, draw.randint(1, max(1, count * 3 // KILLS)), draw.choice((0, draw.uniform(0, 0.01)))
+                moment = (
+                    phase,
+                    draw.randint(1, max(1, count * 3 // KILLS)),
+                    draw.choice((0, draw.uniform(0, 0.01))),
+                )
             killed, output, counted = lives.live(stage, *moment)
-            resumed += [int(step.replace(",", "")) for step in re.findall(r"resuming from step ([\d,]+)", output)]
+            resumed += [
+                int(step.replace(",", ""))
+                for step in re.findall(r"resuming from step ([\d,]+)", output)
+            ]
             if killed:
                 to_come -= 1
                 phases[counted] += 1
                 with capsys.disabled():  # as it takes minutes
-                    print(f"\n{phases.total()}: {stage.command} killed, {counted}", end="", flush=True)
+                    print(
+                        f"\n{phases.total()}: {stage.command} killed, {counted}",
+                        end="",
+                        flush=True,
+                    )
     files = contents(lives.work)
-    different = [name for name in files.keys() | expected.keys() if files.get(name, 0) != expected.get(name, 0)]
+    different = [
+        name
+        for name in files.keys() | expected.keys()
+        if files.get(name, 0) != expected.get(name, 0)
+    ]
     with capsys.disabled():
         print(f"\n{phases.total()} kills:")
         for phase, count in phases.most_common():
             print(f"  {count:3} {phase}")
-        print(f"Training resumed {len(resumed)} times, from the steps {', '.join(map(str, sorted(set(resumed))))}.")
-        print(f"{len(different)} of {len(expected)} files and metrics differ from those of an uninterrupted run.")
+        print(
+            f"Training resumed {len(resumed)} times, from the steps"
+            f" {', '.join(map(str, sorted(set(resumed))))}."
+        )
+        print(
+            f"{len(different)} of {len(expected)} files and metrics differ from those"
+            " of an uninterrupted run."
+        )
     assert not different, sorted(different)
     assert phases

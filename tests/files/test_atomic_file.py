@@ -1,4 +1,6 @@
-"""Where output goes: files replaced at once, links that stay, devices that are written and never replaced."""
+"""Where output goes: files replaced at once, links that stay, devices that are written
+and never replaced.
+"""
 
 import os
 import subprocess
@@ -9,12 +11,18 @@ import pytest
 
 from t2tlite.files.atomic_file import atomic_file, check_writable, write_text
 
-needs_descriptors = pytest.mark.skipif(not os.path.exists("/dev/fd/1"), reason="this system has no /dev/fd")
+needs_descriptors = pytest.mark.skipif(
+    not os.path.exists("/dev/fd/1"), reason="this system has no /dev/fd"
+)
 
 
 def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    target, link, relative = tmp_path / "kept" / "real.txt", tmp_path / "link.txt", tmp_path / "relative.txt"
+    target, link, relative = (
+        tmp_path / "kept" / "real.txt",
+        tmp_path / "link.txt",
+        tmp_path / "relative.txt",
+    )
     target.write_text("old")
     link.symlink_to(target)
     relative.symlink_to("link.txt")
@@ -22,8 +30,14 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> Non
     write_text(relative, "new")
     assert (link.readlink(), relative.readlink()) == (target, Path("link.txt"))
     assert target.read_text() == "new"
-    assert target.stat().st_ino != before  # replaced, so that a killed process leaves the old file
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["kept", "link.txt", "real.txt", "relative.txt"]
+    # replaced, so that a killed process leaves the old file
+    assert target.stat().st_ino != before
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        "kept",
+        "link.txt",
+        "real.txt",
+        "relative.txt",
+    ]
 
 
 def test_a_link_to_a_file_that_does_not_exist_yet(tmp_path: Path) -> None:
@@ -33,7 +47,9 @@ def test_a_link_to_a_file_that_does_not_exist_yet(tmp_path: Path) -> None:
     assert (tmp_path / "link").is_symlink()
 
 
-def test_an_interrupted_write_through_a_link_leaves_the_old_file(tmp_path: Path) -> None:
+def test_an_interrupted_write_through_a_link_leaves_the_old_file(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
 
@@ -59,16 +75,27 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 @needs_descriptors
 @pytest.mark.parametrize("redirection", [">", ">>"])
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "link"])
-def test_standard_output_redirected_to_a_file(tmp_path: Path, redirection: str, name: str) -> None:
-    """What was written before and what comes after stay; neither the device nor the file is replaced."""
+def test_standard_output_redirected_to_a_file(
+    tmp_path: Path, redirection: str, name: str
+) -> None:
+    """What was written before and what comes after stay; neither the device nor the
+    file is replaced.
+    """
     (tmp_path / "link").symlink_to("/dev/stdout")
-    script = "import sys; from t2tlite.files.text_files import write_lines; print(1); write_lines(sys.argv[1], ['2'])"
+    script = (
+        "import sys; from t2tlite.files.text_files import write_lines; print(1);"
+        " write_lines(sys.argv[1], ['2'])"
+    )
     command = f'{{ echo 0; "$0" -c "$1" {name}; echo 3; }} {redirection} out'
     before = os.lstat("/dev/stdout").st_ino
     (tmp_path / "out").write_text("old\n")
     inode = (tmp_path / "out").stat().st_ino
-    subprocess.run(["bash", "-c", command, sys.executable, script], check=True, cwd=tmp_path)
-    assert (tmp_path / "out").read_text() == ("old\n" if redirection == ">>" else "") + "0\n1\n2\n3\n"
+    subprocess.run(
+        ["bash", "-c", command, sys.executable, script], check=True, cwd=tmp_path
+    )
+    assert (tmp_path / "out").read_text() == (
+        "old\n" if redirection == ">>" else ""
+    ) + "0\n1\n2\n3\n"
     assert (tmp_path / "out").stat().st_ino == inode
     assert os.lstat("/dev/stdout").st_ino == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out"]
@@ -92,12 +119,26 @@ def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("folder", r"A file to write is required\. Received: .*folder, which is a folder\. Add a file name\."),
-        ("file/out", r"file/out cannot be written: .*\. Name another file, or make its folder writable\."),
+        (
+            "folder",
+            (
+                r"A file to write is required\. Received: .*folder, which is a folder\."
+                r" Add a file name\."
+            ),
+        ),
+        (
+            "file/out",
+            (
+                r"file/out cannot be written: .*\. Name another file, or make its"
+                r" folder writable\."
+            ),
+        ),
         ("/proc/nothing/out", r"^/proc/nothing/out cannot be written: "),
     ],
 )
-def test_a_place_that_cannot_be_written(tmp_path: Path, path: str, message: str) -> None:
+def test_a_place_that_cannot_be_written(
+    tmp_path: Path, path: str, message: str
+) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=message):

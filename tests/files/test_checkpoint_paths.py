@@ -4,7 +4,12 @@ import os
 
 import pytest
 
-from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint, remove_unfinished, saving_folder
+from t2tlite.files.checkpoint_paths import (
+    list_checkpoints,
+    remove_checkpoint,
+    remove_unfinished,
+    saving_folder,
+)
 
 
 def files(folder, *names):
@@ -14,10 +19,16 @@ def files(folder, *names):
 
 
 def names(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )
 
 
-WHOLE = ["model.ckpt-5.data-00000-of-00002", "model.ckpt-5.data-00001-of-00002", "model.ckpt-5.index"]
+WHOLE = [
+    "model.ckpt-5.data-00000-of-00002",
+    "model.ckpt-5.data-00001-of-00002",
+    "model.ckpt-5.index",
+]
 OTHERS = [
     "model.ckpt-5.meta",
     "model.ckpt-55.index",
@@ -31,7 +42,12 @@ OTHERS = [
 def test_leftovers_are_removed_and_nothing_else(tmp_path):
     files(tmp_path, *WHOLE, *OTHERS)
     before = names(tmp_path)
-    files(tmp_path, ".saving/model.ckpt-6.index", "model.ckpt-6.data-00000-of-00001", ".best.json.0a1b2c3d.tmp")
+    files(
+        tmp_path,
+        ".saving/model.ckpt-6.index",
+        "model.ckpt-6.data-00000-of-00001",
+        ".best.json.0a1b2c3d.tmp",
+    )
     remove_unfinished(tmp_path)
     assert names(tmp_path) == before
     remove_unfinished(tmp_path / "absent")
@@ -45,7 +61,9 @@ def test_a_checkpoint_is_removed_by_its_exact_name(tmp_path):
 
 @pytest.mark.parametrize("moves", [0, 1, 2])
 def test_killed_while_a_checkpoint_is_moved_to_its_place(tmp_path, monkeypatch, moves):
-    """There is no checkpoint then, not even if there was one of that name: half of each would be damaged."""
+    """There is no checkpoint then, not even if there was one of that name: half of each
+    would be damaged.
+    """
     files(tmp_path, *WHOLE)
     replace, done = os.replace, []
 

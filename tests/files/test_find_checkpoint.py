@@ -2,7 +2,12 @@
 
 import pytest
 
-from t2tlite.files.checkpoint_paths import checkpoint_at, find_checkpoint, list_checkpoints, step_of
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_at,
+    find_checkpoint,
+    list_checkpoints,
+    step_of,
+)
 
 
 @pytest.fixture
@@ -18,7 +23,9 @@ def run(tmp_path):
 def test_listed_by_step(run):
     (run / "model.ckpt-x.index").touch()
     (run / "other.ckpt-7.index").touch()
-    assert list_checkpoints(run) == [f"{run}/model.ckpt-{step}" for step in (5, 40, 100)]
+    assert list_checkpoints(run) == [
+        f"{run}/model.ckpt-{step}" for step in (5, 40, 100)
+    ]
     assert list_checkpoints(run / "absent") == []
     assert [step_of(path) for path in (f"{run}/model.ckpt-40", "model")] == [40, 0]
 
@@ -34,17 +41,28 @@ def test_found(run, monkeypatch):
 
 def test_not_found(run, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
-    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\. .* Train first, or name another\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"no checkpoint at {empty}\. .* Train first, or name another\.",
+    ):
         find_checkpoint(empty)
-    with pytest.raises(FileNotFoundError, match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\.",
+    ):
         find_checkpoint(run, f"{run}/model.ckpt-41")
-    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\. .* Train first, or name another\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"no checkpoint at {empty}\. .* Train first, or name another\.",
+    ):
         checkpoint_at(empty)
 
 
 @pytest.fixture
 def with_best(run):
-    """The run, with a best checkpoint of step 17, which is no longer among the newest, and an average."""
+    """The run, with a best checkpoint of step 17, which is no longer among the newest,
+    and an average.
+    """
     for name in ("best/model.ckpt-17.index", "averaged/model.ckpt-100.index"):
         (run / name).parent.mkdir()
         (run / name).touch()
@@ -64,7 +82,9 @@ def with_best(run):
         ("model.ckpt-40.index", "model.ckpt-40"),
     ],
 )
-def test_a_name_is_the_runs_whatever_the_current_folder_holds(with_best, tmp_path, monkeypatch, chosen, expected):
+def test_a_name_is_the_runs_whatever_the_current_folder_holds(
+    with_best, tmp_path, monkeypatch, chosen, expected
+):
     monkeypatch.chdir(tmp_path)
     for name in ("best", "averaged", "newest", "40", "100", "17"):
         (tmp_path / name).mkdir()
@@ -84,7 +104,8 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
     assert find_checkpoint(run, ".") == "model.ckpt-7"
     monkeypatch.chdir(elsewhere)
     message = (
-        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged is the one in the current folder"
+        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged"
+        r" is the one in the current folder"
     )
     with pytest.raises(FileNotFoundError, match=message):
         find_checkpoint(run, "averaged")
@@ -92,7 +113,8 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
 
 def test_what_there_is_instead_is_named(with_best):
     message = (
-        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best \(step 17\), averaged \(step 100\)\. "
+        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best \(step 17\),"
+        r" averaged \(step 100\)\. "
         r"Choose newest, best, averaged, a step, or a path with a /\.$"
     )
     with pytest.raises(FileNotFoundError, match=message):

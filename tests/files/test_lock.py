@@ -15,7 +15,8 @@ from t2tlite.files import lock
 from t2tlite.files.lock import LOCK, only_process, open_locked
 
 REFUSED = (
-    r"^Only one process at a time can bake\. Received: .*/oven, which another process is using\. Wait until it is done"
+    r"^Only one process at a time can bake\. Received: .*/oven, which another process"
+    r" is using\. Wait until it is done"
 )
 
 
@@ -39,7 +40,9 @@ def test_users_file_of_the_locks_name_stays(tmp_path):
 
 
 def test_a_process_can_wait_for_the_other(tmp_path):
-    """The first one leaves the folder empty, and so removes it, while the second waits."""
+    """The first one leaves the folder empty, and so removes it, while the second
+    waits.
+    """
     oven, order = tmp_path / "oven", []
 
     def second():
@@ -60,8 +63,13 @@ def test_a_process_can_wait_for_the_other(tmp_path):
 def test_the_lock_ends_with_a_process_that_is_killed(tmp_path):
     oven = tmp_path / "oven"
     code = "import pathlib, sys, time; from t2tlite.files.lock import only_process\n"
-    code += "with only_process(pathlib.Path(sys.argv[1]), 'bake'): print('locked', flush=True); time.sleep(600)"
-    with subprocess.Popen([sys.executable, "-c", code, str(oven)], stdout=subprocess.PIPE, text=True) as process:
+    code += (
+        "with only_process(pathlib.Path(sys.argv[1]), 'bake'): print('locked',"
+        " flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(oven)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "locked\n"
         with pytest.raises(ValueError, match=REFUSED), only_process(oven, "bake"):
             pass
@@ -72,7 +80,9 @@ def test_the_lock_ends_with_a_process_that_is_killed(tmp_path):
 
 
 def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
-    """Between opening and locking, the owner removes its file, and another process locks a new one."""
+    """Between opening and locking, the owner removes its file, and another process
+    locks a new one.
+    """
     flock, second = fcntl.flock, []
 
     def slow_flock(handle: int, how: int) -> None:
@@ -83,7 +93,10 @@ def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
         flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", slow_flock)
-    with pytest.raises(ValueError, match="which another process is using"), only_process(tmp_path, "bake"):
+    with (
+        pytest.raises(ValueError, match="which another process is using"),
+        only_process(tmp_path, "bake"),
+    ):
         pass
     second[0].close()
 

@@ -26,9 +26,15 @@ def read(folder, text):
 
 
 def test_record_is_read_as_it_was_written(tmp_path):
-    assert read(tmp_path, WHOLE) == read(tmp_path, WHOLE[:-1] + ', "new": [1]}') == Record("a.arrow", 3, 1.5)
+    assert (
+        read(tmp_path, WHOLE)
+        == read(tmp_path, WHOLE[:-1] + ', "new": [1]}')
+        == Record("a.arrow", 3, 1.5)
+    )
     write_record(tmp_path / "record.json", Record("b", 2**63 - 1, 0.0))
-    assert read_record(tmp_path / "record.json", Record, "") == Record("b", 2**63 - 1, 0.0)
+    assert read_record(tmp_path / "record.json", Record, "") == Record(
+        "b", 2**63 - 1, 0.0
+    )
     assert json.loads((tmp_path / "record.json").read_text())["format_version"] == 1
     write_record(tmp_path / "record.json", {"a": 1})
     assert read_record(tmp_path / "record.json", dict[str, int], "") == {"a": 1}
@@ -36,11 +42,20 @@ def test_record_is_read_as_it_was_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "received"),
-    [('"format_version": 2, ', "2"), ('"format_version": -1, ', "-1"), ("", "no format_version")],
+    [
+        ('"format_version": 2, ', "2"),
+        ('"format_version": -1, ', "-1"),
+        ("", "no format_version"),
+    ],
 )
 def test_record_of_another_format_version_is_refused(tmp_path, version, received):
-    message = rf"record\.json must have format_version 1, which this t2tlite reads\. Received: {received}\. Use the "
-    with pytest.raises(ValueError, match=message + r"t2tlite that wrote it\. Copy it again\.$"):
+    message = (
+        r"record\.json must have format_version 1, which this t2tlite reads\."
+        rf" Received: {received}\. Use the "
+    )
+    with pytest.raises(
+        ValueError, match=message + r"t2tlite that wrote it\. Copy it again\.$"
+    ):
         read(tmp_path, WHOLE.replace('"format_version": 1, ', version))
 
 
@@ -58,11 +73,18 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         ('"a.arrow"', '""', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\u0000"', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\ud800"', "JSON is malformed"),
-        ("3", '3, "new": ' + "[" * 5000 + "]" * 5000, "maximum recursion depth exceeded"),
+        (
+            "3",
+            '3, "new": ' + "[" * 5000 + "]" * 5000,
+            "maximum recursion depth exceeded",
+        ),
         (WHOLE, "", "Input data was truncated"),
         (WHOLE, "{", "Input data was truncated"),
     ],
 )
 def test_a_damaged_record_names_file_and_field(tmp_path, old, new, message):
-    with pytest.raises(ValueError, match=rf"record\.json is damaged: {re.escape(message)}.*\. Copy it again\.$"):
+    with pytest.raises(
+        ValueError,
+        match=rf"record\.json is damaged: {re.escape(message)}.*\. Copy it again\.$",
+    ):
         read(tmp_path, WHOLE.replace(old, new, 1))

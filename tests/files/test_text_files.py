@@ -28,13 +28,18 @@ from t2tlite.files import text_files
         (b"\xef\xbb\xbf", []),
         (b"\xef\xbb\xbf\n", [""]),
         (b"a\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
-        ("a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg\n".encode(), ["a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg"]),
+        (
+            "a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg\n".encode(),
+            ["a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg"],
+        ),
         ("Ä ß 漢字 😀 \x00\n".encode(), ["Ä ß 漢字 😀 \x00"]),
         (b" two  spaces \t\n", [" two  spaces \t"]),
     ],
 )
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
-def test_lines_end_at_newlines_alone(tmp_path: Path, content: bytes, lines: list[str], suffix: str) -> None:
+def test_lines_end_at_newlines_alone(
+    tmp_path: Path, content: bytes, lines: list[str], suffix: str
+) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
     assert list(text_files.read_lines(path)) == lines
@@ -43,7 +48,9 @@ def test_lines_end_at_newlines_alone(tmp_path: Path, content: bytes, lines: list
 def test_lines_of_any_length(tmp_path: Path) -> None:
     lines = ["", "é" * 50, "x", "", "😀 😀", "z" * 300_000, ""]
     path = tmp_path / "text"
-    path.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode())
+    path.write_bytes(
+        b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode()
+    )
     assert list(text_files.read_lines(path)) == lines
     path.write_bytes(path.read_bytes() + b"\xff")
     with pytest.raises(ValueError, match=r"text, line 8: .* byte 0xff after 0 bytes"):
@@ -71,14 +78,18 @@ def test_what_is_not_utf8_is_named_by_file_and_line(
 ) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes(content)
-    message = rf"latin\.txt, line {line}: text must be UTF-8\. Received: byte 0x{byte} after {column} bytes"
+    message = (
+        rf"latin\.txt, line {line}: text must be UTF-8\. Received: byte 0x{byte} after"
+        rf" {column} bytes"
+    )
     with pytest.raises(ValueError, match=message):
         list(text_files.read_lines(path))
 
 
 def test_line_of_bad_text_far_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
-    path.write_bytes(b"a line of twenty-two b\n" * 200_000 + b"\xe4\n")  # several blocks
+    # several blocks
+    path.write_bytes(b"a line of twenty-two b\n" * 200_000 + b"\xe4\n")
     with pytest.raises(ValueError, match=r"long\.txt, line 200001: text must be UTF-8"):
         list(text_files.read_lines(path))
 
@@ -86,7 +97,9 @@ def test_line_of_bad_text_far_into_a_file(tmp_path: Path) -> None:
 def test_gzip_without_gz_in_its_name(tmp_path: Path) -> None:
     path = tmp_path / "packed.txt"
     path.write_bytes(gzip.compress(b"a\n"))
-    with pytest.raises(ValueError, match=r"packed\.txt, which is gzip data\. Let its name end in \.gz"):
+    with pytest.raises(
+        ValueError, match=r"packed\.txt, which is gzip data\. Let its name end in \.gz"
+    ):
         list(text_files.read_lines(path))
 
 
@@ -110,7 +123,12 @@ def _broken_gzips() -> dict[str, bytes]:
 def test_broken_gzip_names_the_file(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "broken.gz"
     path.write_bytes(_broken_gzips()[kind])
-    with pytest.raises(ValueError, match=r"must be complete gzip data\. Received: .*broken\.gz: .*Download it again"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"must be complete gzip data\. Received: .*broken\.gz: .*Download it again"
+        ),
+    ):
         list(text_files.read_lines(path))
 
 
@@ -121,7 +139,9 @@ def test_empty_gz_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_file_and_folder_are_refused_before_reading(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"Received: .*nothing\.txt, which does not exist"):
+    with pytest.raises(
+        FileNotFoundError, match=r"Received: .*nothing\.txt, which does not exist"
+    ):
         text_files.read_lines(tmp_path / "nothing.txt")
     with pytest.raises(FileNotFoundError, match="which is a folder"):
         text_files.read_lines(tmp_path)
@@ -129,14 +149,21 @@ def test_missing_file_and_folder_are_refused_before_reading(tmp_path: Path) -> N
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     path = tmp_path / "big.txt"
-    path.write_bytes((b"some words on a line, again and again" * 10 + b"\n") * 50_000)  # 19 MB
+    # 19 MB
+    path.write_bytes((b"some words on a line, again and again" * 10 + b"\n") * 50_000)
     script = (
-        "import sys, tracemalloc; from t2tlite.files import text_files; tracemalloc.start()\n"
-        "for _ in text_files.read_lines(sys.argv[1]): break\n"
-        "count = sum(1 for _ in text_files.read_lines(sys.argv[1]))\n"
-        "print(count, tracemalloc.get_traced_memory()[1])"
+        "import sys, tracemalloc; from t2tlite.files import text_files;"
+        " tracemalloc.start()\nfor _ in text_files.read_lines(sys.argv[1]):"
+        " break\ncount = sum(1 for _ in"
+        " text_files.read_lines(sys.argv[1]))\nprint(count,"
+        " tracemalloc.get_traced_memory()[1])"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     count, peak = map(int, done.stdout.split())
     assert count == 50_000
     assert peak < 8 << 20
@@ -148,16 +175,26 @@ def _write(path: Path, *lines: str) -> Path:
 
 
 def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
-    first = _write(tmp_path / "1.en", "a", "", "c\u2028d"), _write(tmp_path / "1.de", "A", "B", "C")
+    first = (
+        _write(tmp_path / "1.en", "a", "", "c\u2028d"),
+        _write(tmp_path / "1.de", "A", "B", "C"),
+    )
     second = _write(tmp_path / "2.en"), _write(tmp_path / "2.de")
     third = tmp_path / "3.en.gz", _write(tmp_path / "3.de", "E")
     third[0].write_bytes(gzip.compress(b"e\r\n"))
     sources, targets = zip(first, second, third, strict=True)
-    assert list(text_files.read_parallel(sources, targets)) == [("a", "A"), ("", "B"), ("c\u2028d", "C"), ("e", "E")]
+    assert list(text_files.read_parallel(sources, targets)) == [
+        ("a", "A"),
+        ("", "B"),
+        ("c\u2028d", "C"),
+        ("e", "E"),
+    ]
     assert list(text_files.read_parallel([], [])) == []
 
 
-@pytest.mark.parametrize(("source_count", "target_count"), [(3, 5), (5, 3), (0, 1), (1, 0), (4, 5), (5, 4)])
+@pytest.mark.parametrize(
+    ("source_count", "target_count"), [(3, 5), (5, 3), (0, 1), (1, 0), (4, 5), (5, 4)]
+)
 def test_files_of_unequal_length_are_counted_to_their_ends(
     tmp_path: Path, source_count: int, target_count: int
 ) -> None:
@@ -174,7 +211,9 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
 
 def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
     path = _write(tmp_path / "one", "a")
-    with pytest.raises(ValueError, match=r"Received: 2 source \(.*one, .*one\) and 1 target \(.*one\)"):
+    with pytest.raises(
+        ValueError, match=r"Received: 2 source \(.*one, .*one\) and 1 target \(.*one\)"
+    ):
         text_files.read_parallel([path, path], [path])
     with pytest.raises(ValueError, match=r"1 source \(.*one\) and 0 target \(none\)"):
         text_files.read_parallel([path], [])
@@ -211,7 +250,10 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         text_files.write_lines(path, stop())
-    with pytest.raises(ValueError, match=r"out, line 2: a line must not contain a line break\. Received: 'a\\nb'"):
+    with pytest.raises(
+        ValueError,
+        match=r"out, line 2: a line must not contain a line break\. Received: 'a\\nb'",
+    ):
         text_files.write_lines(path, ["new", "a\nb"])
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
@@ -225,6 +267,8 @@ def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
 def test_real_corpus(shared: Path) -> None:
     folder = shared / "data" / "miniwmt"
     pairs = text_files.read_parallel(
-        [folder / "train.en.gz", folder / "newstest2013.en"], [folder / "train.de.gz", folder / "newstest2013.de"]
+        [folder / "train.en.gz", folder / "newstest2013.en"],
+        [folder / "train.de.gz", folder / "newstest2013.de"],
     )
-    assert sum(1 for _ in pairs) == 202_770 + 3000  # as the corpus's own description says
+    # as the corpus's own description says
+    assert sum(1 for _ in pairs) == 202_770 + 3000

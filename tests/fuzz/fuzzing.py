@@ -1,7 +1,9 @@
-"""What the fuzz tests share: damaged files as Hypothesis strategies, and the check that an error is one of ours.
+"""What the fuzz tests share: damaged files as Hypothesis strategies, and the check that
+an error is one of ours.
 
-Damaged input must give a valid result or an error that the commands print as one message (bin/flags.py), raised by
-t2tlite itself: a message of another library's does not say what to do. Nothing may hang or end the interpreter.
+Damaged input must give a valid result or an error that the commands print as one
+message (bin/flags.py), raised by t2tlite itself: a message of another library's does
+not say what to do. Nothing may hang or end the interpreter.
 """
 
 import contextlib
@@ -22,27 +24,51 @@ from hypothesis import strategies as st
 import t2tlite
 from t2tlite.bin import flags
 
-PACKAGES = tuple(str(Path(t2tlite.__file__).resolve().parents[1] / name) for name in ("t2tlite", "bin", "problems"))
-CPU_SECONDS = 120  # of one case, in which a machine under load cannot run out of them; more is a hang
+PACKAGES = tuple(
+    str(Path(t2tlite.__file__).resolve().parents[1] / name)
+    for name in ("t2tlite", "bin", "problems")
+)
+# of one case, in which a machine under load cannot run out of them; more is a hang
+CPU_SECONDS = 120
 LONGEST_MESSAGE = 50_000  # characters
-EXAMPLES = int(os.environ.get("T2TLITE_FUZZ_EXAMPLES", 0))  # of each test; 0 for the few of `make test`
+# of each test; 0 for the few of `make test`
+EXAMPLES = int(os.environ.get("T2TLITE_FUZZ_EXAMPLES", 0))
 settings.register_profile(
-    "few", max_examples=15, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    "few",
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 settings.register_profile(
-    "many", settings.get_profile("few"), derandomize=False, max_examples=max(EXAMPLES, 1), print_blob=True
+    "many",
+    settings.get_profile("few"),
+    derandomize=False,
+    max_examples=max(EXAMPLES, 1),
+    print_blob=True,
 )
 settings.load_profile("many" if EXAMPLES else "few")
-COSTLY = settings(max_examples=-(-EXAMPLES // 10) or 2)  # of a test whose cases take a second each
-RUN: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # test -> its cases with a valid result, and with an error
+# of a test whose cases take a second each
+COSTLY = settings(max_examples=-(-EXAMPLES // 10) or 2)
+# test -> its cases with a valid result, and with an error
+RUN: dict[str, list[int]] = defaultdict(lambda: [0, 0])
 
 
 def counts() -> list[str]:
-    """How many cases each test ran, and how many of these gave a valid result: lines to print; none by default."""
+    """How many cases each test ran, and how many of these gave a valid result: lines to
+    print; none by default.
+    """
     if not (EXAMPLES and RUN):
         return []
-    rows = [*RUN.items(), ("all", [sum(column) for column in zip(*RUN.values(), strict=True)])]
-    return [f"{ok + refused:8,} cases, {ok:8,} valid, {refused:8,} refused: {test}" for test, (ok, refused) in rows]
+    rows = [
+        *RUN.items(),
+        ("all", [sum(column) for column in zip(*RUN.values(), strict=True)]),
+    ]
+    return [
+        f"{ok + refused:8,} cases, {ok:8,} valid, {refused:8,} refused: {test}"
+        for test, (ok, refused) in rows
+    ]
 
 
 def survives(call: Callable[[], Any]) -> bool:
@@ -56,10 +82,15 @@ def survives(call: Callable[[], Any]) -> bool:
         where = Path(traceback.extract_tb(error.__traceback__)[-1].filename).resolve()
         by_the_system = isinstance(error, OSError) and error.filename is not None
         if not (by_the_system or str(where).startswith(PACKAGES)):
-            raise AssertionError(f"A message of {where}, not of t2tlite: {error}") from error
+            raise AssertionError(
+                f"A message of {where}, not of t2tlite: {error}"
+            ) from error
         message = str(error).strip()
         message.encode()  # can be printed
-        assert by_the_system or message[-1:] in (".", "?"), f"not a sentence of ours: {message}"
+        assert by_the_system or message[-1:] in (
+            ".",
+            "?",
+        ), f"not a sentence of ours: {message}"
         assert len(message) < LONGEST_MESSAGE, message
         RUN[test][1] += 1
         return False
@@ -68,7 +99,9 @@ def survives(call: Callable[[], Any]) -> bool:
 
 
 def run_command(main: flags.Command, *argv: str) -> bool:
-    """Whether a command succeeds, given flags of which only the files named may be wrong."""
+    """Whether a command succeeds, given flags of which only the files named may be
+    wrong.
+    """
     return survives(lambda: main.run(flags.parse(main.names, argv)))
 
 
@@ -88,29 +121,42 @@ def _hang_guard() -> Iterator[None]:
 
 # text and bytes
 
-# what breaks programs: line ends of other systems, byte order marks, what SentencePiece and Moses write, wide and
-# composed characters, right-to-left text, characters outside the basic plane
+# what breaks programs: line ends of other systems, byte order marks, what SentencePiece
+# and Moses write, wide and composed characters, right-to-left text, characters outside
+# the basic plane
 ODD = [
     *"\r\t\n\x0b\x0c\x1c\x85\u2028\u2029\u3000\ufeff\x00\u2581_\\'\"\ufffd\U0001f600\u202e",
     *("|||", "<s>", "</s>", "<pad>", "<unk>", "\\u", "\\8364;", "e\u0301"),
 ]
-TEXTS = st.lists(st.one_of(st.text(max_size=8), st.sampled_from(ODD)), max_size=8).map("".join)
+TEXTS = st.lists(st.one_of(st.text(max_size=8), st.sampled_from(ODD)), max_size=8).map(
+    "".join
+)
 LINES = TEXTS.map(lambda text: text.replace("\n", " "))
 
 
 def damaged_bytes(content: bytes, most: int = 4) -> st.SearchStrategy[bytes]:
-    """A file cut short, with bits flipped, with bytes inserted, replaced, removed or repeated."""
+    """A file cut short, with bits flipped, with bytes inserted, replaced, removed or
+    repeated.
+    """
 
     @st.composite
     def make(draw: st.DrawFn) -> bytes:
         data = bytearray(content)
         for _ in range(draw(st.integers(1, most))):
             at = draw(st.integers(0, max(0, len(data) - 1)))
-            how = draw(st.sampled_from(["flip", "flip", "set", "insert", "cut", "remove", "repeat"]))
+            how = draw(
+                st.sampled_from(
+                    ["flip", "flip", "set", "insert", "cut", "remove", "repeat"]
+                )
+            )
             if how == "flip" and data:
                 data[at] ^= 1 << draw(st.integers(0, 7))
             elif how == "set":
-                data[at : at + 4] = draw(st.sampled_from([b"\0" * 4, b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80"]))
+                data[at : at + 4] = draw(
+                    st.sampled_from(
+                        [b"\0" * 4, b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80"]
+                    )
+                )
             elif how == "insert":
                 data[at:at] = draw(st.binary(max_size=8))
             elif how == "cut":
@@ -126,10 +172,60 @@ def damaged_bytes(content: bytes, most: int = 4) -> st.SearchStrategy[bytes]:
 
 # JSON
 
-DEEP = ["[" * depth + "]" * depth for depth in (100, 940, 3000)] + ['{"a":' * 3000 + "1" + "}" * 3000]
-VERBATIM = ["NaN", "-Infinity", "1e999", "9" * 400, "9" * 5000, '"\\ud800"', '"\\u0000"', "tru", "'x'", "01", *DEEP]
-NUMBERS = [0, 1, -1, 2, 3, 7, -3, 0.5, -0.0, 1e-300, 1e300, 1e18, 2**31 - 1, 2**31, 2**53, 2**63, 2**64, -(2**63)]
-STRINGS = ["", " ", "x", "..", "../x", "/", "/dev/null", "a/b", "a" * 300, "\0", "\n", "|", "<b>", "`", "é", "1"]
+DEEP = ["[" * depth + "]" * depth for depth in (100, 940, 3000)] + [
+    '{"a":' * 3000 + "1" + "}" * 3000
+]
+VERBATIM = [
+    "NaN",
+    "-Infinity",
+    "1e999",
+    "9" * 400,
+    "9" * 5000,
+    '"\\ud800"',
+    '"\\u0000"',
+    "tru",
+    "'x'",
+    "01",
+    *DEEP,
+]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    -3,
+    0.5,
+    -0.0,
+    1e-300,
+    1e300,
+    1e18,
+    2**31 - 1,
+    2**31,
+    2**53,
+    2**63,
+    2**64,
+    -(2**63),
+]
+STRINGS = [
+    "",
+    " ",
+    "x",
+    "..",
+    "../x",
+    "/",
+    "/dev/null",
+    "a/b",
+    "a" * 300,
+    "\0",
+    "\n",
+    "|",
+    "<b>",
+    "`",
+    "é",
+    "1",
+]
 MARK = "\ue000verbatim"  # stands for VERBATIM[i] in a document that is then written
 VALUES = st.one_of(
     st.none(), st.booleans(), st.sampled_from(NUMBERS), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
@@ -139,7 +235,9 @@ VALUES = st.one_of(
 
 
 def damaged_json(content: bytes) -> st.SearchStrategy[bytes]:
-    """A JSON file with values of other types or sizes, fields renamed, lost, added or given twice, or damaged bytes."""
+    """A JSON file with values of other types or sizes, fields renamed, lost, added or
+    given twice, or damaged bytes.
+    """
 
     @st.composite
     def make(draw: st.DrawFn) -> bytes:
@@ -160,9 +258,15 @@ def damaged_json(content: bytes) -> st.SearchStrategy[bytes]:
 def _edited(draw: st.DrawFn, document: Any) -> Any:
     paths = list(_paths(document))
     path = draw(st.sampled_from(paths))
-    how = draw(st.sampled_from(["replace"] * 5 + ["move", "remove", "rename", "add", "wrap"]))
+    how = draw(
+        st.sampled_from(["replace"] * 5 + ["move", "remove", "rename", "add", "wrap"])
+    )
     if not path:
-        return draw(VALUES) if how == "replace" and draw(st.integers(0, 9)) == 0 else document
+        return (
+            draw(VALUES)
+            if how == "replace" and draw(st.integers(0, 9)) == 0
+            else document
+        )
     *above, key = path
     document = copy.deepcopy(document)
     parent = _at(document, above)
@@ -175,7 +279,9 @@ def _edited(draw: st.DrawFn, document: Any) -> Any:
     elif how == "move":
         parent[key] = copy.deepcopy(_at(document, draw(st.sampled_from(paths))))
     elif how == "wrap":
-        parent[key] = draw(st.sampled_from([[parent[key]], {"": parent[key]}, str(parent[key])]))
+        parent[key] = draw(
+            st.sampled_from([[parent[key]], {"": parent[key]}, str(parent[key])])
+        )
     else:
         parent[key] = draw(VALUES)
     return document
@@ -184,7 +290,9 @@ def _edited(draw: st.DrawFn, document: Any) -> Any:
 def _paths(document: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield above
     if isinstance(document, dict | list):
-        for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        for key, value in (
+            document.items() if isinstance(document, dict) else enumerate(document)
+        ):
             yield from _paths(value, (*above, key))
 
 

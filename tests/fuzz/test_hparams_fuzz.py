@@ -12,17 +12,35 @@ from t2tlite.run_folder import RunFolder
 
 KINDS = (HParams, DecodeHParams)
 NAMES = [field.name for kind in KINDS for field in dataclasses.fields(kind)]
-VALUES = "0 1 -1 1_000 ٣ 1e3 1e999 nan -inf 0x10 true TRUE no emb [8] 'x' = 8.0".split(" ")
-GOOD = ["num_heads=4", " beam_size = 8 ,alpha=0.5", "jit_compile=TRUE", "pos=emb", "return_beams=2", "relu_dropout=0"]
+VALUES = "0 1 -1 1_000 ٣ 1e3 1e999 nan -inf 0x10 true TRUE no emb [8] 'x' = 8.0".split(
+    " "
+)
+GOOD = [
+    "num_heads=4",
+    " beam_size = 8 ,alpha=0.5",
+    "jit_compile=TRUE",
+    "pos=emb",
+    "return_beams=2",
+    "relu_dropout=0",
+]
 ASSIGNMENTS = st.tuples(
     st.one_of(st.sampled_from(NAMES), TEXTS),
     st.sampled_from(["=", " = ", "", "==", ":"]),
-    st.one_of(st.sampled_from(VALUES + VERBATIM), TEXTS, st.integers().map(str), st.floats().map(str)),
+    st.one_of(
+        st.sampled_from(VALUES + VERBATIM),
+        TEXTS,
+        st.integers().map(str),
+        st.floats().map(str),
+    ),
 ).map("".join)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(text=st.lists(st.one_of(st.sampled_from(GOOD), ASSIGNMENTS), max_size=3).map(",".join))
+@given(
+    text=st.lists(st.one_of(st.sampled_from(GOOD), ASSIGNMENTS), max_size=3).map(
+        ",".join
+    )
+)
 def test_override(kind, text):
     changed = []
     if survives(lambda: changed.append(kind().override(text))):
@@ -32,5 +50,7 @@ def test_override(kind, text):
 @given(data=st.data())
 def test_hparams_json(data, tmp_path):
     run = RunFolder(tmp_path)
-    (run.path / "hparams.json").write_bytes(data.draw(damaged_json(HParams().to_json().encode())))
+    (run.path / "hparams.json").write_bytes(
+        data.draw(damaged_json(HParams().to_json().encode()))
+    )
     survives(run.hparams)

@@ -1,4 +1,6 @@
-"""What a report is made of: TensorBoard's event files, charts and blocks of a document."""
+"""What a report is made of: TensorBoard's event files, charts and blocks of a
+document.
+"""
 
 import pytest
 import tensorflow as tf
@@ -13,10 +15,16 @@ from t2tlite.programs.report.events import read_history
 from t2tlite.programs.report.line_chart import line_chart
 
 STEPS = st.one_of(st.integers(0, 200), st.sampled_from([2**31, 2**53, 2**63 - 1, -1]))
-NUMBERS = st.one_of(st.floats(), st.floats(0, 10), st.sampled_from([1e308, -1e308, 1e-308, 5e-324, 3.4e38]))
+NUMBERS = st.one_of(
+    st.floats(),
+    st.floats(0, 10),
+    st.sampled_from([1e308, -1e308, 1e-308, 5e-324, 3.4e38]),
+)
 LINES = st.dictionaries(TEXTS, st.dictionaries(STEPS, NUMBERS), max_size=2)
 SINGLE = st.floats(width=32)
-VALUES = st.one_of(SINGLE, TEXTS, st.lists(SINGLE, max_size=3), st.integers(-9, 9), st.booleans())
+VALUES = st.one_of(
+    SINGLE, TEXTS, st.lists(SINGLE, max_size=3), st.integers(-9, 9), st.booleans()
+)
 TENSORS = VALUES.map(make_tensor_proto)
 
 
@@ -53,10 +61,16 @@ def test_event_files_whose_records_are_damaged(data, tmp_path_factory):
     with tf.io.TFRecordWriter(str(folder / "events.out.tfevents.1")) as writer:
         for _ in range(data.draw(st.integers(1, 4))):
             event = event_pb2.Event(wall_time=data.draw(NUMBERS), step=data.draw(STEPS))
-            value = event.summary.value.add(tag=data.draw(TEXTS), tensor=data.draw(TENSORS))
-            value.metadata.plugin_data.plugin_name = data.draw(st.sampled_from(["scalars", "text"]))
+            value = event.summary.value.add(
+                tag=data.draw(TEXTS), tensor=data.draw(TENSORS)
+            )
+            value.metadata.plugin_data.plugin_name = data.draw(
+                st.sampled_from(["scalars", "text"])
+            )
             record = event.SerializeToString()
-            writer.write(data.draw(damaged_bytes(record)) if data.draw(st.booleans()) else record)
+            writer.write(
+                data.draw(damaged_bytes(record)) if data.draw(st.booleans()) else record
+            )
     assert survives(lambda: read(folder))
 
 

@@ -31,32 +31,79 @@ from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.table3.table import Result
 from t2tlite.run_folder import RunFolder
 
-# In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3), theirs/ (tensor2tensor's run) and
-# before/ (its import). PACKAGE stands for the user's package.
+# In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3),
+# theirs/ (tensor2tensor's run) and before/ (its import). PACKAGE stands for the user's
+# package.
 NEW = "--problem=twenty_words --data_dir=data --t2t_usr_dir=PACKAGE"
 THEIRS = "--t2t_checkpoint=theirs --t2t_vocab=vocab.subwords"
 FLAGS = {
-    "report": (t2t_report.main, "--output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE"),
-    "decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt"),
-    "resumed decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt"),
+    "report": (
+        t2t_report.main,
+        "--output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE",
+    ),
+    "decode": (
+        t2t_decoder.main,
+        "--output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt",
+    ),
+    "resumed decode": (
+        t2t_decoder.main,
+        "--output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt",
+    ),
     "split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data"),
-    "resumed split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data --decode_to_file=split.txt"),
-    "score": (t2t_decoder.main, "--output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt"),
-    "attention": (t2t_attention.main, "--output_dir=run --source=red+cat --html=out.html"),
+    "resumed split": (
+        t2t_decoder.main,
+        "--output_dir=run --split=test --data_dir=data --decode_to_file=split.txt",
+    ),
+    "score": (
+        t2t_decoder.main,
+        "--output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt",
+    ),
+    "attention": (
+        t2t_attention.main,
+        "--output_dir=run --source=red+cat --html=out.html",
+    ),
     "average": (t2t_avg_checkpoints.main, "--output_dir=run --n=1"),
-    "train": (t2t_trainer.main, f"{NEW} --hparams_set=twenty_words_tiny --output_dir=run"),
-    "warm start": (t2t_trainer.main, f"{NEW} --warm_start_from=run --output_dir=run2 --train_steps=1"),
+    "train": (
+        t2t_trainer.main,
+        f"{NEW} --hparams_set=twenty_words_tiny --output_dir=run",
+    ),
+    "warm start": (
+        t2t_trainer.main,
+        f"{NEW} --warm_start_from=run --output_dir=run2 --train_steps=1",
+    ),
     "datagen": (t2t_datagen.main, f"{NEW} --num_processes=1"),
-    "resumed datagen": (t2t_datagen.main, f"{NEW} --data_dir=unfinished --num_processes=1 --train_size=40"),
-    "table3": (t2t_table3.main, f"{NEW} --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base"),
+    "resumed datagen": (
+        t2t_datagen.main,
+        f"{NEW} --data_dir=unfinished --num_processes=1 --train_size=40",
+    ),
+    "table3": (
+        t2t_table3.main,
+        f"{NEW} --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base",
+    ),
     "import": (t2t_import.main, f"{THEIRS} --output_dir=imported"),
     "import again": (t2t_import.main, f"{THEIRS} --output_dir=before"),
 }
 
 # File -> the commands that read it. A new kind of record is a new line here.
 JSON_FILES = {
-    "run/hparams.json": ["report", "decode", "average", "attention", "train", "warm start"],
-    "run/manifest.json": ["report", "decode", "split", "average", "attention", "score", "train", "warm start"],
+    "run/hparams.json": [
+        "report",
+        "decode",
+        "average",
+        "attention",
+        "train",
+        "warm start",
+    ],
+    "run/manifest.json": [
+        "report",
+        "decode",
+        "split",
+        "average",
+        "attention",
+        "score",
+        "train",
+        "warm start",
+    ],
     "run/environment.json": ["report"],
     "run/training.json": ["train"],
     "run/evaluations.json": ["train"],
@@ -65,7 +112,13 @@ JSON_FILES = {
     "run/decodes/test.120.json": ["report"],
     "resumed.txt.part.json": ["resumed decode"],
     "split.txt.part.json": ["resumed split"],
-    "data/twenty_words/manifest.json": ["split", "report", "train", "datagen", "table3"],
+    "data/twenty_words/manifest.json": [
+        "split",
+        "report",
+        "train",
+        "datagen",
+        "table3",
+    ],
     "unfinished/twenty_words/unfinished.json": ["resumed datagen"],
     "sweep/base/result.json": ["table3"],
     "theirs/hparams.json": ["import"],
@@ -94,9 +147,18 @@ QUICK = {
 
 
 def cases(files: dict[str, list[str]]) -> list:
-    """(file, command) for each; `make test` leaves most of them out, since the commands take long."""
-    pairs = [(file, command) for file, commands in files.items() for command in commands]
-    return [pytest.param(*p, marks=() if p in QUICK else pytest.mark.slow, id=f"{p[1]}-{p[0]}") for p in pairs]
+    """(file, command) for each; `make test` leaves most of them out, since the commands
+    take long.
+    """
+    pairs = [
+        (file, command) for file, commands in files.items() for command in commands
+    ]
+    return [
+        pytest.param(
+            *p, marks=() if p in QUICK else pytest.mark.slow, id=f"{p[1]}-{p[0]}"
+        )
+        for p in pairs
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +166,9 @@ def template(tiny_run, tmp_path_factory):
     """A folder of everything that the commands above read, whole."""
     folder = tmp_path_factory.mktemp("template")
     shutil.copytree(
-        tiny_run.run, folder / "run", ignore=shutil.ignore_patterns("events.*", "model.ckpt-?0.*", "best", "decodes")
+        tiny_run.run,
+        folder / "run",
+        ignore=shutil.ignore_patterns("events.*", "model.ckpt-?0.*", "best", "decodes"),
     )
     (folder / "run" / "best").mkdir()
     shutil.copy(tiny_run.run / "best" / "best.json", folder / "run" / "best")
@@ -112,8 +176,16 @@ def template(tiny_run, tmp_path_factory):
     (folder / "in.txt").write_text("red cat sees dog\n")
     (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
     theirs = write_theirs(folder)
-    assert quietly(t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")) == 0
-    assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
+    assert (
+        quietly(
+            t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")
+        )
+        == 0
+    )
+    assert (
+        quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"])
+        == 0
+    )
     run = RunFolder(folder / "run")
     manifest = run.manifest()
     what = ("base", manifest.problem, manifest.vocabulary_sha256, run.hparams())
@@ -137,7 +209,9 @@ def interrupt_datagen(tiny_run, folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode_shards, "encode_all", stop)
         patch.chdir(folder)
-        assert quietly(main, text.replace("PACKAGE", str(tiny_run.package)).split()) == 1
+        assert (
+            quietly(main, text.replace("PACKAGE", str(tiny_run.package)).split()) == 1
+        )
 
 
 def interrupt_decoder(folder: Path, command: str, window: int) -> None:
@@ -159,21 +233,32 @@ def interrupt_decoder(folder: Path, command: str, window: int) -> None:
 
 
 def quietly(main: flags.Command, argv: list[str]) -> int:
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         return main(argv)
 
 
 @pytest.fixture
 def case(tiny_run, template, tmp_path):
-    """case(file, content, command): the command in a copy of the template in which the file has that content."""
+    """case(file, content, command): the command in a copy of the template in which the
+    file has that content.
+    """
     folders = itertools.count()
 
     def run(file: str, content: bytes, command: str) -> bool:
         folder = Path(shutil.copytree(template, tmp_path / str(next(folders))))
         (folder / file).write_bytes(content)
         main, text = FLAGS[command]
-        words = [word.replace("+", " ").replace("PACKAGE", str(tiny_run.package)) for word in text.split()]
-        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+        words = [
+            word.replace("+", " ").replace("PACKAGE", str(tiny_run.package))
+            for word in text.split()
+        ]
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(io.StringIO()) as out,
+        ):
             patch.chdir(folder)
             with contextlib.redirect_stderr(out):
                 succeeded = run_command(main, *words)
@@ -212,7 +297,9 @@ def test_damaged_json(template, case, file, command, data):
 @COSTLY
 @given(data=st.data())
 def test_damaged_files(template, case, file, command, data):
-    succeeded = case(file, data.draw(damaged_bytes((template / file).read_bytes())), command)
+    succeeded = case(
+        file, data.draw(damaged_bytes((template / file).read_bytes())), command
+    )
     assert succeeded or command not in ("report", "resumed decode", "resumed split")
 
 
@@ -220,7 +307,9 @@ def test_damaged_files(template, case, file, command, data):
 @given(sentences=st.lists(LINES, max_size=3), beam_size=st.integers(1, 3))
 def test_any_sentences_decoded(model, eagerly, sentences, beam_size):
     def use() -> None:
-        options = model.options(beam_size=beam_size, return_beams=beam_size, extra_length=3)
+        options = model.options(
+            beam_size=beam_size, return_beams=beam_size, extra_length=3
+        )
         n_best = model.decode(sentences, options)
         assert len(n_best) == len(sentences)
         for outputs in n_best:

@@ -1,4 +1,6 @@
-"""Text files, plain and gzip: lines, pairs, parallel files, and what t2t-bleu makes of them."""
+"""Text files, plain and gzip: lines, pairs, parallel files, and what t2t-bleu makes of
+them.
+"""
 
 import gzip
 

@@ -14,25 +14,42 @@ from t2tlite.tasks.task import Hypothesis
 from t2tlite.trees.evalb import score_sentence
 from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
 from t2tlite.trees.linearise import LINEARISATIONS
-from t2tlite.trees.tree import TAG, Tree, clean_tree, format_tree, parse_tree, read_trees, split_words
+from t2tlite.trees.tree import (
+    TAG,
+    Tree,
+    clean_tree,
+    format_tree,
+    parse_tree,
+    read_trees,
+    split_words,
+)
 
 LABELS = "TOP S NP NP-SBJ-1 NP=2 ADVP|PRT -NONE- -LRB- , `` . XX - = /S S1".split()
 PIECES = ["(", ")", " ", "\n", "((", "))", "(TOP ", "*x*", "\0", "\\/", *LABELS]
 WORD = st.sampled_from(["a", "0", ",", "*T*-1", "'"])
 TREES = st.recursive(
     st.builds(lambda tag, word: Tree(tag, (word,)), st.sampled_from(LABELS), WORD),
-    lambda trees: st.builds(Tree, st.sampled_from(LABELS), st.lists(trees, min_size=1, max_size=4).map(tuple)),
+    lambda trees: st.builds(
+        Tree,
+        st.sampled_from(LABELS),
+        st.lists(trees, min_size=1, max_size=4).map(tuple),
+    ),
     max_leaves=12,
 )
 BRACKETED = st.one_of(
-    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join),
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map(
+        "".join
+    ),
     TREES.map(format_tree),
     st.tuples(TREES.map(format_tree), st.integers(0, 60), st.sampled_from(PIECES)).map(
         lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] :]
     ),
 )
 WORDS = st.lists(
-    st.one_of(st.sampled_from(["a", "the", ",", ".", "''", "(", ")", "-LRB-", "--"]), LINES), max_size=8
+    st.one_of(
+        st.sampled_from(["a", "the", ",", ".", "''", "(", ")", "-LRB-", "--"]), LINES
+    ),
+    max_size=8,
 ).map(lambda words: " ".join(words).split())
 FORMS = sorted(LINEARISATIONS)
 
@@ -51,7 +68,9 @@ PLAIN = "(TOP (S (NP (DT Thé)\n(NN cat)) (. .)))\n( (X y))\n".encode()
 PACKED = gzip.compress(b"(TOP (S (NN cat)))\n" * 20, mtime=0)
 
 
-@pytest.mark.parametrize(("whole", "ending"), [(PLAIN, "trees"), (PLAIN, "trees.gz"), (PACKED, "trees.gz")])
+@pytest.mark.parametrize(
+    ("whole", "ending"), [(PLAIN, "trees"), (PLAIN, "trees.gz"), (PACKED, "trees.gz")]
+)
 @given(data=st.data())
 def test_a_damaged_file_of_trees(whole, ending, data, tmp_path):
     path = tmp_path / f"damaged.{ending}"
@@ -66,13 +85,17 @@ def test_linearised_and_read_again(form, tree):
     if cleaned is not None:
         written = LINEARISATIONS[form].write(cleaned)
         restored = LINEARISATIONS[form].read(written, cleaned.words(), fit_tags=False)
-        assert [node.label for kind, node in restored.tree.walk() if kind != TAG][:1] == ["TOP"]
+        assert [node.label for kind, node in restored.tree.walk() if kind != TAG][
+            :1
+        ] == ["TOP"]
         if form == "tags":
             assert restored.tree == cleaned
 
 
 @pytest.mark.parametrize("form", FORMS)
-@given(sequence=st.one_of(BRACKETED, TEXTS), sentence=st.one_of(LINES, WORDS.map(" ".join)))
+@given(
+    sequence=st.one_of(BRACKETED, TEXTS), sentence=st.one_of(LINES, WORDS.map(" ".join))
+)
 def test_any_sequence_becomes_a_tree_over_the_words(form, sequence, sentence):
     task = ParsingTask(LINEARISATIONS[form])
     source = task.source(sentence)
@@ -94,18 +117,31 @@ def test_any_trees_scored(gold, predicted):
 @given(gold=st.lists(BRACKETED, max_size=3), predicted=st.lists(BRACKETED, max_size=3))
 def test_t2t_evalb(gold, predicted, tmp_path):
     for name, lines in (("gold", gold), ("predicted", predicted)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
-    run_command(t2t_evalb.main, f"--gold={tmp_path}/gold", f"--predicted={tmp_path}/predicted", "--sentences")
+        (tmp_path / name).write_text(
+            "".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace"
+        )
+    run_command(
+        t2t_evalb.main,
+        f"--gold={tmp_path}/gold",
+        f"--predicted={tmp_path}/predicted",
+        "--sentences",
+    )
 
 
 @given(
     lines=st.lists(
         st.tuples(
-            st.sampled_from([*KEYWORDS, "#", ""]), TEXTS, st.sampled_from(["", " 1", " a b", " ٣", " " + "9" * 5000])
+            st.sampled_from([*KEYWORDS, "#", ""]),
+            TEXTS,
+            st.sampled_from(["", " 1", " a b", " ٣", " " + "9" * 5000]),
         )
     )
 )
 def test_parameters_of_evalb(lines, tmp_path):
     path = tmp_path / "fuzz.prm"
-    path.write_text("".join(f"{''.join(line)}\n" for line in lines), encoding="utf-8", errors="replace")
+    path.write_text(
+        "".join(f"{''.join(line)}\n" for line in lines),
+        encoding="utf-8",
+        errors="replace",
+    )
     survives(lambda: read_parameters(path))

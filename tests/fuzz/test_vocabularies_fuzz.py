@@ -11,7 +11,11 @@ from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import SPACE, train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
-TRAINING = ["The cat sat on the mat.", "Ein Hund läuft über 12 Brücken, schnell!", "naïve façade — “quoted” 北京 2017"]
+TRAINING = [
+    "The cat sat on the mat.",
+    "Ein Hund läuft über 12 Brücken, schnell!",
+    "naïve façade — “quoted” 北京 2017",
+]
 KINDS = ("vocab.model", "vocab.subwords")
 
 
@@ -35,13 +39,23 @@ def test_any_text_survives(kind, vocabularies, texts):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(text=st.lists(st.one_of(st.characters(), st.integers(0xD800, 0xDFFF).map(chr)), min_size=1).map("".join))
+@given(
+    text=st.lists(
+        st.one_of(st.characters(), st.integers(0xD800, 0xDFFF).map(chr)), min_size=1
+    ).map("".join)
+)
 def test_text_with_lone_surrogates(kind, vocabularies, text):
     survives(lambda: vocabularies[kind].encode(text))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(ids=st.lists(st.one_of(st.integers(0, 110), st.integers(), st.sampled_from([2**31, 2**63, -1]))))
+@given(
+    ids=st.lists(
+        st.one_of(
+            st.integers(0, 110), st.integers(), st.sampled_from([2**31, 2**63, -1])
+        )
+    )
+)
 def test_any_ids(kind, vocabularies, ids):
     encoder = vocabularies[kind]
     texts = []
@@ -66,11 +80,17 @@ def test_a_damaged_file(kind, vocabularies, data, tmp_path):
     survives(use)
 
 
-@given(text=st.one_of(TEXTS, st.text()), lines=st.lists(st.text(max_size=6), min_size=1, max_size=20))
+@given(
+    text=st.one_of(TEXTS, st.text()),
+    lines=st.lists(st.text(max_size=6), min_size=1, max_size=20),
+)
 def test_any_subword_file(text, lines, tmp_path):
     path = tmp_path / "any.subwords"
     quoted = (f"'{line}'" if number % 2 else line for number, line in enumerate(lines))
-    path.write_text("\n".join(["<pad>_", "<EOS>_", "a_", *"\\_u;0123456789", *quoted]), encoding="utf-8")
+    path.write_text(
+        "\n".join(["<pad>_", "<EOS>_", "a_", *"\\_u;0123456789", *quoted]),
+        encoding="utf-8",
+    )
 
     def use() -> None:
         encoder = open_encoder(path)
@@ -89,4 +109,6 @@ def test_learned_from_any_text(texts, size, tmp_path):
         assert [encoder.decode(encoder.encode(text)) for text in texts] == texts
     if survives(lambda: train_sentencepiece(texts, size, tmp_path / "learned.model")):
         encoder = open_encoder(tmp_path / "learned.model")
-        assert [encoder.decode(encoder.encode(text)) for text in texts] == [text.replace(SPACE, " ") for text in texts]
+        assert [encoder.decode(encoder.encode(text)) for text in texts] == [
+            text.replace(SPACE, " ") for text in texts
+        ]

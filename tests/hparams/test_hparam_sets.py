@@ -1,7 +1,6 @@
 """The named sets against the paper's Table 3, by value and by number of parameters."""
 
 import dataclasses
-import inspect
 import json
 
 import pytest
@@ -14,7 +13,11 @@ from t2tlite.training.cost import parameter_counts
 
 VOCABULARY = 37_000  # section 5.1: "about 37000 tokens"
 
-SETS = sorted(name for name in registry.list_hparams() if registry._hparams[name].__module__.startswith("t2tlite."))
+SETS = sorted(
+    name
+    for name in registry.list_hparams()
+    if registry._hparams[name].__module__.startswith("t2tlite.")
+)
 
 
 @pytest.fixture
@@ -37,7 +40,8 @@ def test_base_is_the_papers(base):
         "optimizer_adam_epsilon": 1e-9,
         "learning_rate_warmup_steps": 4000,
         "learning_rate_constant": 1.0,
-        "attention_dropout": 0.0,  # section 5.4 has dropout on sublayer outputs and embeddings alone
+        # section 5.4 has dropout on sublayer outputs and embeddings alone
+        "attention_dropout": 0.0,
         "relu_dropout": 0.0,
         "layer_preprocess_sequence": "none",  # section 3.1: LayerNorm(x + Sublayer(x))
         "layer_postprocess_sequence": "dan",
@@ -45,7 +49,11 @@ def test_base_is_the_papers(base):
         "use_target_space_embedding": False,
     }
     assert {name: getattr(base, name) for name in paper} == paper
-    assert (base.key_channels // base.num_heads, base.value_channels // base.num_heads) == (64, 64)  # d_k, d_v
+    # d_k, d_v
+    assert (
+        base.key_channels // base.num_heads,
+        base.value_channels // base.num_heads,
+    ) == (64, 64)
 
 
 def test_big_is_the_papers(base):
@@ -57,38 +65,61 @@ def test_big_is_the_papers(base):
         "layer_prepostprocess_dropout": 0.3,
         "train_steps": 300_000,
     }
-    assert registry.hparams("transformer_big_enfr").diff(big) == {"layer_prepostprocess_dropout": (0.1, 0.3)}  # 6.1
+    # 6.1
+    assert registry.hparams("transformer_big_enfr").diff(big) == {
+        "layer_prepostprocess_dropout": (0.1, 0.3)
+    }
 
 
 def test_base_is_tensor2tensors_first_version(base, fixtures):
-    """Its transformer_base_v1 is the paper's but for one row of embedding; where names are the same, so are values."""
-    theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())["transformer_base_v1"]
+    """Its transformer_base_v1 is the paper's but for one row of embedding; where names
+    are the same, so are values.
+    """
+    theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())[
+        "transformer_base_v1"
+    ]
     ours = dataclasses.asdict(base)
     same = sorted(set(ours) & set(theirs))
     assert len(same) >= 18
-    differ = {name: (ours[name], theirs[name]) for name in same if ours[name] != theirs[name]}
+    differ = {
+        name: (ours[name], theirs[name]) for name in same if ours[name] != theirs[name]
+    }
     assert differ == {
         "use_target_space_embedding": (False, True),
-        "learning_rate_schedule": ("noam", "legacy"),  # its decay scheme is "noam": the same rates
+        # its decay scheme is "noam": the same rates
+        "learning_rate_schedule": ("noam", "legacy"),
     }
 
 
 @pytest.mark.parametrize("heads", [1, 4, 16, 32])
 def test_table_3_row_a_keeps_the_computation(base, heads):
     changed = base.override(f"num_heads={heads}")
-    assert parameter_counts(changed, VOCABULARY, VOCABULARY) == parameter_counts(base, VOCABULARY, VOCABULARY)
-    assert changed.key_channels // heads == {1: 512, 4: 128, 16: 32, 32: 16}[heads]  # d_k in the table
+    assert parameter_counts(changed, VOCABULARY, VOCABULARY) == parameter_counts(
+        base, VOCABULARY, VOCABULARY
+    )
+    # d_k in the table
+    assert changed.key_channels // heads == {1: 512, 4: 128, 16: 32, 32: 16}[heads]
 
 
 def test_parsers_are_the_papers(base):
-    """Section 6.3: 4 layers, d_model 1024, 16K and 32K tokens; dropout and learning rate chosen on section 22."""
+    """Section 6.3: 4 layers, d_model 1024, 16K and 32K tokens; dropout and learning
+    rate chosen on section 22.
+    """
     parser = registry.hparams("transformer_parsing_wsj")
     semi = registry.hparams("transformer_parsing_semi")
     changes = {name: here for name, (here, _) in parser.diff(base).items()}
     assert (changes.pop("num_hidden_layers"), changes.pop("hidden_size")) == (4, 1024)
-    assert set(changes) == {"layer_prepostprocess_dropout", "attention_dropout", "max_length"}  # else "unchanged"
+    # else "unchanged"
+    assert set(changes) == {
+        "layer_prepostprocess_dropout",
+        "attention_dropout",
+        "max_length",
+    }
     assert (parser.num_heads, parser.filter_size) == (8, 2048)
-    assert set(semi.diff(parser)) == {"layer_prepostprocess_dropout", "attention_dropout"}
+    assert set(semi.diff(parser)) == {
+        "layer_prepostprocess_dropout",
+        "attention_dropout",
+    }
     assert registry.problem("wsj_parsing").vocab_size == 16_000
     assert registry.problem("wsj_parsing_semi").vocab_size == 32_000
 
@@ -96,9 +127,14 @@ def test_parsers_are_the_papers(base):
 def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
     theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())
     names = ("layer_prepostprocess_dropout", "attention_dropout", "max_length")
-    for ours, name in (("wsj", "transformer_parsing_base"), ("semi", "transformer_parsing_big")):
+    for ours, name in (
+        ("wsj", "transformer_parsing_base"),
+        ("semi", "transformer_parsing_big"),
+    ):
         hparams = registry.hparams(f"transformer_parsing_{ours}")
-        assert {n: getattr(hparams, n) for n in names} == {n: theirs[name][n] for n in names}
+        assert {n: getattr(hparams, n) for n in names} == {
+            n: theirs[name][n] for n in names
+        }
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -109,9 +145,7 @@ def test_every_set(name):
     assert HParams.from_json(hparams.to_json()) == hparams
     for field in dataclasses.fields(HParams):
         assert type(getattr(hparams, field.name)) is type(field.default), field.name
-    text = inspect.getdoc(registry._hparams[name])
-    assert text is not None
-    assert text.split("\n")[0].endswith((".", ")"))
+    assert registry.list_hparams()[name].endswith((".", ")"))
 
 
 def test_sets_differ():

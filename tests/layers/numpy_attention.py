@@ -23,10 +23,13 @@ def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
         variable.assign(normal(*variable.shape, seed=seed + i))
 
 
-def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+def numpy_attention(
+    layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray
+) -> np.ndarray:
     """One head and one query at a time; `allowed` is bool [B, T, S]."""
     w_query, w_key, w_value, w_output = (
-        np.asarray(part.kernel, np.float64) for part in (layer.query, layer.key, layer.value, layer.output_transform)
+        np.asarray(part.kernel, np.float64)
+        for part in (layer.query, layer.key, layer.value, layer.output_transform)
     )
     key_size, value_size = KEYS // HEADS, VALUES // HEADS
     output = np.zeros((*x.shape[:2], HIDDEN))
@@ -38,7 +41,9 @@ def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray
                 value_part = slice(h * value_size, (h + 1) * value_size)
                 query = x[b, t].astype(np.float64) @ w_query[:, key_part]
                 seen = memory[b, allowed[b, t]].astype(np.float64)
-                weights = softmax(seen @ w_key[:, key_part] @ query / math.sqrt(key_size))
+                weights = softmax(
+                    seen @ w_key[:, key_part] @ query / math.sqrt(key_size)
+                )
                 heads.append(weights @ (seen @ w_value[:, value_part]))
             output[b, t] = np.concatenate(heads) @ w_output
     return output

@@ -1,4 +1,6 @@
-"""What holds of every layer and of the model: a config it can be made from again, dtypes, and batches of any size."""
+"""What holds of every layer and of the model: a config it can be made from again,
+dtypes, and batches of any size.
+"""
 
 import dataclasses
 import json
@@ -34,7 +36,11 @@ HPARAMS = HParams(
     max_length=16,
 )
 PRE_NORM = dataclasses.replace(
-    HPARAMS, layer_preprocess_sequence="n", layer_postprocess_sequence="da", pos="emb", use_target_space_embedding=True
+    HPARAMS,
+    layer_preprocess_sequence="n",
+    layer_postprocess_sequence="da",
+    pos="emb",
+    use_target_space_embedding=True,
 )
 UNSHARED = dataclasses.replace(HPARAMS, shared_embedding_and_softmax_weights=False)
 POLICIES = ["mixed_bfloat16", "mixed_float16"]
@@ -67,56 +73,117 @@ class Case:
 
     def make(self, policy: str = "float32") -> keras.layers.Layer:
         if self.layer is Transformer:
-            hparams = dataclasses.replace(self.arguments["hparams"], dtype_policy=policy)
+            hparams = dataclasses.replace(
+                self.arguments["hparams"], dtype_policy=policy
+            )
             return Transformer(**{**self.arguments, "hparams": hparams})
         return self.layer(**self.arguments, dtype=policy)
 
-    def call(self, layer: keras.layers.Layer, rows: slice = slice(None), **options: Any) -> Any:
+    def call(
+        self, layer: keras.layers.Layer, rows: slice = slice(None), **options: Any
+    ) -> Any:
         inputs = [x[rows] if len(x) > 1 else x for x in self.inputs]
-        inputs = [keras.ops.cast(x, layer.compute_dtype) if x.ndim == 3 else x for x in inputs]
+        inputs = [
+            keras.ops.cast(x, layer.compute_dtype) if x.ndim == 3 else x for x in inputs
+        ]
         return layer(*inputs, **self.options, **options)
 
 
 X, MEMORY = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)  # [B, T, D], [B, S, D]
-PADDING_MASK, CAUSAL_MASK = np.asarray(padding_mask(SOURCES)), np.asarray(causal_mask(3))
+PADDING_MASK, CAUSAL_MASK = (
+    np.asarray(padding_mask(SOURCES)),
+    np.asarray(causal_mask(3)),
+)
 SIZES = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
 TWO_SIZES = {"source_vocab_size": 13, "target_vocab_size": VOCAB}
 
-ARGUMENTS = {"hidden_size": HIDDEN, "num_heads": 2, "key_channels": 6, "value_channels": 10, "dropout": 0.2}
+ARGUMENTS = {
+    "hidden_size": HIDDEN,
+    "num_heads": 2,
+    "key_channels": 6,
+    "value_channels": 10,
+    "dropout": 0.2,
+}
 NO_MASK = np.zeros((2, 1, 1, 3), np.float32)
 RESTRICTED = dataclasses.replace(HPARAMS, self_attention_radius=2)
 
 CASES = {
-    "attention": Case(MultiHeadAttention, {**ARGUMENTS, "radius": 0, "causal": False}, (X, MEMORY, PADDING_MASK)),
+    "attention": Case(
+        MultiHeadAttention,
+        {**ARGUMENTS, "radius": 0, "causal": False},
+        (X, MEMORY, PADDING_MASK),
+    ),
     "restricted_attention": Case(
-        MultiHeadAttention, {**ARGUMENTS, "radius": 2, "causal": True}, (MEMORY, MEMORY, PADDING_MASK)
+        MultiHeadAttention,
+        {**ARGUMENTS, "radius": 2, "causal": True},
+        (MEMORY, MEMORY, PADDING_MASK),
     ),
     "dropout": Case(Dropout, {"rate": 0.5}, (X,)),
-    "embedding": Case(Embedding, {"vocab_size": VOCAB, "hidden_size": HIDDEN}, (SOURCES,), has_dropout=False),
-    "sinusoids": Case(Positions, {"kind": "timing", "hidden_size": HIDDEN}, (X,), has_dropout=False),
-    "learned_positions": Case(
-        Positions, {"kind": "emb", "hidden_size": HIDDEN, "max_positions": 16}, (X,), {"start": 2}, has_dropout=False
+    "embedding": Case(
+        Embedding,
+        {"vocab_size": VOCAB, "hidden_size": HIDDEN},
+        (SOURCES,),
+        has_dropout=False,
     ),
-    "feed_forward": Case(FeedForward, {"hidden_size": HIDDEN, "filter_size": 12, "dropout": 0.3}, (X,)),
-    "layer_normalisation": Case(LayerNormalization, {"epsilon": 1e-5}, (X,), has_dropout=False),
-    "post_norm": Case(ResidualTanh, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,)),
-    "pre_norm": Case(ResidualTanh, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,)),
+    "sinusoids": Case(
+        Positions, {"kind": "timing", "hidden_size": HIDDEN}, (X,), has_dropout=False
+    ),
+    "learned_positions": Case(
+        Positions,
+        {"kind": "emb", "hidden_size": HIDDEN, "max_positions": 16},
+        (X,),
+        {"start": 2},
+        has_dropout=False,
+    ),
+    "feed_forward": Case(
+        FeedForward, {"hidden_size": HIDDEN, "filter_size": 12, "dropout": 0.3}, (X,)
+    ),
+    "layer_normalisation": Case(
+        LayerNormalization, {"epsilon": 1e-5}, (X,), has_dropout=False
+    ),
+    "post_norm": Case(
+        ResidualTanh, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,)
+    ),
+    "pre_norm": Case(
+        ResidualTanh, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,)
+    ),
     "encoder_layer": Case(EncoderLayer, {"hparams": HPARAMS}, (MEMORY, PADDING_MASK)),
-    "restricted_encoder_layer": Case(EncoderLayer, {"hparams": RESTRICTED}, (MEMORY, PADDING_MASK)),
-    "restricted_decoder_layer": Case(DecoderLayer, {"hparams": RESTRICTED}, (X, NO_MASK, MEMORY, PADDING_MASK)),
-    "decoder_layer": Case(DecoderLayer, {"hparams": PRE_NORM}, (X, CAUSAL_MASK, MEMORY, PADDING_MASK)),
+    "restricted_encoder_layer": Case(
+        EncoderLayer, {"hparams": RESTRICTED}, (MEMORY, PADDING_MASK)
+    ),
+    "restricted_decoder_layer": Case(
+        DecoderLayer, {"hparams": RESTRICTED}, (X, NO_MASK, MEMORY, PADDING_MASK)
+    ),
+    "decoder_layer": Case(
+        DecoderLayer, {"hparams": PRE_NORM}, (X, CAUSAL_MASK, MEMORY, PADDING_MASK)
+    ),
     "transformer": Case(Transformer, {"hparams": HPARAMS, **SIZES}, (SOURCES, TARGETS)),
-    "transformer_pre_norm": Case(Transformer, {"hparams": PRE_NORM, **SIZES}, (SOURCES, TARGETS)),
-    "transformer_restricted": Case(Transformer, {"hparams": RESTRICTED, **SIZES}, (SOURCES, TARGETS)),
-    "transformer_unshared": Case(Transformer, {"hparams": UNSHARED, **TWO_SIZES}, (SOURCES, TARGETS)),
+    "transformer_pre_norm": Case(
+        Transformer, {"hparams": PRE_NORM, **SIZES}, (SOURCES, TARGETS)
+    ),
+    "transformer_restricted": Case(
+        Transformer, {"hparams": RESTRICTED, **SIZES}, (SOURCES, TARGETS)
+    ),
+    "transformer_unshared": Case(
+        Transformer, {"hparams": UNSHARED, **TWO_SIZES}, (SOURCES, TARGETS)
+    ),
 }
 
 
-MODELS = ("transformer", "transformer_pre_norm", "transformer_restricted", "transformer_unshared")  # in make test-all
+# in make test-all
+MODELS = (
+    "transformer",
+    "transformer_pre_norm",
+    "transformer_restricted",
+    "transformer_unshared",
+)
 
 
 @pytest.fixture(
-    params=[pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in MODELS)) for name in CASES]
+    params=[
+        pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in MODELS))
+        for name in CASES
+    ]
 )
 def case(request) -> Case:
     return request.param
@@ -125,15 +192,22 @@ def case(request) -> Case:
 def test_the_config_holds_the_arguments(case):
     config = case.make().get_config()
     for name, value in case.arguments.items():
-        assert config[name] == (dataclasses.asdict(value) if name == "hparams" else value)
+        assert config[name] == (
+            dataclasses.asdict(value) if name == "hparams" else value
+        )
 
 
-@pytest.mark.parametrize("policy", ["float32", *(pytest.param(policy, marks=pytest.mark.slow) for policy in POLICIES)])
+@pytest.mark.parametrize(
+    "policy",
+    ["float32", *(pytest.param(policy, marks=pytest.mark.slow) for policy in POLICIES)],
+)
 def test_a_layer_is_made_again_from_its_config(case, policy):
     layer = case.make(policy)
     config = json.loads(json.dumps(layer.get_config()))
     assert config == layer.get_config()
-    by_name = keras.saving.deserialize_keras_object(json.loads(json.dumps(keras.saving.serialize_keras_object(layer))))
+    by_name = keras.saving.deserialize_keras_object(
+        json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    )
     for again in (type(layer).from_config(config), by_name):
         assert type(again) is type(layer)
         assert again.get_config() == config
@@ -150,15 +224,25 @@ def test_layer_made_again_computes_the_same(case):
     np.testing.assert_array_equal(case.call(again), case.call(layer))
     if case.has_dropout:
         seed = keras.ops.array([1, 2], "int32")
-        np.testing.assert_array_equal(case.call(again, seed=seed), case.call(layer, seed=seed))
-        assert np.abs(np.asarray(case.call(layer, seed=seed)) - np.asarray(case.call(layer))).max() > 0.01
+        np.testing.assert_array_equal(
+            case.call(again, seed=seed), case.call(layer, seed=seed)
+        )
+        assert (
+            np.abs(
+                np.asarray(case.call(layer, seed=seed)) - np.asarray(case.call(layer))
+            ).max()
+            > 0.01
+        )
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)]
+)
 def test_weights_stay_float32_and_outputs_have_the_compute_dtype(case, policy):
     layer = case.make(policy)
     output = case.call(layer)
-    expected = "float32" if case.layer is Transformer else policy.removeprefix("mixed_")  # logits are float32
+    # logits are float32
+    expected = "float32" if case.layer is Transformer else policy.removeprefix("mixed_")
     assert keras.backend.standardize_dtype(output.dtype) == expected
     assert {variable.dtype for variable in layer.variables} <= {"float32"}
 
@@ -170,8 +254,11 @@ def test_batch_and_lengths_may_be_unknown(case):
     randomise(layer)
     symbolic = []
     for x in case.inputs:
-        lengths = {2: (None,), 3: (None, x.shape[-1]), 4: (1, None, None)}[x.ndim]  # ids, vectors, masks
-        symbolic.append(keras.Input(lengths, dtype=keras.backend.standardize_dtype(x.dtype)))
+        # ids, vectors, masks
+        lengths = {2: (None,), 3: (None, x.shape[-1]), 4: (1, None, None)}[x.ndim]
+        symbolic.append(
+            keras.Input(lengths, dtype=keras.backend.standardize_dtype(x.dtype))
+        )
     output = layer(*symbolic, **case.options)
     expected = np.asarray(case.call(layer))
     assert output.shape[0] is None

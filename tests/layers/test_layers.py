@@ -1,4 +1,6 @@
-"""Layers against the paper's formulas, written once more in NumPy at double precision."""
+"""Layers against the paper's formulas, written once more in NumPy at double
+precision.
+"""
 
 import math
 
@@ -6,14 +8,34 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention, randomise
+from numpy_attention import (
+    HEADS,
+    HIDDEN,
+    KEYS,
+    VALUES,
+    normal,
+    numpy_attention,
+    randomise,
+)
 
 from t2tlite.layers import sublayer
-from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
+from t2tlite.layers.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    causal_mask,
+    padding_mask,
+)
 from t2tlite.layers.embedding import Embedding
-from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual, fold
+from t2tlite.layers.sublayer import (
+    Dropout,
+    FeedForward,
+    LayerNormalization,
+    Residual,
+    fold,
+)
 
-# Ones with dropout, in eager TensorFlow 2.21 on a CPU: (rate, seed) -> what is kept of [4, 16], a bit each.
+# Ones with dropout, in eager TensorFlow 2.21 on a CPU: (rate, seed) -> what is kept of
+# [4, 16], a bit each.
 KEPT = {
     (0.5, (3, 4)): "4e702f9813322b6c",
     (0.5, (0, 1000)): "887b4982c51ae988",
@@ -24,7 +46,9 @@ KEPT = {
 }
 
 
-def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float) -> np.ndarray:
+def layer_norm(
+    x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float
+) -> np.ndarray:
     mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
     return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta
 
@@ -42,30 +66,42 @@ def test_attention_to_a_padded_source(attention):
     ids = np.array([[7, 7, 7, 7, 1], [7, 1, 0, 0, 0]])
     allowed = np.repeat((ids != 0)[:, None], 3, axis=1)
     output = attention(x, memory, padding_mask(ids))
-    np.testing.assert_allclose(output, numpy_attention(attention, x, memory, allowed), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        output, numpy_attention(attention, x, memory, allowed), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_causal_self_attention(attention):
     x = normal(2, 6, HIDDEN)
     allowed = np.repeat(np.tril(np.ones((6, 6), bool))[None], 2, axis=0)
     output = attention(x, x, causal_mask(6))
-    np.testing.assert_allclose(output, numpy_attention(attention, x, x, allowed), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        output, numpy_attention(attention, x, x, allowed), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_attention_projections_have_no_bias(attention):
     shapes = sorted(tuple(variable.shape) for variable in attention.variables)
-    assert shapes == sorted([(HIDDEN, KEYS), (HIDDEN, KEYS), (HIDDEN, VALUES), (VALUES, HIDDEN)])
+    assert shapes == sorted(
+        [(HIDDEN, KEYS), (HIDDEN, KEYS), (HIDDEN, VALUES), (VALUES, HIDDEN)]
+    )
 
 
 def test_masked_positions_have_no_weight():
     bias = padding_mask(np.array([[3, 0, 4, 0]]))
-    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), 50 * normal(1, 2, 4, 4), bias))
+    weights = np.asarray(
+        attention_weights(normal(1, 2, 3, 4), 50 * normal(1, 2, 4, 4), bias)
+    )
     assert (weights[..., [1, 3]] == 0).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
 
 
 def test_the_weights_of_a_row_of_padding_alone_are_uniform():
-    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_mask(np.zeros((1, 4), int))))
+    weights = np.asarray(
+        attention_weights(
+            normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_mask(np.zeros((1, 4), int))
+        )
+    )
     np.testing.assert_allclose(weights, 1 / 4, rtol=1e-5)
 
 
@@ -83,13 +119,24 @@ def test_feed_forward(monkeypatch, avx2):
     layer(x)
     randomise(layer)
     w1, b1, w2, b2 = (
-        np.asarray(v, np.float64) for v in (layer.inner.kernel, layer.inner.bias, layer.outer.kernel, layer.outer.bias)
+        np.asarray(v, np.float64)
+        for v in (
+            layer.inner.kernel,
+            layer.inner.bias,
+            layer.outer.kernel,
+            layer.outer.bias,
+        )
     )
     expected = np.maximum(x @ w1 + b1, 0) @ w2 + b2
     np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-4)
     kernels = layer.transposed_kernels()
-    assert [tuple(kernel.shape) for kernel in kernels] == [(12, HIDDEN), (HIDDEN, 12)] * avx2
-    np.testing.assert_allclose(layer.step(x[0], kernels), expected[0], rtol=1e-4, atol=1e-4)
+    assert [tuple(kernel.shape) for kernel in kernels] == [
+        (12, HIDDEN),
+        (HIDDEN, 12),
+    ] * avx2
+    np.testing.assert_allclose(
+        layer.step(x[0], kernels), expected[0], rtol=1e-4, atol=1e-4
+    )
 
 
 def test_feed_forward_in_bfloat16_keeps_its_kernels(monkeypatch):
@@ -116,8 +163,13 @@ def test_layer_normalisation_and_its_gradient(shape, compiled):
         return y, *tape.gradient(total, [x, layer.gamma, layer.beta])
 
     y, *gradients = (np.asarray(value) for value in run())
-    *point, weights = (np.asarray(value, np.float64) for value in (x, layer.gamma, layer.beta, upstream))
-    np.testing.assert_allclose(y, layer_norm(*point, epsilon=1e-3), rtol=1e-4, atol=1e-5)
+    *point, weights = (
+        np.asarray(value, np.float64)
+        for value in (x, layer.gamma, layer.beta, upstream)
+    )
+    np.testing.assert_allclose(
+        y, layer_norm(*point, epsilon=1e-3), rtol=1e-4, atol=1e-5
+    )
     for i, gradient in enumerate(gradients):  # central differences
         for at in np.ndindex(gradient.shape):
             totals = []
@@ -125,7 +177,9 @@ def test_layer_normalisation_and_its_gradient(shape, compiled):
                 moved = [value.copy() for value in point]
                 moved[i][at] += step
                 totals.append(np.sum(layer_norm(*moved, epsilon=1e-3) * weights))
-            assert gradient[at] == pytest.approx((totals[0] - totals[1]) / 2e-5, rel=1e-3, abs=1e-4)
+            assert gradient[at] == pytest.approx(
+                (totals[0] - totals[1]) / 2e-5, rel=1e-3, abs=1e-4
+            )
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
@@ -134,7 +188,9 @@ def test_residual(pre_norm):
     x, kernel = normal(2, 3, HIDDEN), normal(HIDDEN, HIDDEN)
     layer.build(x.shape)
     randomise(layer)
-    gamma, beta = (np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta))
+    gamma, beta = (
+        np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta)
+    )
     wide = x.astype(np.float64)
     if pre_norm:
         expected = wide + layer_norm(wide, gamma, beta, 1e-6) @ kernel
@@ -147,7 +203,12 @@ def test_residual(pre_norm):
 def test_residual_drops_the_sublayer_and_not_the_way_around_it():
     layer = Residual(dropout=0.5, pre_norm=True, epsilon=1e-6)
     x = normal(4, 5, HIDDEN)
-    added = np.asarray(layer.leave(x, np.ones_like(x), seed=keras.ops.array([1, 2], "int32"))) - x
+    added = (
+        np.asarray(
+            layer.leave(x, np.ones_like(x), seed=keras.ops.array([1, 2], "int32"))
+        )
+        - x
+    )
     assert set(np.round(added.flatten(), 5)) == {0.0, 2.0}
 
 
@@ -164,7 +225,9 @@ def test_embedding_scales_by_root_of_width_and_pad_is_zero():
 def test_logits_use_the_same_matrix_unscaled():
     layer = Embedding(vocab_size=11, hidden_size=HIDDEN)
     x = normal(2, 3, HIDDEN)
-    np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4
+    )
 
 
 def test_embedding_starts_with_the_papers_deviation():
@@ -179,7 +242,8 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(rate):
     layer = Dropout(rate)
     x = np.ones((200, 500), np.float32)
     dropped = np.asarray(layer(x, seed=keras.ops.array([3, 4], "int32")))
-    assert (dropped == 0).mean() == pytest.approx(rate, abs=0.01)  # 6 deviations of 100,000 draws or more
+    # 6 deviations of 100,000 draws or more
+    assert (dropped == 0).mean() == pytest.approx(rate, abs=0.01)
     assert dropped.mean() == pytest.approx(1, abs=0.02)
     np.testing.assert_allclose(dropped[dropped != 0], 1 / (1 - rate), rtol=1e-5)
 
@@ -196,17 +260,23 @@ def test_dropout_keeps_the_same_elements_in_16_bits(dtype):
 
 def test_dropout_is_a_function_of_its_seed():
     layer, x = Dropout(0.5), normal(10, 10)
-    first, again, other = (np.asarray(layer(x, seed=keras.ops.array([3, n], "int32"))) for n in (1, 1, 2))
+    first, again, other = (
+        np.asarray(layer(x, seed=keras.ops.array([3, n], "int32"))) for n in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     np.testing.assert_array_equal(layer(x), x)
-    np.testing.assert_array_equal(Dropout(0.0)(x, seed=keras.ops.array([3, 1], "int32")), x)
+    np.testing.assert_array_equal(
+        Dropout(0.0)(x, seed=keras.ops.array([3, 1], "int32")), x
+    )
 
 
 @pytest.mark.parametrize(("rate", "seed"), KEPT)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
 def test_dropout_masks_do_not_change_between_versions(rate, seed, compiled):
-    """Or a run that is resumed after an update would not train as it would have without the interruption."""
+    """Or a run that is resumed after an update would not train as it would have without
+    the interruption.
+    """
     layer = Dropout(rate)
     call = tf.function(layer) if compiled else layer
     kept = np.asarray(call(tf.ones((4, 16)), seed=tf.constant(seed, tf.int32))) != 0

@@ -1,4 +1,6 @@
-"""Position vectors against the paper's formula, and tensor2tensor's against what it computed."""
+"""Position vectors against the paper's formula, and tensor2tensor's against what it
+computed.
+"""
 
 import keras
 import numpy as np
@@ -6,13 +8,15 @@ import pytest
 
 from t2tlite.layers.embedding import Positions, sinusoid_halves, sinusoids
 
-# float32 keeps an angle x to 1.2e-7 x, or 1e-5 at positions below 64. A wrong exponent or a position that is off by
-# one changes some cell by 0.01 or more.
+# float32 keeps an angle x to 1.2e-7 x, or 1e-5 at positions below 64. A wrong exponent
+# or a position that is off by one changes some cell by 0.01 or more.
 ROUNDING = 3e-5
 
 
 def section_3_5(positions, hidden_size: int) -> np.ndarray:
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(pos / 10000^(2i/d)), cell by cell."""
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(pos / 10000^(2i/d)),
+    cell by cell.
+    """
     table = np.zeros((len(positions), hidden_size))
     for row, position in enumerate(positions):
         for i in range(hidden_size // 2):
@@ -22,7 +26,9 @@ def section_3_5(positions, hidden_size: int) -> np.ndarray:
 
 
 def halves(positions, hidden_size: int) -> np.ndarray:
-    """tensor2tensor's: all sines, then all cosines, of position x 10000^(-i / (d/2 - 1))."""
+    """tensor2tensor's: all sines, then all cosines, of position x 10000^(-i / (d/2 -
+    1)).
+    """
     half = hidden_size // 2
     angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(half) / (half - 1))
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
@@ -33,23 +39,31 @@ def test_the_papers_formula(hidden_size):
     got = keras.ops.convert_to_numpy(sinusoids(np.arange(64), hidden_size))
     assert (got.shape, got.dtype) == ((64, hidden_size), np.float32)
     np.testing.assert_allclose(got, section_3_5(range(64), hidden_size), atol=ROUNDING)
-    np.testing.assert_array_equal(got[0], np.tile([0.0, 1.0], hidden_size // 2))  # sin 0, cos 0
+    # sin 0, cos 0
+    np.testing.assert_array_equal(got[0], np.tile([0.0, 1.0], hidden_size // 2))
 
 
 def test_far_positions():
     far = np.array([255, 511, 1000, 4000])
-    # float32 keeps an angle of 4000 to 0.0005; a position that is off by one changes the first cells by 0.1 or more
+    # float32 keeps an angle of 4000 to 0.0005; a position that is off by one changes
+    # the first cells by 0.1 or more
     np.testing.assert_allclose(sinusoids(far, 32), section_3_5(far, 32), atol=5e-3)
 
 
 def test_equals_the_fixtures_table(fixtures):
     table = np.load(fixtures / "tensor2tensor" / "positional.npz")
-    np.testing.assert_allclose(sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING)
+    np.testing.assert_allclose(
+        sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING
+    )
 
 
 @pytest.mark.parametrize(
     ("key", "start", "length", "hidden_size"),
-    [("t2t_len10_ch16", 0, 10, 16), ("t2t_len50_ch512", 0, 50, 512), ("t2t_len5_ch16_start3", 3, 5, 16)],
+    [
+        ("t2t_len10_ch16", 0, 10, 16),
+        ("t2t_len50_ch512", 0, 50, 512),
+        ("t2t_len5_ch16_start3", 3, 5, 16),
+    ],
 )
 def test_halves_are_tensor2tensors(fixtures, key, start, length, hidden_size):
     expected = np.load(fixtures / "tensor2tensor" / "positional.npz")[key]
@@ -58,15 +72,23 @@ def test_halves_are_tensor2tensors(fixtures, key, start, length, hidden_size):
 
 
 def test_halves_by_their_formula():
-    np.testing.assert_allclose(sinusoid_halves(np.arange(12), 8), halves(range(12), 8), atol=ROUNDING)
     np.testing.assert_allclose(
-        sinusoid_halves(np.arange(3), 2), [[0, 1], [np.sin(1), np.cos(1)], [np.sin(2), np.cos(2)]], atol=ROUNDING
+        sinusoid_halves(np.arange(12), 8), halves(range(12), 8), atol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        sinusoid_halves(np.arange(3), 2),
+        [[0, 1], [np.sin(1), np.cos(1)], [np.sin(2), np.cos(2)]],
+        atol=ROUNDING,
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "formula"),
-    [("timing", section_3_5), ("timing_halves", halves), ("none", lambda positions, size: 0.0)],
+    [
+        ("timing", section_3_5),
+        ("timing_halves", halves),
+        ("none", lambda positions, size: 0.0),
+    ],
 )
 @pytest.mark.parametrize("start", [0, 7])
 def test_the_layer_adds_them(kind, formula, start):
@@ -82,15 +104,25 @@ def test_learned_positions():
     table = np.random.default_rng(1).normal(size=(6, 8)).astype(np.float32)
     layer.set_weights([table])
     x = np.zeros((3, 2, 8), np.float32)
-    np.testing.assert_array_equal(layer(x, start=3), np.broadcast_to(table[3:5], (3, 2, 8)))
+    np.testing.assert_array_equal(
+        layer(x, start=3), np.broadcast_to(table[3:5], (3, 2, 8))
+    )
     np.testing.assert_array_equal(layer(x), np.broadcast_to(table[:2], (3, 2, 8)))
 
 
 def test_learned_positions_need_their_number():
-    with pytest.raises(ValueError, match=r"need max_positions, the rows of their table\. Received: None\."):
+    with pytest.raises(
+        ValueError,
+        match=r"need max_positions, the rows of their table\. Received: None\.",
+    ):
         Positions("emb", 8)
 
 
 def test_positions_take_the_inputs_dtype():
     layer = Positions("timing", 4, dtype="mixed_bfloat16")
-    assert keras.backend.standardize_dtype(layer(keras.ops.zeros((1, 2, 4), dtype="bfloat16")).dtype) == "bfloat16"
+    assert (
+        keras.backend.standardize_dtype(
+            layer(keras.ops.zeros((1, 2, 4), dtype="bfloat16")).dtype
+        )
+        == "bfloat16"
+    )

@@ -1,4 +1,6 @@
-"""Self-attention restricted to a radius: against NumPy one query at a time, and against attention with a mask."""
+"""Self-attention restricted to a radius: against NumPy one query at a time, and against
+attention with a mask.
+"""
 
 import math
 
@@ -6,36 +8,59 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention, randomise
+from numpy_attention import (
+    HEADS,
+    HIDDEN,
+    KEYS,
+    VALUES,
+    normal,
+    numpy_attention,
+    randomise,
+)
 
 from t2tlite.layers.attention import MultiHeadAttention, in_blocks, padding_mask
 
 # B batch, T length, D hidden size, H heads
 
-IDS = np.array([[7, 3, 5, 2, 9, 4, 1], [6, 8, 2, 1, 0, 0, 0], [0] * 7])  # of which the last is padding alone
+# of which the last is padding alone
+IDS = np.array([[7, 3, 5, 2, 9, 4, 1], [6, 8, 2, 1, 0, 0, 0], [0] * 7])
 LENGTH = IDS.shape[1]
 RADII = [1, 2, 3, 4, 7, 20]
 
 
 def make(radius: int, causal: bool, dropout: float = 0.0) -> MultiHeadAttention:
-    layer = MultiHeadAttention(HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal)
-    layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), np.zeros((1, 1, 1, 2), np.float32))
+    layer = MultiHeadAttention(
+        HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal
+    )
+    layer(
+        normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), np.zeros((1, 1, 1, 2), np.float32)
+    )
     randomise(layer, seed=0)
     return layer
 
 
 def bias_of(causal: bool) -> np.ndarray:
-    """What the encoder or the decoder gives with a radius: the padding mask, or nothing masked."""
-    return np.zeros((len(IDS), 1, 1, LENGTH), np.float32) if causal else np.asarray(padding_mask(IDS))
+    """What the encoder or the decoder gives with a radius: the padding mask, or nothing
+    masked.
+    """
+    return (
+        np.zeros((len(IDS), 1, 1, LENGTH), np.float32)
+        if causal
+        else np.asarray(padding_mask(IDS))
+    )
 
 
 def seen_from(b: int, i: int, radius: int, causal: bool) -> list[int]:
     last = i if causal else i + radius - 1
-    return [j for j in range(LENGTH) if i - radius < j <= last and (causal or IDS[b, j])]
+    return [
+        j for j in range(LENGTH) if i - radius < j <= last and (causal or IDS[b, j])
+    ]
 
 
 def allowed_positions(radius: int, causal: bool) -> np.ndarray:
-    """Bool [2, T, S] of the first two sentences; True where there would be nothing but padding to attend to."""
+    """Bool [2, T, S] of the first two sentences; True where there would be nothing but
+    padding to attend to.
+    """
     allowed = np.zeros((2, LENGTH, LENGTH), bool)
     for b, i in np.ndindex(2, LENGTH):
         allowed[b, i, seen_from(b, i, radius, causal) or slice(None)] = True
@@ -48,15 +73,24 @@ def test_a_position_attends_to_those_nearer_than_the_radius(radius, causal):
     layer, x = make(radius, causal), normal(2, LENGTH, HIDDEN)
     computed = np.asarray(layer(x, x, bias_of(causal)[:2]))
     expected = numpy_attention(layer, x, x, allowed_positions(radius, causal))
-    for b, length in enumerate((7, 4)):  # beyond, there may be nothing but padding to attend to
-        np.testing.assert_allclose(computed[b, :length], expected[b, :length], rtol=1e-4, atol=1e-4)
+    # beyond, there may be nothing but padding to attend to
+    for b, length in enumerate((7, 4)):
+        np.testing.assert_allclose(
+            computed[b, :length], expected[b, :length], rtol=1e-4, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
 @pytest.mark.parametrize("radius", RADII)
 def test_blocks_equal_recorded_weights_and_their_gradients(radius, causal):
-    """When weights are recorded, the scores of all pairs of positions are computed. Padding is included here."""
-    layer, x, bias = make(radius, causal), tf.constant(normal(3, LENGTH, HIDDEN)), bias_of(causal)
+    """When weights are recorded, the scores of all pairs of positions are computed.
+    Padding is included here.
+    """
+    layer, x, bias = (
+        make(radius, causal),
+        tf.constant(normal(3, LENGTH, HIDDEN)),
+        bias_of(causal),
+    )
     upstream = normal(3, LENGTH, HIDDEN, seed=1)
     recorded: list[np.ndarray] = []
     outputs, gradients = [], []
@@ -64,7 +98,9 @@ def test_blocks_equal_recorded_weights_and_their_gradients(radius, causal):
         with tf.GradientTape() as tape:
             tape.watch(x)
             outputs.append(layer(x, x, bias, record=record))
-        gradients.append(tape.gradient(outputs[-1], [x, *layer.trainable_variables], upstream))
+        gradients.append(
+            tape.gradient(outputs[-1], [x, *layer.trainable_variables], upstream)
+        )
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-5, atol=1e-5)
     for in_blocks_, whole in zip(*gradients, strict=True):
         assert np.isfinite(whole).all()
@@ -74,7 +110,9 @@ def test_blocks_equal_recorded_weights_and_their_gradients(radius, causal):
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
     for b, length in enumerate((7, 4)):
         for i in range(length):
-            assert np.flatnonzero(weights[b, 0, i]).tolist() == seen_from(b, i, radius, causal)
+            assert np.flatnonzero(weights[b, 0, i]).tolist() == seen_from(
+                b, i, radius, causal
+            )
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
@@ -82,33 +120,53 @@ def test_a_length_that_is_not_known_yet(causal):
     """In a TensorFlow graph, and with XLA, which knows it."""
     layer = make(3, causal)
     unknown = tf.function(
-        layer, input_signature=[tf.TensorSpec((None, None, HIDDEN))] * 2 + [tf.TensorSpec((None, 1, 1, None))]
+        layer,
+        input_signature=[tf.TensorSpec((None, None, HIDDEN))] * 2
+        + [tf.TensorSpec((None, 1, 1, None))],
     )
     for call in (unknown, tf.function(layer, jit_compile=True)):
         for length in (2, 3, 7):
             x, bias = normal(3, length, HIDDEN), bias_of(causal)[:, :, :, :length]
-            np.testing.assert_allclose(call(x, x, bias), layer(x, x, bias), rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(
+                call(x, x, bias), layer(x, x, bias), rtol=1e-4, atol=1e-4
+            )
 
 
 def test_dropout_on_the_weights():
-    """Twenty thousand equal sentences with one seed: each has a mask of its own, and their mean is what it would be
-    without dropout."""
+    """Twenty thousand equal sentences with one seed: each has a mask of its own, and
+    their mean is what it would be without dropout.
+    """
     layer = make(3, causal=False, dropout=0.3)
-    x, bias = np.tile(normal(1, LENGTH, HIDDEN), (20_000, 1, 1)), np.zeros((20_000, 1, 1, LENGTH), np.float32)
+    x, bias = (
+        np.tile(normal(1, LENGTH, HIDDEN), (20_000, 1, 1)),
+        np.zeros((20_000, 1, 1, LENGTH), np.float32),
+    )
     seed = keras.ops.array([3, 4], "int32")
     dropped = np.asarray(layer(x, x, bias, seed=seed))
-    np.testing.assert_array_equal(dropped[:100], np.asarray(layer(x, x, bias, seed=seed))[:100])
+    np.testing.assert_array_equal(
+        dropped[:100], np.asarray(layer(x, x, bias, seed=seed))[:100]
+    )
     deviation = dropped.std(axis=0) / math.sqrt(20_000)
     assert (deviation > 0).all()
-    assert (np.abs(dropped.mean(axis=0) - np.asarray(layer(x[:1], x[:1], bias[:1]))[0]) < 6 * deviation).all()
+    assert (
+        np.abs(dropped.mean(axis=0) - np.asarray(layer(x[:1], x[:1], bias[:1]))[0])
+        < 6 * deviation
+    ).all()
 
 
 def test_blocks_with_the_blocks_beside_them():
-    x = np.array([[1, 2, 3, 4, 5]], np.float32)[:, :, None]  # two blocks of three positions
+    # two blocks of three positions
+    x = np.array([[1, 2, 3, 4, 5]], np.float32)[:, :, None]
     assert np.asarray(in_blocks(x, 3))[:, :, 0].tolist() == [[1, 2, 3], [4, 5, 0]]
-    assert np.asarray(in_blocks(x, 3, before=1))[:, :, 0].tolist() == [[0, 0, 0, 1, 2, 3], [1, 2, 3, 4, 5, 0]]
+    assert np.asarray(in_blocks(x, 3, before=1))[:, :, 0].tolist() == [
+        [0, 0, 0, 1, 2, 3],
+        [1, 2, 3, 4, 5, 0],
+    ]
     beside = np.asarray(in_blocks(x, 3, before=1, after=1, fill=-1))[:, :, 0]
-    assert beside.tolist() == [[-1, -1, -1, 1, 2, 3, 4, 5, -1], [1, 2, 3, 4, 5, -1, -1, -1, -1]]
+    assert beside.tolist() == [
+        [-1, -1, -1, 1, 2, 3, 4, 5, -1],
+        [1, 2, 3, 4, 5, -1, -1, -1, -1],
+    ]
 
 
 def test_a_config_from_before_there_was_a_radius():

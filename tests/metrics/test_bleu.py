@@ -1,4 +1,6 @@
-"""Scores against values computed by sacrebleu and by Moses's Perl scripts, step by step."""
+"""Scores against values computed by sacrebleu and by Moses's Perl scripts, step by
+step.
+"""
 
 import json
 import re
@@ -43,21 +45,31 @@ def lines(path: Path) -> list[str]:
 
 def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
     """Translations, references and expected scores of one set."""
-    expected = json.loads((bleu_dir / "expected.json").read_text(encoding="utf-8"))[name]
-    return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
+    expected = json.loads((bleu_dir / "expected.json").read_text(encoding="utf-8"))[
+        name
+    ]
+    return (
+        lines(bleu_dir / expected["hyp"]),
+        lines(bleu_dir / expected["ref"]),
+        expected,
+    )
 
 
-def corpus_bleu(translations: list[str], references: list[str], tokenize="13a", lowercase=False) -> CorpusScore:
+def corpus_bleu(
+    translations: list[str], references: list[str], tokenize="13a", lowercase=False
+) -> CorpusScore:
     return corpus_scores(translations, references, ["bleu"], tokenize, lowercase)[0]
 
 
 def perl_line(bleu: CorpusScore) -> str:
-    """The score as multi-bleu.perl prints it, so that every number in the line is compared."""
+    """The score as multi-bleu.perl prints it, so that every number in the line is
+    compared.
+    """
     score = bleu.result
     precisions = "/".join(f"{p:.1f}" for p in score.precisions)
     return (
-        f"BLEU = {score.score:.2f}, {precisions} (BP={score.bp:.3f}, ratio={score.ratio:.3f}, "
-        f"hyp_len={score.sys_len}, ref_len={score.ref_len})"
+        f"BLEU = {score.score:.2f}, {precisions} (BP={score.bp:.3f},"
+        f" ratio={score.ratio:.3f}, hyp_len={score.sys_len}, ref_len={score.ref_len})"
     )
 
 
@@ -66,29 +78,45 @@ def perl_line(bleu: CorpusScore) -> str:
 def test_corpus_bleu_is_sacrebleus(bleu_dir, name, tokenize):
     translations, references, expected = load(bleu_dir, name)
     score = corpus_bleu(translations, references, tokenize=tokenize)
-    assert score.result.score == pytest.approx(expected[f"sacrebleu {tokenize}"], abs=1e-9)
-    assert re.fullmatch(rf"nrefs:1\|case:mixed\|eff:no\|tok:{tokenize}\|smooth:exp\|version:[\d.]+", score.signature)
+    assert score.result.score == pytest.approx(
+        expected[f"sacrebleu {tokenize}"], abs=1e-9
+    )
+    assert re.fullmatch(
+        rf"nrefs:1\|case:mixed\|eff:no\|tok:{tokenize}\|smooth:exp\|version:[\d.]+",
+        score.signature,
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_intl_is_what_tensor2tensor_reports(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
-    for lowercase, key in ((False, "t2t bleu_wrapper cased"), (True, "t2t bleu_wrapper uncased")):
-        score = corpus_bleu(translations, references, tokenize="intl", lowercase=lowercase)
-        assert score.result.score == pytest.approx(expected[key], abs=1e-5)  # tensor2tensor computes in float32
+    for lowercase, key in (
+        (False, "t2t bleu_wrapper cased"),
+        (True, "t2t bleu_wrapper uncased"),
+    ):
+        score = corpus_bleu(
+            translations, references, tokenize="intl", lowercase=lowercase
+        )
+        # tensor2tensor computes in float32
+        assert score.result.score == pytest.approx(expected[key], abs=1e-5)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_multi_bleu_is_the_perl_script(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
-    assert perl_line(multi_bleu(translations, references)) == expected["multi-bleu.perl (files as they are)"]
+    assert (
+        perl_line(multi_bleu(translations, references))
+        == expected["multi-bleu.perl (files as they are)"]
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_tokenised_by_moses_and_split_at_hyphens(bleu_dir, name):
     """No line has characters that replace-unicode-punctuation.perl replaces."""
     translations, references, expected = load(bleu_dir, name)
-    tokens = [[moses_tokenize(line) for line in lines] for lines in (translations, references)]
+    tokens = [
+        [moses_tokenize(line) for line in lines] for lines in (translations, references)
+    ]
     assert perl_line(multi_bleu(*tokens)) == expected["moses tok both, multi-bleu.perl"]
     score = compound_split_bleu(translations, references)
     assert perl_line(score) == expected["tok+ATAT, multi-bleu.perl"]
@@ -98,7 +126,10 @@ def test_tokenised_by_moses_and_split_at_hyphens(bleu_dir, name):
 def test_compound_split_bleu_is_the_papers_pipeline(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     score = compound_split_bleu(translations, references)
-    assert perl_line(score) == expected["get_ende_bleu.sh (punct+tok+ATAT, multi-bleu.perl)"]
+    assert (
+        perl_line(score)
+        == expected["get_ende_bleu.sh (punct+tok+ATAT, multi-bleu.perl)"]
+    )
     assert "compare only with the paper's scores" in str(score)
 
 
@@ -107,21 +138,33 @@ def test_each_step_before_the_split(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     references = [moses_tokenize(line) for line in references]
     plain = [moses_tokenize(line) for line in translations]
-    assert perl_line(multi_bleu(plain, references)) == expected["moses tok both, multi-bleu.perl"]
-    normalised = [moses_tokenize(replace_unicode_punctuation(line)) for line in translations]
-    assert perl_line(multi_bleu(normalised, references)) == expected["get_ende_bleu.sh steps before atat"]
+    assert (
+        perl_line(multi_bleu(plain, references))
+        == expected["moses tok both, multi-bleu.perl"]
+    )
+    normalised = [
+        moses_tokenize(replace_unicode_punctuation(line)) for line in translations
+    ]
+    assert (
+        perl_line(multi_bleu(normalised, references))
+        == expected["get_ende_bleu.sh steps before atat"]
+    )
 
 
 @pytest.mark.parametrize("name", LARGE[4:])
 def test_split_of_a_tokenised_set(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
-    score = multi_bleu([split_hyphens(line) for line in translations], [split_hyphens(line) for line in references])
+    score = multi_bleu(
+        [split_hyphens(line) for line in translations],
+        [split_hyphens(line) for line in references],
+    )
     assert perl_line(score) == expected["ATAT then multi-bleu.perl"]
 
 
 def test_three_lines_through_every_step(fixtures):
     text, normalised, tokens, split = (
-        lines(fixtures / "bleu" / "atat" / f"example.{suffix}") for suffix in ("txt", "n", "tok", "atat")
+        lines(fixtures / "bleu" / "atat" / f"example.{suffix}")
+        for suffix in ("txt", "n", "tok", "atat")
     )
     assert [replace_unicode_punctuation(line) for line in text] == normalised
     assert [moses_tokenize(line) for line in normalised] == tokens
@@ -138,14 +181,17 @@ def test_three_lines_through_every_step(fixtures):
     ],
 )
 def test_replace_unicode_punctuation(line, expected):
-    """Expected lines follow from the substitutions of replace-unicode-punctuation.perl."""
+    """Expected lines follow from the substitutions of
+    replace-unicode-punctuation.perl.
+    """
     assert replace_unicode_punctuation(line) == expected
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("Äpfel, Birnen usw.", "Äpfel , Birnen usw ."),  # an abbreviation, but the line's last word
+        # an abbreviation, but the line's last word
+        ("Äpfel, Birnen usw.", "Äpfel , Birnen usw ."),
         ("Das ist z.B. so, z.B.", "Das ist z.B. so , z.B ."),
         ("am 5. Mai 1,5 Mio. Euro", "am 5. Mai 1,5 Mio. Euro"),
         ("Na ja...", "Na ja ..."),
@@ -165,16 +211,26 @@ def test_split_hyphens_reads_only_ascii_white_space():
 
 
 def test_compound_split_normalises_both_sides():
-    assert compound_split_bleu(["Er sagte „ja“ zu ihr."], ['Er sagte „ja" zu ihr.']).result.score == pytest.approx(100)
-    assert compound_split_bleu(['Er sagte „ja" zu ihr.'], ["Er sagte „ja“ zu ihr."]).result.score == pytest.approx(100)
+    assert compound_split_bleu(
+        ["Er sagte „ja“ zu ihr."], ['Er sagte „ja" zu ihr.']
+    ).result.score == pytest.approx(100)
+    assert compound_split_bleu(
+        ['Er sagte „ja" zu ihr.'], ["Er sagte „ja“ zu ihr."]
+    ).result.score == pytest.approx(100)
 
 
 def test_score_as_text():
-    score = corpus_bleu(["the cat sat on the mat"] * 2, ["the cat sat on the mat", "the cat sat on the mat today"])
-    # Worked out by hand: every n-gram of the 12 tokens matches, and BP = exp(1 - 13/12).
+    score = corpus_bleu(
+        ["the cat sat on the mat"] * 2,
+        ["the cat sat on the mat", "the cat sat on the mat today"],
+    )
+    # Worked out by hand: every n-gram of the 12 tokens matches, and BP = exp(1 -
+    # 13/12).
     assert score.result.precisions == [100, 100, 100, 100]
-    assert f"{score}" == (
-        f"BLEU|{score.signature} = 92.00 100.0/100.0/100.0/100.0 (BP = 0.920 ratio = 0.923 hyp_len = 12 ref_len = 13)"
+    assert (
+        f"{score}"
+        == f"BLEU|{score.signature} = 92.00 100.0/100.0/100.0/100.0 (BP = 0.920 ratio ="
+        " 0.923 hyp_len = 12 ref_len = 13)"
     )
 
 
@@ -194,5 +250,7 @@ def test_counts_must_agree(function):
 
 
 def test_unknown_tokenizer():
-    with pytest.raises(ValueError, match=r"tokenize must be one of 13a, intl, .*Received: '13b'"):
+    with pytest.raises(
+        ValueError, match=r"tokenize must be one of 13a, intl, .*Received: '13b'"
+    ):
         corpus_bleu(["a"], ["a"], tokenize="13b")

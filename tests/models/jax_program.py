@@ -1,4 +1,5 @@
-"""What test_jax.py computes with TensorFlow; run under KERAS_BACKEND=jax, the same and more with JAX.
+"""What test_jax.py computes with TensorFlow; run under KERAS_BACKEND=jax, the same and
+more with JAX.
 
 Usage: python jax_program.py MODEL.keras IDS.npz RESULTS.npz
 """
@@ -13,7 +14,12 @@ import keras
 import numpy as np
 
 from t2tlite.decoding.beam_search import BeamResult, beam_search
-from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.constraints import (
+    all_of,
+    forced_prefix,
+    min_length,
+    no_repeat_ngram,
+)
 from t2tlite.decoding.sampling import sample
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout
@@ -24,7 +30,9 @@ SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
 SEEDS = [(7, 1), (7, 1), (7, 2), (-5, 2**31 - 1)]
 
 
-def search(model: Transformer, sources: Any, max_lengths: Any, constrain: Any = None) -> BeamResult:
+def search(
+    model: Transformer, sources: Any, max_lengths: Any, constrain: Any = None
+) -> BeamResult:
     """A beam search for sources [B, S], of results with these maximum lengths, [B]."""
     return beam_search(
         model.decode_step,
@@ -41,7 +49,9 @@ def search(model: Transformer, sources: Any, max_lengths: Any, constrain: Any = 
 def constrained(
     model: Transformer, sources: Any, max_lengths: Any, prefixes: Any, uniforms: Any
 ) -> tuple[BeamResult, BeamResult]:
-    """A beam search and samples with prefixes [B, L] and other constraints; uniforms are [B, M, L]."""
+    """A beam search and samples with prefixes [B, L] and other constraints; uniforms
+    are [B, M, L].
+    """
     others = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
     constrain = partial(forced_prefix, prefixes, others)
     samples = sample(
@@ -62,7 +72,9 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
     model = keras.saving.load_model(model_file)
     names = "sources", "targets", "prefixes", "uniforms"
     with np.load(ids_file) as ids:
-        sources, targets, prefixes, uniforms = (jax.numpy.asarray(ids[name]) for name in names)
+        sources, targets, prefixes, uniforms = (
+            jax.numpy.asarray(ids[name]) for name in names
+        )
     max_lengths = jax.numpy.full(len(sources), LENGTH, "int32")
     seeds = [jax.numpy.asarray(seed, "int32") for seed in SEEDS]
     embedding = Embedding(3, 4, dtype="mixed_bfloat16")
@@ -87,7 +99,9 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
         logits=logits(sources, targets, None),
         dropped=[logits(sources, targets, seed) for seed in seeds],
         ones=[Dropout(RATE)(jax.numpy.ones((200, 500)), seed=seed) for seed in seeds],
-        embedding_gradient=embedding_gradient(embedding.weight.value, jax.numpy.full((1, 1000), 2)),
+        embedding_gradient=embedding_gradient(
+            embedding.weight.value, jax.numpy.full((1, 1000), 2)
+        ),
         ids=best.ids,
         scores=best.scores,
         log_probs=best.log_probs,

@@ -1,4 +1,6 @@
-"""The weights that Transformer.attention returns are those of the paper's formulas, written once more in NumPy."""
+"""The weights that Transformer.attention returns are those of the paper's formulas,
+written once more in NumPy.
+"""
 
 from typing import Any
 
@@ -13,8 +15,18 @@ from t2tlite.models.transformer import Transformer
 # S source length, T target length
 
 VARIANTS = {
-    "post_norm": {"num_encoder_layers": 2, "num_decoder_layers": 1, "use_target_space_embedding": False, **POST_NORM},
-    "pre_norm": {"num_encoder_layers": 1, "num_decoder_layers": 2, "pos": "emb", "attention_key_channels": 6},
+    "post_norm": {
+        "num_encoder_layers": 2,
+        "num_decoder_layers": 1,
+        "use_target_space_embedding": False,
+        **POST_NORM,
+    },
+    "pre_norm": {
+        "num_encoder_layers": 1,
+        "num_decoder_layers": 2,
+        "pos": "emb",
+        "attention_key_channels": 6,
+    },
 }
 SOURCES = np.array([[5, 9, 3, 7, 1], [8, 1, 0, 0, 0]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1], [3, 8, 5, 1]], np.int32)
@@ -29,16 +41,28 @@ class InNumpy(NumpyTransformer):
 
     def positions(self, stack: str, length: int, width: int) -> np.ndarray:
         if self.model.hparams.pos == "emb":
-            layer = self.model.source_positions if stack == "encoder" else self.model.target_positions
+            layer = (
+                self.model.source_positions
+                if stack == "encoder"
+                else self.model.target_positions
+            )
             return np.asarray(layer.table)[:length]
         i = np.arange(width)  # section 3.5; cos x = sin (x + pi / 2)
-        return np.sin(np.arange(length)[:, None] / 10000 ** (2 * (i // 2) / width) + np.pi / 2 * (i % 2))
+        return np.sin(
+            np.arange(length)[:, None] / 10000 ** (2 * (i // 2) / width)
+            + np.pi / 2 * (i % 2)
+        )
 
 
 def make(name: str, **changes: Any) -> tuple[Transformer, InNumpy]:
-    """A model in which no weight is at its initial zero or one, and attention is far from even; and in NumPy."""
+    """A model in which no weight is at its initial zero or one, and attention is far
+    from even; and in NumPy.
+    """
     hparams, variables = small_model(**VARIANTS[name], **changes)
-    variables = {name: value * (6 if name.endswith("/q/kernel") else 1) for name, value in variables.items()}
+    variables = {
+        name: value * (6 if name.endswith("/q/kernel") else 1)
+        for name, value in variables.items()
+    }
     model = load(HParams(**hparams, max_length=16), variables, target_space=0)
     return model, InNumpy(model, variables, hparams)
 
@@ -54,12 +78,21 @@ def test_weights_equal_the_formulas(name):
     encoder, decoder, cross = model.attention(SOURCES[:1], TARGETS[:1])
     in_numpy.sentence(SOURCES[0], TARGETS[0])
     expected = in_numpy.weights
-    computed = [*encoder, *(layer for pair in zip(decoder, cross, strict=True) for layer in pair)]
-    assert len(computed) == len(expected) == model.hparams.encoder_layers + 2 * model.hparams.decoder_layers
+    computed = [
+        *encoder,
+        *(layer for pair in zip(decoder, cross, strict=True) for layer in pair),
+    ]
+    assert (
+        len(computed)
+        == len(expected)
+        == model.hparams.encoder_layers + 2 * model.hparams.decoder_layers
+    )
     assert len(encoder) == model.hparams.encoder_layers
     for weights, numpy_weights in zip(computed, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(weights)[0], numpy_weights, atol=2e-5)  # rounding: below 1e-6
-        assert numpy_weights[:, -1].max() > 0.35  # even attention, 0.2 or 0.25, would prove little
+        # rounding: below 1e-6
+        np.testing.assert_allclose(np.asarray(weights)[0], numpy_weights, atol=2e-5)
+        # even attention, 0.2 or 0.25, would prove little
+        assert numpy_weights[:, -1].max() > 0.35
 
 
 def test_rows_sum_to_one_and_masked_positions_have_no_weight(post_norm):
@@ -70,7 +103,9 @@ def test_rows_sum_to_one_and_masked_positions_have_no_weight(post_norm):
         assert (np.triu(np.asarray(weights), 1) == 0).all()
     for weights in (*encoder, *cross):
         assert (np.asarray(weights)[1, :, :, 2:] == 0).all()  # padding
-    assert [np.asarray(weights).shape for weights in (encoder[0], decoder[0], cross[0])] == [
+    assert [
+        np.asarray(weights).shape for weights in (encoder[0], decoder[0], cross[0])
+    ] == [
         (2, 2, 5, 5),
         (2, 2, 4, 4),
         (2, 2, 4, 5),
@@ -78,14 +113,18 @@ def test_rows_sum_to_one_and_masked_positions_have_no_weight(post_norm):
 
 
 def test_weights_are_float32_whatever_the_model_computes_in():
-    for stack in make("post_norm", dtype_policy="mixed_bfloat16")[0].attention(SOURCES, TARGETS):
+    for stack in make("post_norm", dtype_policy="mixed_bfloat16")[0].attention(
+        SOURCES, TARGETS
+    ):
         for weights in stack:
             assert np.asarray(weights).dtype == np.float32
             np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-5)
 
 
 def test_dropout_does_not_reach_the_weights():
-    model, _ = make("post_norm", attention_dropout=0.5, layer_prepostprocess_dropout=0.5)
+    model, _ = make(
+        "post_norm", attention_dropout=0.5, layer_prepostprocess_dropout=0.5
+    )
     first, second = (model.attention(SOURCES, TARGETS) for _ in range(2))
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)

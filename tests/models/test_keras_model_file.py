@@ -1,4 +1,6 @@
-"""A Transformer saved by Keras as one file, `model.keras`, is the same model when Keras loads it."""
+"""A Transformer saved by Keras as one file, `model.keras`, is the same model when Keras
+loads it.
+"""
 
 import subprocess
 import sys
@@ -6,20 +8,38 @@ import sys
 import keras
 import numpy as np
 import pytest
-from tiny_transformer import PRE_NORM_AND_EMB, SOURCES, TARGETS, UNSHARED, make_transformer
+from tiny_transformer import (
+    PRE_NORM_AND_EMB,
+    SOURCES,
+    TARGETS,
+    UNSHARED,
+    make_transformer,
+)
 
 from t2tlite.models.transformer import Transformer
 
-VARIANTS = {"paper": "", "pre_norm": PRE_NORM_AND_EMB, "unshared": UNSHARED, "bfloat16": "dtype_policy=mixed_bfloat16"}
+VARIANTS = {
+    "paper": "",
+    "pre_norm": PRE_NORM_AND_EMB,
+    "unshared": UNSHARED,
+    "bfloat16": "dtype_policy=mixed_bfloat16",
+}
 MORE_VARIANTS = ("paper", "unshared", "bfloat16")  # tried by make test-all
 
 # Keras 3.15 writes a model's weights through an interface that NumPy 2 deprecates.
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [pytest.param(VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name in MORE_VARIANTS)) for name in VARIANTS],
+    [
+        pytest.param(
+            VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name in MORE_VARIANTS)
+        )
+        for name in VARIANTS
+    ],
 )
 def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     model = make_transformer(changes)
@@ -27,7 +47,9 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert isinstance(loaded, Transformer)
     assert loaded.hparams == model.hparams
-    assert [variable.path for variable in loaded.variables] == [variable.path for variable in model.variables]
+    assert [variable.path for variable in loaded.variables] == [
+        variable.path for variable in model.variables
+    ]
     for ours, theirs in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(loaded(SOURCES, TARGETS), model(SOURCES, TARGETS))
@@ -40,12 +62,19 @@ def test_another_process_loads_it(tmp_path):
     model.save(tmp_path / "model.keras")
     np.savez(tmp_path / "ids.npz", sources=SOURCES, targets=TARGETS)
     program = (
-        "import keras, numpy, t2tlite.models.transformer\n"
-        f"ids = numpy.load({str(tmp_path / 'ids.npz')!r})\n"
-        f"model = keras.saving.load_model({str(tmp_path / 'model.keras')!r})\n"
-        f"numpy.save({str(tmp_path / 'logits.npy')!r}, model(ids['sources'], ids['targets']))\n"
+        "import keras, numpy, t2tlite.models.transformer\nids ="
+        f" numpy.load({str(tmp_path / 'ids.npz')!r})\nmodel ="
+        f" keras.saving.load_model({str(tmp_path / 'model.keras')!r})\nnumpy.save({str(tmp_path / 'logits.npy')!r},"
+        " model(ids['sources'], ids['targets']))\n"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
     assert result.returncode == 0, result.stderr
     logits = np.asarray(model(SOURCES, TARGETS))
-    np.testing.assert_allclose(np.load(tmp_path / "logits.npy"), logits, rtol=0, atol=2e-5 * np.abs(logits).max())
+    np.testing.assert_allclose(
+        np.load(tmp_path / "logits.npy"),
+        logits,
+        rtol=0,
+        atol=2e-5 * np.abs(logits).max(),
+    )

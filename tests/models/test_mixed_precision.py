@@ -1,4 +1,6 @@
-"""Half precision: weights and losses stay float32, training gets somewhere, decoding runs."""
+"""Half precision: weights and losses stay float32, training gets somewhere, decoding
+runs.
+"""
 
 import dataclasses
 import functools
@@ -34,11 +36,15 @@ def single() -> Transformer:
 
 @pytest.fixture(scope="module", params=POLICIES)
 def trained(request):
-    """A model's weights before training, losses of training it on one batch, the model, and its optimizer."""
+    """A model's weights before training, losses of training it on one batch, the model,
+    and its optimizer.
+    """
     model = make_model(request.param)
     optimizer = make_optimizer(model)
     start = model.get_weights()
-    batches = iter(tf.data.Dataset.from_tensors(part_of(SOURCES, TARGETS, seed=(1, 2))).repeat())
+    batches = iter(
+        tf.data.Dataset.from_tensors(part_of(SOURCES, TARGETS, seed=(1, 2))).repeat()
+    )
     step = make_train_step(tf.distribute.get_strategy(), model, optimizer)
     return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
 
@@ -70,7 +76,8 @@ def test_logits_are_near_single_precisions(trained, single):
     single.set_weights(start)
     expected = np.asarray(single(SOURCES, TARGETS))
     assert logits.dtype == tf.float32
-    step = {"bfloat16": 2**-8, "float16": 2**-11}[model.compute_dtype]  # relative distance to the next number
+    # relative distance to the next number
+    step = {"bfloat16": 2**-8, "float16": 2**-11}[model.compute_dtype]
     np.testing.assert_allclose(logits, expected, atol=8 * step * np.abs(expected).max())
 
 
@@ -81,7 +88,14 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     for each in (model, single):
         start = functools.partial(each.start_decoding, SOURCES, 3)
         limits = np.full(3, 6, np.int32)
-        ids, scores, _ = beam_search(each.decode_step, start, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
+        ids, scores, _ = beam_search(
+            each.decode_step,
+            start,
+            max_lengths=limits,
+            beam_size=3,
+            length=6,
+            alpha=0.6,
+        )
         assert scores.dtype == tf.float32
         results.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
     np.testing.assert_array_equal(results[0][0], results[1][0])
@@ -91,14 +105,16 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
 
 @pytest.mark.slow
 def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypatch):
-    # Strategies of several sizes in one process must not share the keys of their collective operations.
+    # Strategies of several sizes in one process must not share the keys of their
+    # collective operations.
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 5000)
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
         model = make_model("mixed_float16")
         optimizer = make_optimizer(model)
     start, norms = model.get_weights(), []
-    # An element for each replica: the first has padding alone, and so no gradient that could overflow.
+    # An element for each replica: the first has padding alone, and so no gradient that
+    # could overflow.
     parts = Part(
         inputs=np.stack([0 * SOURCES, SOURCES])[:, None],
         targets=np.stack([0 * TARGETS, TARGETS])[:, None],
@@ -106,7 +122,9 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
         seeds=np.zeros((2, 1, 2), np.int32),
     )
     batches = iter(
-        strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat())
+        strategy.distribute_datasets_from_function(
+            lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat()
+        )
     )
     step = make_train_step(strategy, model, optimizer)
     optimizer.dynamic_scale.assign(2.0**40)
@@ -122,4 +140,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     assert norms[0] == pytest.approx(norms[1], rel=0.01)
     step(batches)
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
-    assert any((ours != before).any() for ours, before in zip(model.get_weights(), start, strict=True))
+    assert any(
+        (ours != before).any()
+        for ours, before in zip(model.get_weights(), start, strict=True)
+    )

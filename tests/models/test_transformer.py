@@ -1,4 +1,6 @@
-"""The Transformer agrees with itself: what its masks hide, and step-by-step decoding with the full forward pass."""
+"""The Transformer agrees with itself: what its masks hide, and step-by-step decoding
+with the full forward pass.
+"""
 
 import functools
 import inspect
@@ -29,12 +31,15 @@ NO_DROPOUT = "layer_prepostprocess_dropout=0"
 VARIANTS = {
     "paper": "",
     "pre_norm": PRE_NORM_AND_EMB,
-    "narrow_keys": "pos=timing_halves,attention_key_channels=6,attention_value_channels=20,num_decoder_layers=1",
+    "narrow_keys": (
+        "pos=timing_halves,attention_key_channels=6,attention_value_channels=20,num_decoder_layers=1"
+    ),
     "unshared": f"pos=none,{UNSHARED},num_encoder_layers=1,{PRE_NORM}",
     "restricted": "self_attention_radius=3",
 }
-# Of the largest logit, which is 3 to 5. Another order of summation moves these models' logits by less than 1e-6 of it;
-# a padding mask of -10 instead of -1e9 by 6e-5 or more, and a mask or a position that is off by one by 0.1 or more.
+# Of the largest logit, which is 3 to 5. Another order of summation moves these models'
+# logits by less than 1e-6 of it; a padding mask of -10 instead of -1e9 by 6e-5 or more,
+# and a mask or a position that is off by one by 0.1 or more.
 ROUNDING = 2e-5
 make = functools.partial(make_transformer, layers=2)
 
@@ -42,19 +47,26 @@ make = functools.partial(make_transformer, layers=2)
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name == "narrow_keys")) for name in VARIANTS
+        pytest.param(
+            VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name == "narrow_keys")
+        )
+        for name in VARIANTS
     ],
 )
 def model(request) -> Transformer:
     return make(",".join(filter(None, [NO_DROPOUT, request.param])))
 
 
-def logits_of(model: Transformer, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def logits_of(
+    model: Transformer, sources: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
     return np.asarray(model(sources, targets))
 
 
 def assert_same_logits(actual, expected, **options) -> None:
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=ROUNDING * np.abs(expected).max(), **options)
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=ROUNDING * np.abs(expected).max(), **options
+    )
 
 
 def widen(ids: np.ndarray, width: int) -> np.ndarray:
@@ -62,9 +74,11 @@ def widen(ids: np.ndarray, width: int) -> np.ndarray:
 
 
 def test_a_later_target_changes_nothing_before_it(model):
-    """Bit for bit: masked positions have the weight 0, and nothing else differs in what is computed before them.
+    """Bit for bit: masked positions have the weight 0, and nothing else differs in what
+    is computed before them.
 
-    Hence one sentence at a time. In another row of a batch a CPU may sum in another order.
+    Hence one sentence at a time. In another row of a batch a CPU may sum in another
+    order.
     """
     source, target = SOURCES[:1], TARGETS[1:2]
     before = logits_of(model, source, target)[0]  # [T, V]
@@ -80,7 +94,11 @@ def test_every_source_token_matters_everywhere(model):
     source = SOURCES[2]
     changed = np.tile(source, (len(source), 1))
     np.fill_diagonal(changed, 8)
-    before, *after = logits_of(model, np.concatenate([[source], changed]), np.tile(TARGETS[1], (len(source) + 1, 1)))
+    before, *after = logits_of(
+        model,
+        np.concatenate([[source], changed]),
+        np.tile(TARGETS[1], (len(source) + 1, 1)),
+    )
     for logits in after:
         assert (np.abs(logits - before).max(axis=-1) > 0.01).all()
 
@@ -111,20 +129,32 @@ def test_step_by_step_equals_the_full_pass(model, monkeypatch, avx2):
 def test_a_radius_that_covers_the_sentence_changes_nothing():
     expected = logits_of(make(NO_DROPOUT), SOURCES, TARGETS)
     for radius in (7, 20):
-        assert_same_logits(logits_of(make(f"{NO_DROPOUT},self_attention_radius={radius}"), SOURCES, TARGETS), expected)
+        assert_same_logits(
+            logits_of(
+                make(f"{NO_DROPOUT},self_attention_radius={radius}"), SOURCES, TARGETS
+            ),
+            expected,
+        )
     shorter = logits_of(make(f"{NO_DROPOUT},self_attention_radius=6"), SOURCES, TARGETS)
-    same = np.abs(shorter - expected).max(axis=-1) < 1e-3  # [B, T]; position 0 is 6 away from the last one, 6
+    # [B, T]; position 0 is 6 away from the last one, 6
+    same = np.abs(shorter - expected).max(axis=-1) < 1e-3
     assert same.tolist() == [[True] * 6 + [False]] * 3
 
 
 def test_the_cache_holds_the_last_positions():
     model = make(f"{NO_DROPOUT},self_attention_radius=3")
-    assert model.start_decoding(SOURCES, beam_size=2, length=9).layers[0].keys.shape == (2, 3, 3, 2, 8)
-    assert model.start_decoding(SOURCES, beam_size=2, length=2).layers[0].keys.shape == (2, 3, 2, 2, 8)
+    assert model.start_decoding(SOURCES, beam_size=2, length=9).layers[
+        0
+    ].keys.shape == (2, 3, 3, 2, 8)
+    assert model.start_decoding(SOURCES, beam_size=2, length=2).layers[
+        0
+    ].keys.shape == (2, 3, 2, 2, 8)
 
 
 def test_hypotheses_keep_their_past_through_any_reordering(model):
-    """Hypotheses take random parents at each step: some die, some have several children."""
+    """Hypotheses take random parents at each step: some die, some have several
+    children.
+    """
     batch, beam, length = len(SOURCES), 3, 6
     random = np.random.default_rng(2)
     cache = model.start_decoding(SOURCES, beam, length)
@@ -142,31 +172,52 @@ def test_hypotheses_keep_their_past_through_any_reordering(model):
         prefixes, ancestors = prefixes[rows, parents], ancestors[rows, parents]
         prefixes[:, :, step] = random.integers(1, VOCAB, size=(batch, beam))
     sources = np.tile(np.repeat(SOURCES, beam, axis=0), (length, 1))
-    full = logits_of(model, sources, np.stack(seen).reshape(-1, length)).reshape(length, batch, beam, length, VOCAB)
+    full = logits_of(model, sources, np.stack(seen).reshape(-1, length)).reshape(
+        length, batch, beam, length, VOCAB
+    )
     for step in range(length):
-        assert_same_logits(stepwise[step], full[step, :, :, step], err_msg=f"position {step}")
+        assert_same_logits(
+            stepwise[step], full[step, :, :, step], err_msg=f"position {step}"
+        )
 
 
 def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
-    """With the arguments that Seq2SeqModel names; mypy cannot tell, because keras.Model has no types."""
+    """With the arguments that Seq2SeqModel names; mypy cannot tell, because keras.Model
+    has no types.
+    """
     assert model.hparams.max_positions == (32 if model.hparams.pos == "emb" else None)
     assert isinstance(model.attention(SOURCES, TARGETS), AttentionWeights)
-    assert isinstance(model.start_decoding(SOURCES, beam_size=2, length=3), DecodingCache)
-    assert [variable.path for variable in model.trainable_variables] == [v.path for v in model.variables]
-    for name in ("__call__", "attention", "start_decoding", "decode_step", "resize_cache"):
+    assert isinstance(
+        model.start_decoding(SOURCES, beam_size=2, length=3), DecodingCache
+    )
+    assert [variable.path for variable in model.trainable_variables] == [
+        v.path for v in model.variables
+    ]
+    for name in (
+        "__call__",
+        "attention",
+        "start_decoding",
+        "decode_step",
+        "resize_cache",
+    ):
         ours = getattr(Transformer, "call" if name == "__call__" else name)
         expected = list(inspect.signature(getattr(Seq2SeqModel, name)).parameters)
         assert list(inspect.signature(ours).parameters) == expected, name
 
 
 def test_shared_embeddings_need_one_vocabulary():
-    with pytest.raises(ValueError, match=r"one vocabulary.*Received: vocabularies of 13 and 11.*weights=false"):
+    with pytest.raises(
+        ValueError,
+        match=r"one vocabulary.*Received: vocabularies of 13 and 11.*weights=false",
+    ):
         build_transformer(HParams().override(SIZE), 13, 11)
 
 
 @pytest.fixture(scope="module")
 def dropping() -> Transformer:
-    return make("layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3")
+    return make(
+        "layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3"
+    )
 
 
 def seed_of(number: int):
@@ -174,7 +225,9 @@ def seed_of(number: int):
 
 
 def test_dropout_is_a_function_of_the_seed(dropping):
-    first, again, other = (np.asarray(dropping(SOURCES, TARGETS, seed=seed_of(n))) for n in (1, 1, 2))
+    first, again, other = (
+        np.asarray(dropping(SOURCES, TARGETS, seed=seed_of(n))) for n in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert (np.abs(first - other).max(axis=-1) > 1e-4).all()
 
@@ -189,18 +242,32 @@ def test_dropout_is_where_the_paper_and_tensor2tensor_have_it(dropping, monkeypa
     monkeypatch.setattr(Dropout, "call", note)
     dropping(SOURCES, TARGETS, seed=seed_of(1))
     (batch, source), target = SOURCES.shape, TARGETS.shape[1]
-    of_rate = {rate: sorted(shape for r, _, shape in seen if r == rate) for rate in (0.1, 0.2, 0.3)}
+    of_rate = {
+        rate: sorted(shape for r, _, shape in seen if r == rate)
+        for rate in (0.1, 0.2, 0.3)
+    }
     encoder, decoder = (batch, source, 16), (batch, target, 16)
-    assert of_rate[0.1] == sorted([encoder] * (1 + 2 * 2) + [decoder] * (1 + 2 * 3))  # embeddings, sublayer outputs
-    heads = [(batch, 2, source, source), (batch, 2, target, target), (batch, 2, target, source)]
+    # embeddings, sublayer outputs
+    assert of_rate[0.1] == sorted([encoder] * (1 + 2 * 2) + [decoder] * (1 + 2 * 3))
+    heads = [
+        (batch, 2, source, source),
+        (batch, 2, target, target),
+        (batch, 2, target, source),
+    ]
     assert of_rate[0.2] == sorted(heads * 2)  # attention weights
-    assert of_rate[0.3] == sorted([(batch, source, 24), (batch, target, 24)] * 2)  # inside the feed-forward layers
-    # Each mask has a seed of its own, and always the same one: a resumed run must draw the masks it would have drawn.
+    # inside the feed-forward layers
+    assert of_rate[0.3] == sorted([(batch, source, 24), (batch, target, 24)] * 2)
+    # Each mask has a seed of its own, and always the same one: a resumed run must draw
+    # the masks it would have drawn.
     encoder_seeds = [1000, *range(1011, 1015), *range(1021, 1025)]
     decoder_seeds = [2000, *range(2011, 2017), *range(2021, 2027)]
-    assert sorted(seed for _, seed, _ in seen) == [(7 + number, 1) for number in encoder_seeds + decoder_seeds]
+    assert sorted(seed for _, seed, _ in seen) == [
+        (7 + number, 1) for number in encoder_seeds + decoder_seeds
+    ]
 
 
 def test_no_seed_no_dropout(dropping, monkeypatch):
-    monkeypatch.setattr(keras.random, "uniform", lambda *_, **__: pytest.fail("dropout without a seed"))
+    monkeypatch.setattr(
+        keras.random, "uniform", lambda *_, **__: pytest.fail("dropout without a seed")
+    )
     dropping(SOURCES, TARGETS)

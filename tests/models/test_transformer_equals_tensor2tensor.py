@@ -1,4 +1,6 @@
-"""Logits and losses equal those that tensor2tensor 1.15.7 computed from the same weights."""
+"""Logits and losses equal those that tensor2tensor 1.15.7 computed from the same
+weights.
+"""
 
 import numpy as np
 import pytest

@@ -12,5 +12,7 @@ drawn = functools.cache(lambda split, size: list(sentences(split, size)))
 
 @pytest.fixture
 def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets all problems of the grammar have the same sentences, drawn once for each split and size."""
+    """Lets all problems of the grammar have the same sentences, drawn once for each
+    split and size.
+    """
     monkeypatch.setattr(grammar, "sentences", drawn)

@@ -11,7 +11,9 @@ from t2tlite.problems.parallel_text import ParallelText
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, ...]]:
+def corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, tuple[str, ...]]:
     """Options that name small files in the current folder."""
     texts = {
         "train_source": ("A man .\nTwo dogs .\n", "A cat .\n"),
@@ -30,70 +32,123 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[s
 
 
 def test_files_of_each_split(corpus: dict[str, Any]) -> None:
-    problem = registry.problem("parallel_text", **corpus, source_language="en", target_language="de")
+    problem = registry.problem(
+        "parallel_text", **corpus, source_language="en", target_language="de"
+    )
     assert isinstance(problem, ParallelText)
     assert problem.name() == "parallel_text"
-    assert problem.splits() == ("train", "train2", "dev")  # each pair of training files is a corpus
-    assert list(problem.pairs("train", None)) == [("A man .", "Ein Mann ."), ("Two dogs .", "Zwei Hunde .")]
+    # each pair of training files is a corpus
+    assert problem.splits() == ("train", "train2", "dev")
+    assert list(problem.pairs("train", None)) == [
+        ("A man .", "Ein Mann ."),
+        ("Two dogs .", "Zwei Hunde ."),
+    ]
     assert list(problem.pairs("train2", None)) == [("A cat .", "Eine Katze .")]
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
-    names = ["train_source.0", "train_target.0", "train_source.1", "train_target.1", "dev_source.0", "dev_target.0"]
+    names = [
+        "train_source.0",
+        "train_target.0",
+        "train_source.1",
+        "train_target.1",
+        "dev_source.0",
+        "dev_target.0",
+    ]
     assert problem.files(None) == [Path(name) for name in names]
-    assert (problem.vocab_size, problem.source_language, problem.target_language) == (0, "en", "de")
+    assert (problem.vocab_size, problem.source_language, problem.target_language) == (
+        0,
+        "en",
+        "de",
+    )
 
 
 def test_each_pair_of_dev_files_is_a_dev_set(corpus: dict[str, Any]) -> None:
-    files = {"dev_source": ("dev_source.0", "train_source.1"), "dev_target": ("dev_target.0", "train_target.1")}
-    problem = ParallelText(**(corpus | files), test_source=("dev_source.0",), test_target=("dev_target.0",))
+    files = {
+        "dev_source": ("dev_source.0", "train_source.1"),
+        "dev_target": ("dev_target.0", "train_target.1"),
+    }
+    problem = ParallelText(
+        **(corpus | files), test_source=("dev_source.0",), test_target=("dev_target.0",)
+    )
     assert problem.splits() == ("train", "train2", "dev", "dev2", "test")
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
     assert list(problem.pairs("dev2", None)) == [("A cat .", "Eine Katze .")]
 
 
 def test_test_split_where_given(corpus: dict[str, Any]) -> None:
-    problem = ParallelText(**corpus, test_source=("dev_source.0",), test_target=("dev_target.0",))
+    problem = ParallelText(
+        **corpus, test_source=("dev_source.0",), test_target=("dev_target.0",)
+    )
     assert problem.splits() == ("train", "train2", "dev", "test")
     assert list(problem.pairs("test", None)) == [("A dog .", "Ein Hund .")]
     assert len(problem.files(None)) == 8
-    with pytest.raises(ValueError, match=r"of these files are train and train2 and dev\. Received: 'test'.*--test_s"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"of these files are train and train2 and dev\. Received: 'test'.*--test_s"
+        ),
+    ):
         ParallelText(**corpus).pairs("test", None)
 
 
-def test_home_folder(corpus: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_folder(
+    corpus: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     corpus |= {"dev_source": ("~/dev_source.0",)}
-    assert list(ParallelText(**corpus).pairs("dev", None)) == [("A dog .", "Ein Hund .")]
+    assert list(ParallelText(**corpus).pairs("dev", None)) == [
+        ("A dog .", "Ein Hund .")
+    ]
     assert tmp_path / "dev_source.0" in ParallelText(**corpus).files(None)
 
 
 def test_languages_are_empty_unless_given() -> None:
     problem = ParallelText()
     assert (problem.source_language, problem.target_language) == ("", "")
-    assert {"source_language", "target_language"} <= {field.name for field in dataclasses.fields(problem)}
+    assert {"source_language", "target_language"} <= {
+        field.name for field in dataclasses.fields(problem)
+    }
 
 
 def test_training_and_dev_files_are_required_for_data(corpus: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="none for --train_source and --train_target nor for --dev_source and --dev_"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            "none for --train_source and --train_target nor for --dev_source and --dev_"
+        ),
+    ):
         ParallelText().pairs("train", None)
     del corpus["dev_source"], corpus["dev_target"]
-    with pytest.raises(ValueError, match=r"Received: none for --dev_source and --dev_target\. Give them"):
+    with pytest.raises(
+        ValueError,
+        match=r"Received: none for --dev_source and --dev_target\. Give them",
+    ):
         ParallelText(**corpus).files(None)
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
-@pytest.mark.parametrize(("given", "missing"), [("source", "target"), ("target", "source")])
-def test_an_option_without_its_counterpart(split: str, given: str, missing: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "missing"), [("source", "target"), ("target", "source")]
+)
+def test_an_option_without_its_counterpart(
+    split: str, given: str, missing: str
+) -> None:
     message = rf"Received: --{split}_{given}=a,b alone\. Add --{split}_{missing}\."
     with pytest.raises(ValueError, match=message):
         registry.problem("parallel_text", **{f"{split}_{given}": ("a", "b")})
 
 
 def test_one_name_instead_of_a_tuple() -> None:
-    with pytest.raises(ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"):
-        registry.problem("parallel_text", train_source="train.en", train_target="train.de")
+    with pytest.raises(
+        ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"
+    ):
+        registry.problem(
+            "parallel_text", train_source="train.en", train_target="train.de"
+        )
 
 
-def test_a_missing_file_of_any_split_is_found_at_once(corpus: dict[str, Any], tmp_path: Path) -> None:
+def test_a_missing_file_of_any_split_is_found_at_once(
+    corpus: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "dev_target.0").unlink()
     with pytest.raises(FileNotFoundError, match=r"dev_target\.0, which does not exist"):
         ParallelText(**corpus).pairs("train", None)
@@ -101,18 +156,25 @@ def test_a_missing_file_of_any_split_is_found_at_once(corpus: dict[str, Any], tm
 
 def test_unequal_files(corpus: dict[str, Any]) -> None:
     corpus |= {"train_target": ("train_target.0", "train_target.0")}
-    with pytest.raises(ValueError, match=r"train_source\.1 with 1, train_target\.0 with 2\."):
+    with pytest.raises(
+        ValueError, match=r"train_source\.1 with 1, train_target\.0 with 2\."
+    ):
         list(ParallelText(**corpus).pairs("train2", None))
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test"])
 def test_as_many_source_files_as_target_files(split: str) -> None:
     message = (
-        rf"--{split}_source and --{split}_target must name as many source files as target files\. "
-        r"Received: 2 source \(a, b\) and 1 target \(c\)\. Give a target file for each source file\."
+        rf"--{split}_source and --{split}_target must name as many source files as"
+        r" target files\. "
+        r"Received: 2 source \(a, b\) and 1 target \(c\)\. Give a target file for each"
+        r" source file\."
     )
     with pytest.raises(ValueError, match=message):
-        registry.problem("parallel_text", **{f"{split}_source": ("a", "b"), f"{split}_target": ("c",)})
+        registry.problem(
+            "parallel_text",
+            **{f"{split}_source": ("a", "b"), f"{split}_target": ("c",)},
+        )
 
 
 def test_real_corpus(shared: Path) -> None:
@@ -125,5 +187,8 @@ def test_real_corpus(shared: Path) -> None:
         test_source=(str(folder / "newstest2014.en"),),
         test_target=(str(folder / "newstest2014.de"),),
     )
-    counts = {split: sum(1 for _ in problem.pairs(split, None)) for split in problem.splits()}
-    assert counts == {"train": 202_770, "dev": 3000, "test": 3003}  # as the corpus's own description says
+    counts = {
+        split: sum(1 for _ in problem.pairs(split, None)) for split in problem.splits()
+    }
+    # as the corpus's own description says
+    assert counts == {"train": 202_770, "dev": 3000, "test": 3003}

@@ -30,13 +30,23 @@ def test_sections_of_the_treebank(treebank):
     pairs = {split: list(problem.pairs(split, treebank)) for split in problem.splits()}
 
     def expected(sections):
-        return [f"{section:02}{file}{letter}" for section in sections for file in (98, 99) for letter in "ab"]
+        return [
+            f"{section:02}{file}{letter}"
+            for section in sections
+            for file in (98, 99)
+            for letter in "ab"
+        ]
 
-    assert numbers(pairs["train"]) == expected(range(2, 22))  # sections 02-21, 22 and 23 are everybody's
+    # sections 02-21, 22 and 23 are everybody's
+    assert numbers(pairs["train"]) == expected(range(2, 22))
     assert numbers(pairs["dev"]) == expected([22])
     assert numbers(pairs["test"]) == expected([23])
     assert pairs["dev"][0] == (filled(WORDS, "2298a"), WRITTEN["normalised"])
-    assert [path.name for path in problem.files(treebank)][:3] == ["wsj_0298.mrg", "wsj_0299.mrg", "wsj_0398.mrg"]
+    assert [path.name for path in problem.files(treebank)][:3] == [
+        "wsj_0298.mrg",
+        "wsj_0299.mrg",
+        "wsj_0398.mrg",
+    ]
     assert len(problem.files(treebank)) == 2 * 22
 
 
@@ -51,8 +61,17 @@ def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
 
 def test_plain_files(own_trees):
     problem = registry.problem("wsj_parsing")
-    assert numbers(problem.pairs("test", own_trees)) == ["test0", "test1", "test2", "test3"]
-    assert [path.name for path in problem.files(own_trees)] == ["train.trees", "dev.trees", "test.trees"]
+    assert numbers(problem.pairs("test", own_trees)) == [
+        "test0",
+        "test1",
+        "test2",
+        "test3",
+    ]
+    assert [path.name for path in problem.files(own_trees)] == [
+        "train.trees",
+        "dev.trees",
+        "test.trees",
+    ]
 
 
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
@@ -61,12 +80,19 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
     path = next(treebank.rglob("wsj_0298.mrg"))
     path.write_text("(S (NN")  # would be an error of its own
     problem = registry.problem("wsj_parsing")
-    with pytest.raises(FileNotFoundError, match=r"Received: .*LDC99T42, without files of section 22 \(dev\)\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"Received: .*LDC99T42, without files of section 22 \(dev\)\.",
+    ):
         next(problem.pairs("train", treebank))
     for path in treebank.rglob("wsj_0[2-5]*.mrg"):
         path.unlink()
     with pytest.raises(
-        FileNotFoundError, match=r"wsj_0200\.mrg to wsj_2399\.mrg \(LDC99T42\).*section 02, 03, 04, 05 \(train\)\."
+        FileNotFoundError,
+        match=(
+            r"wsj_0200\.mrg to wsj_2399\.mrg \(LDC99T42\).*section 02, 03, 04, 05"
+            r" \(train\)\."
+        ),
     ):
         next(problem.pairs("train", treebank))
 
@@ -74,7 +100,11 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
 def test_a_file_that_lies_there_twice(treebank):
     shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
     with pytest.raises(
-        ValueError, match=r"must be in --tmp_dir once\. Received: .*/10/wsj_1099\.mrg and .*/wsj_1099\.mrg"
+        ValueError,
+        match=(
+            r"must be in --tmp_dir once\. Received: .*/10/wsj_1099\.mrg and"
+            r" .*/wsj_1099\.mrg"
+        ),
     ):
         next(registry.problem("wsj_parsing").pairs("dev", treebank))
 
@@ -82,20 +112,31 @@ def test_a_file_that_lies_there_twice(treebank):
 @pytest.mark.parametrize("missing", ["dev", "test"])
 def test_a_missing_plain_file(own_trees, missing):
     (own_trees / f"{missing}.trees").unlink()
-    with pytest.raises(FileNotFoundError, match=rf"Received: .*{missing}\.trees, which does not exist\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"Received: .*{missing}\.trees, which does not exist\.",
+    ):
         next(registry.problem("wsj_parsing").pairs("train", own_trees))
 
 
 def test_folder_without_trees_and_no_folder(tmp_path):
     problem = registry.problem("wsj_parsing")
-    with pytest.raises(FileNotFoundError, match=r"either train\.trees, dev\.trees and test\.trees, or.*section 02, 03"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"either train\.trees, dev\.trees and test\.trees, or.*section 02, 03",
+    ):
         next(problem.pairs("train", tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"Trees are needed in --tmp_dir: .*Received: no --tmp_dir\."):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"Trees are needed in --tmp_dir: .*Received: no --tmp_dir\.",
+    ):
         next(problem.pairs("train", None))
 
 
 def test_unknown_split(own_trees):
-    with pytest.raises(ValueError, match=r"split must be one of train, dev, test\. Received: 'tset'\."):
+    with pytest.raises(
+        ValueError, match=r"split must be one of train, dev, test\. Received: 'tset'\."
+    ):
         next(registry.problem("wsj_parsing").pairs("tset", own_trees))
 
 
@@ -105,28 +146,44 @@ def test_unknown_split(own_trees):
 def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     plain, packed = tmp_path / "one.trees", tmp_path / "two.trees.gz"
     plain.write_text(filled(RAW, "x1") + filled(RAW, "x2"))
-    packed.write_bytes(gzip.compress(f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()))
-    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(plain), str(packed)))
+    packed.write_bytes(
+        gzip.compress(
+            f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()
+        )
+    )
+    problem = registry.problem(
+        "wsj_parsing_semi", extra_trees=(str(plain), str(packed))
+    )
     *pairs, last = problem.pairs("train", own_trees)
     assert last == ("Oh", "(FRAG XX )FRAG")
     assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
     assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
     assert problem.files(own_trees)[3:] == [plain, packed]
-    assert set(problem.symbols(own_trees)) == SYMBOLS  # a rare label of the extra trees needs no piece of its own
+    # a rare label of the extra trees needs no piece of its own
+    assert set(problem.symbols(own_trees)) == SYMBOLS
 
 
 def test_semi_without_extra_trees(own_trees):
     problem = registry.problem("wsj_parsing_semi")
-    with pytest.raises(ValueError, match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."):
+    with pytest.raises(
+        ValueError,
+        match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\.",
+    ):
         next(problem.pairs("train", own_trees))
-    with pytest.raises(ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."):
+    with pytest.raises(
+        ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."
+    ):
         registry.problem("wsj_parsing_semi", extra_trees="a.trees")
 
 
 def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
-    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),))
-    with pytest.raises(FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."):
+    problem = registry.problem(
+        "wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),)
+    )
+    with pytest.raises(
+        FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."
+    ):
         next(problem.pairs("train", own_trees))
 
 
@@ -136,7 +193,10 @@ def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
 @pytest.mark.parametrize(("linearisation", "written"), WRITTEN.items())
 def test_linearisations(own_trees, linearisation, written):
     problem = registry.problem("wsj_parsing", linearisation=linearisation)
-    assert next(problem.pairs("dev", own_trees)) == (filled(WORDS, "dev0"), filled(written, "dev0"))
+    assert next(problem.pairs("dev", own_trees)) == (
+        filled(WORDS, "dev0"),
+        filled(written, "dev0"),
+    )
     expected = {"/NP", "/PP", "/S", "/VP", "."} if linearisation == "t2t" else SYMBOLS
     assert set(problem.symbols(own_trees)) == expected
 
@@ -157,12 +217,15 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
         assert constituents[re.sub(r"train\d+", "", source)] == target
     assert numbers(pairs[::3]) == [f"train{i}" for i in range(120)]
     assert all(len(set(pairs[i : i + 3])) == 3 for i in range(0, 360, 3))
-    assert len({re.sub(r"train\d+", "", source) for source, _ in pairs}) == 6  # each kind is drawn now and then
+    # each kind is drawn now and then
+    assert len({re.sub(r"train\d+", "", source) for source, _ in pairs}) == 6
     assert list(problem.pairs("train", own_trees)) == pairs
     assert len(list(problem.pairs("dev", own_trees))) == 6
     many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
     assert len(many) == 6 * 120  # as many as there are
-    with pytest.raises(ValueError, match=r"fragments must be at least 0\. Received: -1\."):
+    with pytest.raises(
+        ValueError, match=r"fragments must be at least 0\. Received: -1\."
+    ):
         registry.problem("wsj_parsing", fragments=-1)
 
 
@@ -173,19 +236,30 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     assert len(pairs) == 3 * 120
     assert pairs[:120] == plain
     assert not set(pairs[120:]) & set(plain)  # all sentences have other words
-    assert {target for _, target in pairs} == {target for _, target in plain}  # and the same tree
+    # and the same tree
+    assert {target for _, target in pairs} == {target for _, target in plain}
     assert len(list(problem.pairs("dev", own_trees))) == 6
-    with_fragments = list(registry.problem("wsj_parsing", substitutions=2, fragments=1).pairs("train", own_trees))
+    with_fragments = list(
+        registry.problem("wsj_parsing", substitutions=2, fragments=1).pairs(
+            "train", own_trees
+        )
+    )
     assert len(with_fragments) == 2 * 360
     assert with_fragments[::2] == pairs
-    with pytest.raises(ValueError, match=r"substitutions must be at least 0\. Received: -1\."):
+    with pytest.raises(
+        ValueError, match=r"substitutions must be at least 0\. Received: -1\."
+    ):
         registry.problem("wsj_parsing", substitutions=-1)
 
 
 @pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
 def test_unknown_linearisation(name):
     with pytest.raises(
-        ValueError, match=r"--linearisation must be one of normalised, tags, words, t2t\. Received: 'flat'\."
+        ValueError,
+        match=(
+            r"--linearisation must be one of normalised, tags, words, t2t\. Received:"
+            r" 'flat'\."
+        ),
     ):
         registry.problem(name, linearisation="flat")
 
@@ -193,15 +267,21 @@ def test_unknown_linearisation(name):
 @pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
 @pytest.mark.parametrize("linearisation", WRITTEN)
 def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation):
-    """Gold is read back from its sequence; the treebank's own trees must give the same scores."""
+    """Gold is read back from its sequence; the treebank's own trees must give the same
+    scores.
+    """
     trees = list(itertools.islice(read_trees(tree_file), 300))
     form = LINEARISATIONS[linearisation]
     references = [form.write(tree) for tree in trees]
     sources = [" ".join(tree.words()) for tree in trees]
-    outputs = [text.replace("PP", "NP", 1) for text in references]  # an error in most, and repairs
+    # an error in most, and repairs
+    outputs = [text.replace("PP", "NP", 1) for text in references]
     task = open_task("parsing", {"linearisation": linearisation})
     score = task.score(sources, references, outputs)
-    predicted = [form.read(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
+    predicted = [
+        form.read(text, source.split()).tree
+        for text, source in zip(outputs, sources, strict=True)
+    ]
     expected, _ = evalb(trees, predicted)
     assert score.name == "F1"
     assert score.value == expected.f1 < 99
@@ -211,7 +291,9 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     assert score.scores["unscored sentences"] == expected.errors + expected.skipped
     tagging = expected.tagging_accuracy if linearisation in ("tags", "t2t") else None
     assert score.scores.get("tagging accuracy") == tagging
-    assert str(score).startswith(f"F1 {expected.f1:.2f} (recall {expected.recall:.2f}, precision ")
+    assert str(score).startswith(
+        f"F1 {expected.f1:.2f} (recall {expected.recall:.2f}, precision "
+    )
     assert f"unscored sentences {expected.errors + expected.skipped}" in str(score)
     assert task.score(sources, references, references).value == 100.0
 
@@ -222,17 +304,26 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
 def test_grammar_parsing(drawn_once):
     problem = registry.problem("grammar_parsing", train_size=300)
     pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
-    assert {split: len(rows) for split, rows in pairs.items()} == {"train": 300, "dev": 500, "test": 500}
+    assert {split: len(rows) for split, rows in pairs.items()} == {
+        "train": 300,
+        "dev": 500,
+        "test": 500,
+    }
     sentences = {split: {source for source, _ in rows} for split, rows in pairs.items()}
     assert (len(sentences["dev"]), len(sentences["test"])) == (500, 500)
     for first, second in itertools.combinations(sentences.values(), 2):
         assert not first & second
-    for (source, target), tree in zip(pairs["dev"], problem.trees("dev", None), strict=True):
+    for (source, target), tree in zip(
+        pairs["dev"], problem.trees("dev", None), strict=True
+    ):
         assert source.split() == tree.words()
-        assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())  # a tag for each word
+        # a tag for each word
+        assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())
     assert problem.files(None) == []
 
 
 def test_grammar_parsing_reads_the_same_trees_as_the_grammar():
     trees = registry.problem("grammar_parsing", train_size=20).trees("train", None)
-    assert [format_tree(t) for t in trees] == [f"(TOP {s.tree})" for s in grammar.sentences("train", 20)]
+    assert [format_tree(t) for t in trees] == [
+        f"(TOP {s.tree})" for s in grammar.sentences("train", 20)
+    ]

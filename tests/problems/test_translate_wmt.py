@@ -1,4 +1,6 @@
-"""The WMT 2014 tasks, from files laid out as the published archives unpack and from TensorFlow Datasets."""
+"""The WMT 2014 tasks, from files laid out as the published archives unpack and from
+TensorFlow Datasets.
+"""
 
 import gzip
 import subprocess
@@ -13,7 +15,11 @@ from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr, read_segments
 
 # Where the archives unpack to, in the order in which the corpora are read.
 TRAINING = {
-    "de": ["training/europarl-v7.de-en", "commoncrawl.de-en", "training/news-commentary-v9.de-en"],
+    "de": [
+        "training/europarl-v7.de-en",
+        "commoncrawl.de-en",
+        "training/news-commentary-v9.de-en",
+    ],
     "fr": [
         "training/europarl-v7.fr-en",
         "commoncrawl.fr-en",
@@ -27,14 +33,25 @@ PROBLEMS = {"de": WmtEnde, "fr": WmtEnfr}
 
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    path.write_bytes(
+        gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
+    )
     return path
 
 
 def sgm(kind: str, *segments: str) -> str:
-    """An .sgm file as NIST's tools write it: a document a paragraph, a segment a line."""
-    lines = [f'<{kind}set setid="newstest2014" srclang="any" trglang="xx">', '<doc sysid="ref" docid="1">', "<p>"]
-    lines += [f'<seg id="{number}">{segment}</seg>' for number, segment in enumerate(segments, start=1)]
+    """An .sgm file as NIST's tools write it: a document a paragraph, a segment a
+    line.
+    """
+    lines = [
+        f'<{kind}set setid="newstest2014" srclang="any" trglang="xx">',
+        '<doc sysid="ref" docid="1">',
+        "<p>",
+    ]
+    lines += [
+        f'<seg id="{number}">{segment}</seg>'
+        for number, segment in enumerate(segments, start=1)
+    ]
     return "\n".join([*lines, "</p>", "</doc>", f"</{kind}set>", ""])
 
 
@@ -44,8 +61,13 @@ def unpack(folder: Path, foreign: str) -> list[Path]:
     for number, stem in enumerate(TRAINING[foreign]):
         suffix = ".gz" if stem.startswith("giga") else ""
         paths += [
-            write(folder / f"{stem}.en{suffix}", f"train {number} a\ntrain {number} b\n"),
-            write(folder / f"{stem}.{foreign}{suffix}", f"{foreign} {number} a\n{foreign} {number} b\n"),
+            write(
+                folder / f"{stem}.en{suffix}", f"train {number} a\ntrain {number} b\n"
+            ),
+            write(
+                folder / f"{stem}.{foreign}{suffix}",
+                f"{foreign} {number} a\n{foreign} {number} b\n",
+            ),
         ]
     paths += [
         write(folder / "dev/newstest2013.en", "dev a\n"),
@@ -54,7 +76,10 @@ def unpack(folder: Path, foreign: str) -> list[Path]:
     stem = f"test-full/newstest2014-{foreign}en"
     paths += [
         write(folder / f"{stem}-src.en.sgm", sgm("src", "test &amp; a", "test b")),
-        write(folder / f"{stem}-ref.{foreign}.sgm", sgm("ref", f"{foreign} test &amp; a", f"{foreign} test b")),
+        write(
+            folder / f"{stem}-ref.{foreign}.sgm",
+            sgm("ref", f"{foreign} test &amp; a", f"{foreign} test b"),
+        ),
     ]
     return paths
 
@@ -77,7 +102,10 @@ def test_unpacked_archives(tmp_path: Path, foreign: str) -> None:
     ]
     assert problem.files(tmp_path) == paths
     assert (problem.source_language, problem.target_language) == ("en", foreign)
-    with pytest.raises(ValueError, match=rf"splits of wmt_en{foreign} are train, dev and test\. Received: 'eval'"):
+    with pytest.raises(
+        ValueError,
+        match=rf"splits of wmt_en{foreign} are train, dev and test\. Received: 'eval'",
+    ):
         problem.pairs("eval", tmp_path)
 
 
@@ -107,7 +135,8 @@ def test_other_forms_of_the_same_files(tmp_path: Path) -> None:
     problem = WmtEnde()
     assert len(list(problem.pairs("train", tmp_path))) == 6
     assert list(problem.pairs("dev", tmp_path)) == [("dev a", "de dev a")]
-    assert list(problem.pairs("test", tmp_path)) == [("test &amp; a", "de test a")]  # plain text is taken as it is
+    # plain text is taken as it is
+    assert list(problem.pairs("test", tmp_path)) == [("test &amp; a", "de test a")]
 
 
 def test_full_test_set_is_preferred_to_the_filtered_one(tmp_path: Path) -> None:
@@ -132,14 +161,20 @@ def test_missing_files_are_listed_with_their_archives(tmp_path: Path) -> None:
     unpack(tmp_path, "de")
     (tmp_path / "commoncrawl.de-en.de").unlink()
     (tmp_path / "dev/newstest2013.en").unlink()
-    with pytest.raises(FileNotFoundError, match=r"wmt_ende needs all its files .* 3 of 5 pairs") as raised:
+    with pytest.raises(
+        FileNotFoundError, match=r"wmt_ende needs all its files .* 3 of 5 pairs"
+    ) as raised:
         WmtEnde().pairs("train", tmp_path)
     missing = [line for line in str(raised.value).split("\n") if line.startswith("  ")]
     assert missing == [
-        "  commoncrawl.de-en.en and commoncrawl.de-en.de: "
-        "in https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
-        "  newstest2013.en and newstest2013.de or newstest2013-src.en.sgm and newstest2013-ref.de.sgm: "
-        "in https://www.statmt.org/wmt14/dev.tgz",
+        (
+            "  commoncrawl.de-en.en and commoncrawl.de-en.de: "
+            "in https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
+        ),
+        (
+            "  newstest2013.en and newstest2013.de or newstest2013-src.en.sgm and"
+            " newstest2013-ref.de.sgm: in https://www.statmt.org/wmt14/dev.tgz"
+        ),
     ]
     with pytest.raises(FileNotFoundError, match="wmt_ende needs all its files"):
         WmtEnde().files(tmp_path)
@@ -164,7 +199,8 @@ def test_every_archive_is_named(tmp_path: Path) -> None:
 def test_archives_that_are_not_unpacked(tmp_path: Path) -> None:
     write(tmp_path / "downloads/training-parallel-europarl-v7.tgz", "")
     with pytest.raises(
-        FileNotFoundError, match=r"europarl-v7\.de-en\.de: unpack .*downloads/training-parallel-europarl"
+        FileNotFoundError,
+        match=r"europarl-v7\.de-en\.de: unpack .*downloads/training-parallel-europarl",
     ):
         WmtEnde().pairs("train", tmp_path)
 
@@ -174,7 +210,9 @@ def test_newstest2014_of_two_language_pairs_in_one_folder(tmp_path: Path) -> Non
         path.unlink()
     for language in ("en", "de", "fr"):
         write(tmp_path / f"newstest2014.{language}", "a\n")
-    with pytest.raises(ValueError, match=r"de-en test set; .* also holds newstest2014\.fr\. Move"):
+    with pytest.raises(
+        ValueError, match=r"de-en test set; .* also holds newstest2014\.fr\. Move"
+    ):
         WmtEnde().pairs("test", tmp_path)
     (tmp_path / "newstest2014.fr").unlink()
     assert list(WmtEnde().pairs("test", tmp_path)) == [("a", "a")]
@@ -183,18 +221,23 @@ def test_newstest2014_of_two_language_pairs_in_one_folder(tmp_path: Path) -> Non
 def test_files_of_unequal_length(tmp_path: Path) -> None:
     unpack(tmp_path, "de")
     write(tmp_path / "commoncrawl.de-en.de", "a\nb\nc\n")
-    with pytest.raises(ValueError, match=r"commoncrawl\.de-en\.en with 2, .*de-en\.de with 3\."):
+    with pytest.raises(
+        ValueError, match=r"commoncrawl\.de-en\.en with 2, .*de-en\.de with 3\."
+    ):
         list(WmtEnde().pairs("train", tmp_path))
     write(tmp_path / "test-full/newstest2014-deen-ref.de.sgm", sgm("ref", "a"))
-    with pytest.raises(ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."):
+    with pytest.raises(
+        ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."
+    ):
         list(WmtEnde().pairs("test", tmp_path))
 
 
 def test_segments(tmp_path: Path) -> None:
     text = (
-        '<srcset setid="x" srclang="any">\n<doc docid="1">\n<hl>\n<seg id="1"> A &quot;B&quot; &#38; C </seg>\n</hl>\n'
-        '<seg id="2">AT&T &lt;b&gt; &amp;lt; &notanentity; R&copy x < y</seg>\r\n<SEG ID=3></SEG>\n'
-        '<seg id="4">one</seg> <seg id="5">two&#10;lines</seg>\n</doc>\n</srcset>\n'
+        '<srcset setid="x" srclang="any">\n<doc docid="1">\n<hl>\n<seg id="1"> A'
+        ' &quot;B&quot; &#38; C </seg>\n</hl>\n<seg id="2">AT&T &lt;b&gt; &amp;lt;'
+        ' &notanentity; R&copy x < y</seg>\r\n<SEG ID=3></SEG>\n<seg id="4">one</seg>'
+        ' <seg id="5">two&#10;lines</seg>\n</doc>\n</srcset>\n'
     )
     assert read_segments(write(tmp_path / "x.sgm", text)) == [
         'A "B" & C',
@@ -206,11 +249,21 @@ def test_segments(tmp_path: Path) -> None:
 
 
 def test_broken_segments_name_file_and_line(tmp_path: Path) -> None:
-    for broken in ('<seg id="2">no end', "no start</seg>", '<seg id="2">a <seg id="3">b</seg>'):
-        path = write(tmp_path / "x.sgm", f'<doc>\n<seg id="1">good</seg>\n{broken}\n</doc>\n')
-        with pytest.raises(ValueError, match=r"x\.sgm, line 3: each <seg> must end on its line"):
+    for broken in (
+        '<seg id="2">no end',
+        "no start</seg>",
+        '<seg id="2">a <seg id="3">b</seg>',
+    ):
+        path = write(
+            tmp_path / "x.sgm", f'<doc>\n<seg id="1">good</seg>\n{broken}\n</doc>\n'
+        )
+        with pytest.raises(
+            ValueError, match=r"x\.sgm, line 3: each <seg> must end on its line"
+        ):
             read_segments(path)
-    with pytest.raises(ValueError, match=r"must hold <seg .* Received: .*x\.sgm without any"):
+    with pytest.raises(
+        ValueError, match=r"must hold <seg .* Received: .*x\.sgm without any"
+    ):
         read_segments(write(tmp_path / "x.sgm", "plain text\n"))
     path.write_bytes(b'<seg id="1">\xe4</seg>\n')
     with pytest.raises(ValueError, match=r"x\.sgm, line 1: text must be UTF-8"):
@@ -228,7 +281,9 @@ TFDS_TEXT: dict[str, list[dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as TensorFlow Datasets leaves it after preparing wmt14_translate/de-en, with few examples."""
+    """A folder as TensorFlow Datasets leaves it after preparing wmt14_translate/de-en,
+    with few examples.
+    """
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -240,7 +295,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config="de-en",
         features=tfds.features.Translation(languages=("de", "en")),
         split_datasets={
-            split: tf.data.Dataset.from_generator(lambda rows=rows: iter(rows), output_signature=signature)
+            split: tf.data.Dataset.from_generator(
+                lambda rows=rows: iter(rows), output_signature=signature
+            )
             for split, rows in TFDS_TEXT.items()
         },
         data_dir=tmp_dir / "tensorflow_datasets",
@@ -255,18 +312,25 @@ def test_prepared_by_tensorflow_datasets(prepared: Path) -> None:
     assert sorted(train) == sorted((f"train {i}", f"Übung {i}") for i in range(20))
     assert list(problem.pairs("train", prepared)) == train
     assert list(problem.pairs("dev", prepared)) == [("dev &amp; a", "dev a")]
-    assert list(problem.pairs("test", prepared)) == [("test & a", 'Prüfung "a"')]  # its test set is raw .sgm text
+    # its test set is raw .sgm text
+    assert list(problem.pairs("test", prepared)) == [("test & a", 'Prüfung "a"')]
     assert problem.files(prepared) == []
 
 
 def test_files_unpacked_by_tfds_are_not_raw_files(prepared: Path) -> None:
-    path = write(prepared / "tensorflow_datasets/downloads/extracted/x/training/europarl-v7.de-en.en", "a\n")
+    path = write(
+        prepared
+        / "tensorflow_datasets/downloads/extracted/x/training/europarl-v7.de-en.en",
+        "a\n",
+    )
     write(path.with_name("europarl-v7.de-en.de"), "a\n")
     assert len(list(WmtEnde().pairs("train", prepared))) == 20
 
 
 @pytest.mark.parametrize("foreign", ["de", "fr"])
-def test_dataset_and_features_are_known_to_tensorflow_datasets(tmp_path: Path, foreign: str) -> None:
+def test_dataset_and_features_are_known_to_tensorflow_datasets(
+    tmp_path: Path, foreign: str
+) -> None:
     """The real builder, with made-up sentences."""
     import tensorflow_datasets as tfds
 
@@ -274,19 +338,30 @@ def test_dataset_and_features_are_known_to_tensorflow_datasets(tmp_path: Path, f
         for split in ("train", "dev", "test"):
             pairs = list(PROBLEMS[foreign]().pairs(split, tmp_path))
             assert len(pairs) == 3
-            assert all(isinstance(text, str) and text for pair in pairs for text in pair)
+            assert all(
+                isinstance(text, str) and text for pair in pairs for text in pair
+            )
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_neither_files_nor_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool) -> None:
+def test_neither_files_nor_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
     import tensorflow_datasets as tfds
 
     def load(*args: Any, **kwargs: Any) -> None:
         raise ConnectionError("Failed to resolve 'www.statmt.org'")
 
     monkeypatch.setattr(tfds, "load", load)
-    looked = rf"None of its files were found in {tmp_path} or" if given else r"No --tmp_dir was given"
-    message = rf"(?s){looked}.*wmt14_translate/fr-en: ConnectionError: Failed to resolve.*undoc.*training-parallel-un"
+    looked = (
+        rf"None of its files were found in {tmp_path} or"
+        if given
+        else r"No --tmp_dir was given"
+    )
+    message = (
+        rf"(?s){looked}.*wmt14_translate/fr-en: ConnectionError: Failed to"
+        r" resolve.*undoc.*training-parallel-un"
+    )
     with pytest.raises(FileNotFoundError, match=message):
         list(WmtEnfr().pairs("dev", tmp_path if given else None))
 
@@ -294,18 +369,31 @@ def test_neither_files_nor_network(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_tensorflow_is_not_imported(tmp_path: Path) -> None:
     unpack(tmp_path, "de")
     script = (
-        "import pathlib, sys; from t2tlite.problems.translate_wmt import WmtEnde\n"
-        "count = len(list(WmtEnde().pairs('train', pathlib.Path(sys.argv[1]))))\n"
-        "print(count, 'tensorflow' in sys.modules or 'tensorflow_datasets' in sys.modules)"
+        "import pathlib, sys; from t2tlite.problems.translate_wmt import WmtEnde\ncount"
+        " = len(list(WmtEnde().pairs('train',"
+        " pathlib.Path(sys.argv[1]))))\nprint(count, 'tensorflow' in sys.modules or"
+        " 'tensorflow_datasets' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.split() == ["6", "False"]
 
 
 def test_real_dev_and_test_sets(tmp_path: Path, shared: Path) -> None:
     for path in unpack(tmp_path, "de")[-4:]:
         path.unlink()
-    for name in ("newstest2013.en", "newstest2013.de", "newstest2014.en", "newstest2014.de"):
+    for name in (
+        "newstest2013.en",
+        "newstest2013.de",
+        "newstest2014.en",
+        "newstest2014.de",
+    ):
         (tmp_path / name).symlink_to(shared / "data" / "miniwmt" / name)
     problem = WmtEnde()
-    assert [sum(1 for _ in problem.pairs(split, tmp_path)) for split in ("dev", "test")] == [3000, 3003]
+    assert [
+        sum(1 for _ in problem.pairs(split, tmp_path)) for split in ("dev", "test")
+    ] == [3000, 3003]

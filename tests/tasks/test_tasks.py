@@ -12,7 +12,11 @@ TREE = "(TOP (S (NP (XX the) (XX cat)) (VP (XX sat)) (. .)))"
 
 @pytest.mark.parametrize(
     ("task", "reverse", "expected"),
-    [("translation", False, "translation"), ("parsing", False, "parsing"), ("parsing", True, "translation")],
+    [
+        ("translation", False, "translation"),
+        ("parsing", False, "parsing"),
+        ("parsing", True, "translation"),
+    ],
 )
 def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
     manifest = run_manifest(task=task, reverse=reverse)
@@ -20,13 +24,23 @@ def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
 
 
 def test_an_unknown_task():
-    with pytest.raises(ValueError, match=r"^There is no task 'pasring'\. Did you mean 'parsing'\? If it is defined in"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"^There is no task 'pasring'\. Did you mean 'parsing'\? If it is"
+            r" defined in"
+        ),
+    ):
         open_task("pasring", {})
 
 
 def test_the_best_translations_are_those_of_highest_score():
     task = open_task("translation", {})
-    hypotheses = [Hypothesis("eins", -0.1, -0.1), Hypothesis("zwei", -0.2, -0.2), Hypothesis("drei", -0.3, -0.3)]
+    hypotheses = [
+        Hypothesis("eins", -0.1, -0.1),
+        Hypothesis("zwei", -0.2, -0.2),
+        Hypothesis("drei", -0.3, -0.3),
+    ]
     chosen = task.choose("one", hypotheses, 2)
     assert [(output.text, output.sequence, output.score) for output in chosen] == [
         ("eins", "eins", -0.1),
@@ -35,21 +49,39 @@ def test_the_best_translations_are_those_of_highest_score():
     assert task.hypotheses(2, beam_size=4) == 2
     assert task.reference("one", "eins") == "eins"
     assert task.summary(task.tally(chosen)) == ""
-    with pytest.raises(ValueError, match=r"^Only a model of a parsing problem parses\. Received: one of p\. Use trans"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"^Only a model of a parsing problem parses\. Received: one of p\. Use"
+            r" trans"
+        ),
+    ):
         task.parser("p")
 
 
 def test_parse_that_fits_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
-    hypotheses = [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -1.8, (7, 8, 9))]
+    hypotheses = [
+        Hypothesis(SHORT, -0.1, -0.1),
+        Hypothesis(RIGHT, -0.9, -1.8, (7, 8, 9)),
+    ]
     best, second = task.choose(WORDS, hypotheses, 2)
-    assert (best.text, best.sequence, best.score, best.log_prob, best.ids) == (TREE, RIGHT, -0.9, -1.8, (7, 8, 9))
+    assert (best.text, best.sequence, best.score, best.log_prob, best.ids) == (
+        TREE,
+        RIGHT,
+        -0.9,
+        -1.8,
+        (7, 8, 9),
+    )
     assert second.sequence == SHORT
     assert task.hypotheses(1, beam_size=4) == 4
     assert task.reference(WORDS, RIGHT) == TREE
     assert task.source(" the  (cat) ") == "the -LRB-cat-RRB-"
     tally = task.tally([best]) + task.tally([second])
-    assert task.summary(tally) == "Sequences repaired to make trees: 1 of 2 (missing_tag 2)"
+    assert (
+        task.summary(tally)
+        == "Sequences repaired to make trees: 1 of 2 (missing_tag 2)"
+    )
 
 
 def test_a_blank_sentence_has_no_tree():
@@ -60,31 +92,56 @@ def test_a_blank_sentence_has_no_tree():
 def test_sequences_stay_as_they_are_but_are_scored_as_trees():
     parsing = open_task("parsing", {})
     task = parsing.as_sequences()
-    (output,) = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 1)
+    (output,) = task.choose(
+        WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 1
+    )
     assert (output.text, output.score) == (SHORT, -0.1)
     assert task.source(" the  (cat) ") == " the  (cat) "
     assert task.reference(WORDS, RIGHT) == RIGHT
-    assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score([WORDS], [RIGHT], [SHORT])
+    assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score(
+        [WORDS], [RIGHT], [SHORT]
+    )
 
 
 def test_scores_are_sacrebleus():
     import sacrebleu
 
-    references, sequences = ["the cat sat on the mat", "a dog ran away"], ["the cat sat on a mat", "a dog ran away"]
+    references, sequences = (
+        ["the cat sat on the mat", "a dog ran away"],
+        [
+            "the cat sat on a mat",
+            "a dog ran away",
+        ],
+    )
     score = open_task("translation", {}).score(["", ""], references, sequences)
     chrf = sacrebleu.corpus_chrf(sequences, [references]).score
     assert score.value == sacrebleu.corpus_bleu(sequences, [references]).score
     assert score.metrics == {"bleu": score.value, "chrf2": chrf}
     assert str(score) == f"BLEU {score.value:.2f} (chrF2 {chrf:.2f})"
-    all_metrics = open_task("translation", {}).score(["", ""], references, sequences, slow_metrics=True)
+    all_metrics = open_task("translation", {}).score(
+        ["", ""], references, sequences, slow_metrics=True
+    )
     ter = sacrebleu.corpus_ter(sequences, [references]).score
     assert all_metrics.scores == {"BLEU": score.value, "chrF2": chrf, "TER": ter}
-    assert all_metrics.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
-    assert [line.split("|")[0] for line in signature_lines(all_metrics.signatures)] == ["BLEU", "chrF2", "TER"]
+    assert all_metrics.signature.startswith(
+        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+    )
+    assert [line.split("|")[0] for line in signature_lines(all_metrics.signatures)] == [
+        "BLEU",
+        "chrF2",
+        "TER",
+    ]
     assert signature_lines({"F1": "EVALB"}) == ["EVALB"]
 
 
 def test_a_score_shows_counts_without_digits():
-    assert str(Score("F1", {"F1": 50.0, "recall": 40.123, "unscored sentences": 3}, {"F1": "EVALB"})) == (
-        "F1 50.00 (recall 40.12, unscored sentences 3)"
+    assert (
+        str(
+            Score(
+                "F1",
+                {"F1": 50.0, "recall": 40.123, "unscored sentences": 3},
+                {"F1": "EVALB"},
+            )
+        )
+        == "F1 50.00 (recall 40.12, unscored sentences 3)"
     )

@@ -13,15 +13,30 @@ import pytest
 import tensorflow as tf
 from tiny_task import contents
 
-from t2tlite.files.checkpoint_paths import checkpoint_at, copy_checkpoint, list_checkpoints, remove_checkpoint, step_of
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_at,
+    copy_checkpoint,
+    list_checkpoints,
+    remove_checkpoint,
+    step_of,
+)
 from t2tlite.run_folder import DevEvaluation, RunFolder
-from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights, save_weights
+from t2tlite.training.checkpoints import (
+    Checkpoints,
+    average_checkpoints,
+    restore_weights,
+    save_weights,
+)
 
 
 def dense(width=3, layers=("dense",)):
     """A model of one layer, or as many as there are names."""
     return keras.Sequential(
-        [keras.layers.Input((2,)), *(keras.layers.Dense(width, name=name) for name in layers)], name="model"
+        [
+            keras.layers.Input((2,)),
+            *(keras.layers.Dense(width, name=name) for name in layers),
+        ],
+        name="model",
     )
 
 
@@ -37,12 +52,18 @@ def fill(model, value):
 
 
 def values(model):
-    return {float(v) for variable in model.trainable_variables for v in variable.numpy().ravel()}
+    return {
+        float(v)
+        for variable in model.trainable_variables
+        for v in variable.numpy().ravel()
+    }
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
-    """A folder with checkpoints 5, 40 and 100, whose weights are all 5, 40 and 100; read only."""
+    """A folder with checkpoints 5, 40 and 100, whose weights are all 5, 40 and 100;
+    read only.
+    """
     folder, model = tmp_path_factory.mktemp("three"), dense()
     saved, _ = checkpoints(folder, model)
     for step in (5, 40, 100):
@@ -61,12 +82,19 @@ def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
     """TensorFlow has one error for both, with this message for a full disk."""
 
     def full(*_, **__):
-        reason = "model.ckpt-7_temp/part-00000-of-00001; No space left on device [Op:SaveV2]"
-        raise tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__SaveV2}} " + reason)
+        reason = (
+            "model.ckpt-7_temp/part-00000-of-00001; No space left on device [Op:SaveV2]"
+        )
+        raise tf.errors.ResourceExhaustedError(
+            None, None, "{{function_node __wrapped__SaveV2}} " + reason
+        )
 
     saved, _ = checkpoints(run, dense())
     monkeypatch.setattr(tf.train.Checkpoint, "write", full)
-    message = r"^model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S+; No space left on device\. Free "
+    message = (
+        r"^model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S+; No space left"
+        r" on device\. Free "
+    )
     with pytest.raises(OSError, match=message):
         saved.save(7)
 
@@ -75,13 +103,20 @@ def test_newest_is_restored_with_optimizer_and_step(tmp_path):
     model = dense()
     saved, optimizer = checkpoints(tmp_path, model)
     assert saved.restore() == 0
-    optimizer.apply([np.ones(v.shape, np.float32) for v in model.trainable_variables], model.trainable_variables)
+    optimizer.apply(
+        [np.ones(v.shape, np.float32) for v in model.trainable_variables],
+        model.trainable_variables,
+    )
     saved.save(7)
-    written = [variable.numpy().copy() for variable in (*model.variables, *optimizer.variables)]
+    written = [
+        variable.numpy().copy() for variable in (*model.variables, *optimizer.variables)
+    ]
     other = dense()
     again, other_optimizer = checkpoints(tmp_path, other)
     assert again.restore() == 7
-    actual = [variable.numpy() for variable in (*other.variables, *other_optimizer.variables)]
+    actual = [
+        variable.numpy() for variable in (*other.variables, *other_optimizer.variables)
+    ]
     assert len(actual) == len(written)
     for first, two in zip(written, actual, strict=True):
         np.testing.assert_array_equal(first, two)
@@ -96,7 +131,8 @@ def test_as_many_are_kept_as_asked(tmp_path):
     saved.restore()
     saved.save(4)
     assert [step_of(path) for path in list_checkpoints(tmp_path)] == [3, 4]
-    assert len(list(tmp_path.glob("model.ckpt-*"))) == 4  # no data files without their index
+    # no data files without their index
+    assert len(list(tmp_path.glob("model.ckpt-*"))) == 4
 
 
 def test_a_step_is_saved_once(run):
@@ -110,7 +146,9 @@ def test_a_step_is_saved_once(run):
 @pytest.mark.parametrize("hard_links", [True, False])
 def test_best(tmp_path, monkeypatch, hard_links):
     if not hard_links:
-        monkeypatch.setattr(os, "link", mock.Mock(side_effect=OSError("Operation not permitted")))
+        monkeypatch.setattr(
+            os, "link", mock.Mock(side_effect=OSError("Operation not permitted"))
+        )
     model = dense()
     saved, _ = checkpoints(tmp_path, model, keep=1)
     for step in (3, 9):
@@ -126,7 +164,8 @@ def test_best(tmp_path, monkeypatch, hard_links):
         "metrics": {"loss": 1 / 9},
     }
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
-    assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]  # the newest are those in the run's folder
+    # the newest are those in the run's folder
+    assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]
     other = dense()
     restore_weights(other, checkpoint_at(tmp_path / "best"))
     assert values(other) == {9.0}
@@ -135,7 +174,10 @@ def test_best(tmp_path, monkeypatch, hard_links):
 def test_mean(run):
     model = dense()
     paths = list_checkpoints(run)
-    assert average_checkpoints(model, paths[1:], run / "averaged") == f"{run}/averaged/model.ckpt-100"
+    assert (
+        average_checkpoints(model, paths[1:], run / "averaged")
+        == f"{run}/averaged/model.ckpt-100"
+    )
     other = dense()
     restore_weights(other, f"{run}/averaged/model.ckpt-100")
     assert values(other) == {70.0}  # (40 + 100) / 2
@@ -145,21 +187,36 @@ def test_mean(run):
 
 def test_another_shape_is_refused(run, caplog):
     tf.get_logger().addHandler(caplog.handler)
-    with pytest.raises(ValueError, match=r"the model's model/dense/kernel has the shape \[2, 4\], but .* \[2, 3\]\."):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"the model's model/dense/kernel has the shape \[2, 4\], but .* \[2, 3\]\."
+        ),
+    ):
         restore_weights(dense(width=4), f"{run}/model.ckpt-100")
-    gc.collect()  # when a half-used checkpoint is freed, TensorFlow would warn of each name in it
+    # when a half-used checkpoint is freed, TensorFlow would warn of each name in it
+    gc.collect()
     tf.get_logger().removeHandler(caplog.handler)
     assert caplog.records == []
 
 
 def test_a_model_with_more_weights_is_refused(run):
-    with pytest.raises(ValueError, match=r"the model's model/dense_1/kernel has the shape \[3, 3\], but it has none\."):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"the model's model/dense_1/kernel has the shape \[3, 3\], but it has"
+            r" none\."
+        ),
+    ):
         restore_weights(dense(layers=("dense", "dense_1")), f"{run}/model.ckpt-100")
 
 
 def test_a_model_with_fewer_weights_is_refused(tmp_path):
     checkpoints(tmp_path, dense(layers=("dense", "dense_1")))[0].save(1)
-    with pytest.raises(ValueError, match=r"it is of a model with more weights, such as model/dense_1/bias\."):
+    with pytest.raises(
+        ValueError,
+        match=r"it is of a model with more weights, such as model/dense_1/bias\.",
+    ):
         restore_weights(dense(), f"{tmp_path}/model.ckpt-1")
 
 
@@ -168,10 +225,15 @@ def test_a_model_with_fewer_weights_is_refused(tmp_path):
 def test_damaged(run, ending, size):
     file = run / f"model.ckpt-100.{ending}"
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(ValueError, match=r"model\.ckpt-100 cannot be restored: .*\. Use another; if it is damaged"):
+    with pytest.raises(
+        ValueError,
+        match=r"model\.ckpt-100 cannot be restored: .*\. Use another; if it is damaged",
+    ):
         restore_weights(dense(), f"{run}/model.ckpt-100")
     saved, _ = checkpoints(run, dense())
-    with pytest.raises(ValueError, match=r"if it is damaged, delete it to resume from the one before\."):
+    with pytest.raises(
+        ValueError, match=r"if it is damaged, delete it to resume from the one before\."
+    ):
         saved.restore()
 
 
@@ -185,7 +247,9 @@ def test_a_folder_whose_name_is_a_pattern(tmp_path, name):
             fill(model, step)
             saved.save(step)
         saved.save_best(DevEvaluation(3, {}))
-        average_checkpoints(model, list_checkpoints(tmp_path / folder), tmp_path / folder / "averaged")
+        average_checkpoints(
+            model, list_checkpoints(tmp_path / folder), tmp_path / folder / "averaged"
+        )
     other = dense()
     again, _ = checkpoints(tmp_path / name, other)
     assert again.restore() == 3
@@ -193,7 +257,8 @@ def test_a_folder_whose_name_is_a_pattern(tmp_path, name):
     again.save(4)
     for folder, steps in (("lr1", [2, 3]), (name, [2, 3, 4])):
         assert [step_of(path) for path in list_checkpoints(tmp_path / folder)] == steps
-        assert len(list((tmp_path / folder).iterdir())) == 2 * len(steps) + 2  # and best, averaged
+        # and best, averaged
+        assert len(list((tmp_path / folder).iterdir())) == 2 * len(steps) + 2
     restore_weights(other, list_checkpoints(tmp_path / name / "averaged")[0])
     assert values(other) == {2.5}
 
@@ -205,11 +270,18 @@ def test_what_is_not_finite_is_not_saved(run, value):
     saved, optimizer = checkpoints(run, model)
     saved.restore()
     fill(model, value)
-    with pytest.raises(FloatingPointError, match=r"diverged: model/dense/kernel has values .* at step 101, which is"):
+    with pytest.raises(
+        FloatingPointError,
+        match=r"diverged: model/dense/kernel has values .* at step 101, which is",
+    ):
         saved.save(101)
     fill(model, 1.0)
-    optimizer.variables[-1].assign(np.full(optimizer.variables[-1].shape, value, np.float32))
-    with pytest.raises(FloatingPointError, match=r"adam/.* has values that are not finite at step 101"):
+    optimizer.variables[-1].assign(
+        np.full(optimizer.variables[-1].shape, value, np.float32)
+    )
+    with pytest.raises(
+        FloatingPointError, match=r"adam/.* has values that are not finite at step 101"
+    ):
         saved.save(101)
     assert sorted(path.name for path in run.iterdir()) == before
 
@@ -219,20 +291,28 @@ def test_what_is_not_finite_is_not_restored(run):
     fill(model, np.nan)
     save_weights(model, run, 101)
     with pytest.raises(
-        ValueError, match=r"model\.ckpt-101 cannot be restored: .*kernel has values that are not finite\."
+        ValueError,
+        match=(
+            r"model\.ckpt-101 cannot be restored: .*kernel has values that are not"
+            r" finite\."
+        ),
     ):
         restore_weights(dense(), f"{run}/model.ckpt-101")
 
 
 def test_an_error_while_saving_leaves_what_was_there(run, monkeypatch):
-    """The disk is full while the checkpoint is written, or when it is moved to its place."""
+    """The disk is full while the checkpoint is written, or when it is moved to its
+    place.
+    """
     before = contents(run)
     model = dense()
     saved, _ = checkpoints(run, model)
     saved.restore()
     for owner, name in ((tf.train.Checkpoint, "write"), (os, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(owner, name, mock.Mock(side_effect=OSError("No space left on device")))
+            patch.setattr(
+                owner, name, mock.Mock(side_effect=OSError("No space left on device"))
+            )
             with pytest.raises(OSError, match="No space left on device"):
                 saved.save(101)
         assert contents(run) == before
@@ -246,5 +326,11 @@ def test_later_than_the_newest(run, folder):
     copy_checkpoint(f"{run}/model.ckpt-100", run / folder)
     assert saved.restore() == 100
     remove_checkpoint(f"{run}/model.ckpt-100")
-    with pytest.raises(ValueError, match=rf"whose newest checkpoint is of step 40, and later ones in {run}/{folder}\."):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"whose newest checkpoint is of step 40, and later ones in"
+            rf" {run}/{folder}\."
+        ),
+    ):
         saved.restore()

@@ -11,7 +11,13 @@ from t2tlite.training.cluster import Cluster, WorkerRole, find_cluster
 
 
 def config(cluster, task_type, index):
-    return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}, "environment": "cloud"})
+    return json.dumps(
+        {
+            "cluster": cluster,
+            "task": {"type": task_type, "index": index},
+            "environment": "cloud",
+        }
+    )
 
 
 TWO = {"worker": ["host0:2222", "host1:2222"]}
@@ -22,19 +28,55 @@ TWO = {"worker": ["host0:2222", "host1:2222"]}
     [
         ("{'cluster': 1}", r"Received: \"\{'cluster': 1\}\": JSON is malformed"),
         ("[]", r"Expected `object`, got `array`"),
-        ('{"task": {"type": "worker", "index": 0}}', r"missing required field `cluster`"),
+        (
+            '{"task": {"type": "worker", "index": 0}}',
+            r"missing required field `cluster`",
+        ),
         (json.dumps({"cluster": TWO}), r"missing required field `task`"),
-        (json.dumps({"cluster": TWO, "task": {"type": "worker"}}), r"missing required field `index` - at `\$\.task`"),
-        (config({"worker": "host0:2222"}, "worker", 0), r"Expected `array`, got `str` - at `\$\.cluster\[\.\.\.\]`"),
-        (config(TWO, "worker", "first"), r"Expected `int`, got `str` - at `\$\.task\.index`"),
-        (config(TWO, "worker", 2), r"the cluster has worker 0 to 1, but the task is worker 2\."),
-        (config(TWO, "worker", -1), r"the cluster has worker 0 to 1, but the task is worker -1\."),
-        (config(TWO, "chief", 0), r"the cluster has worker 0 to 1, but the task is chief 0\."),
-        (config({}, "worker", 0), r"the cluster has no workers, but the task is worker 0\."),
-        (config({**TWO, "ps": ["host2:2222"]}, "worker", 0), r"must be chief or worker, not 'ps': all workers train\."),
-        (config({"chief": TWO["worker"]}, "chief", 0), r"there must be one chief, not 2\."),
-        (config({"worker": ["host0", "host1"]}, "worker", 0), r"an address must be HOST:PORT, not 'host0'\."),
-        (config({"worker": ["host0:99999", "host1:2"]}, "worker", 0), r"must be HOST:PORT, not 'host0:99999'\."),
+        (
+            json.dumps({"cluster": TWO, "task": {"type": "worker"}}),
+            r"missing required field `index` - at `\$\.task`",
+        ),
+        (
+            config({"worker": "host0:2222"}, "worker", 0),
+            r"Expected `array`, got `str` - at `\$\.cluster\[\.\.\.\]`",
+        ),
+        (
+            config(TWO, "worker", "first"),
+            r"Expected `int`, got `str` - at `\$\.task\.index`",
+        ),
+        (
+            config(TWO, "worker", 2),
+            r"the cluster has worker 0 to 1, but the task is worker 2\.",
+        ),
+        (
+            config(TWO, "worker", -1),
+            r"the cluster has worker 0 to 1, but the task is worker -1\.",
+        ),
+        (
+            config(TWO, "chief", 0),
+            r"the cluster has worker 0 to 1, but the task is chief 0\.",
+        ),
+        (
+            config({}, "worker", 0),
+            r"the cluster has no workers, but the task is worker 0\.",
+        ),
+        (
+            config({**TWO, "ps": ["host2:2222"]}, "worker", 0),
+            r"must be chief or worker, not 'ps': all workers train\.",
+        ),
+        (
+            config({"chief": TWO["worker"]}, "chief", 0),
+            r"there must be one chief, not 2\.",
+        ),
+        (
+            config({"worker": ["host0", "host1"]}, "worker", 0),
+            r"an address must be HOST:PORT, not 'host0'\.",
+        ),
+        (
+            config({"worker": ["host0:99999", "host1:2"]}, "worker", 0),
+            r"must be HOST:PORT, not 'host0:99999'\.",
+        ),
         (
             config({"worker": ["host0:2", "host0:2"]}, "worker", 0),
             r"an address of its own, but host0:2 is there twice\.",
@@ -43,18 +85,27 @@ TWO = {"worker": ["host0:2222", "host1:2222"]}
 )
 def test_invalid_tf_config_is_one_message(monkeypatch, text, message):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match=rf"TF_CONFIG must be like \{{\"cluster.*on each worker.*{message}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"TF_CONFIG must be like \{{\"cluster.*on each worker.*{message}",
+    ):
         find_cluster()
 
 
 def test_workers_are_found(monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", config({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, "worker", "1"))
+    monkeypatch.setenv(
+        "TF_CONFIG", config({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, "worker", "1")
+    )
     actual = find_cluster()
-    assert actual == Cluster({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, WorkerRole("worker", 1))
+    assert actual == Cluster(
+        {"worker": ["b:1", "c:1"], "chief": ["a:1"]}, WorkerRole("worker", 1)
+    )
     assert (actual.addresses, actual.address) == (["a:1", "b:1", "c:1"], "c:1")
 
 
-@pytest.mark.parametrize("text", ["", config({"chief": ["127.0.0.1:2222"]}, "chief", 0)])
+@pytest.mark.parametrize(
+    "text", ["", config({"chief": ["127.0.0.1:2222"]}, "chief", 0)]
+)
 def test_one_worker_trains_without_a_cluster(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
     assert find_cluster() is None
@@ -67,25 +118,45 @@ def slurm(monkeypatch, **variables):
 
 
 def test_slurm_tasks_are_workers(monkeypatch):
-    nodes = {"_STEP_NODELIST": "node[07-08]", "_STEP_TASKS_PER_NODE": "2,1", "_STEP_NUM_TASKS": "3"}
+    nodes = {
+        "_STEP_NODELIST": "node[07-08]",
+        "_STEP_TASKS_PER_NODE": "2,1",
+        "_STEP_NUM_TASKS": "3",
+    }
     slurm(monkeypatch, **nodes, _PROCID="2", _JOB_ID="1001", D_NODENAME="node08")
     actual = find_cluster("slurm")
-    assert actual == Cluster({"worker": ["node07:15016", "node07:15017", "node08:15016"]}, WorkerRole("worker", 2))
+    assert actual == Cluster(
+        {"worker": ["node07:15016", "node07:15017", "node08:15016"]},
+        WorkerRole("worker", 2),
+    )
     assert find_cluster() == actual  # TensorFlow reads TF_CONFIG
     monkeypatch.setenv("SLURMD_NODENAME", "node07")
-    with pytest.raises(ValueError, match=r"Received: task 2 on node07, not on node08\. Use srun --distribution=block"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"Received: task 2 on node07, not on node08\. Use srun --distribution=block"
+        ),
+    ):
         find_cluster("slurm")
 
 
 def test_slurm_needs_a_job_step(monkeypatch):
     slurm(monkeypatch)
     monkeypatch.delenv("SLURM_PROCID", raising=False)
-    with pytest.raises(ValueError, match=r"needs a job step \(srun t2t-trainer\)\. Received: SLURM_PROCID not found"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"needs a job step \(srun t2t-trainer\)\. Received: SLURM_PROCID not found"
+        ),
+    ):
         find_cluster("slurm")
 
 
 def test_unknown_resolver():
-    with pytest.raises(ValueError, match=r"--cluster_resolver must be tf_config or slurm\. Received: 'k8s'\."):
+    with pytest.raises(
+        ValueError,
+        match=r"--cluster_resolver must be tf_config or slurm\. Received: 'k8s'\.",
+    ):
         find_cluster("k8s")
 
 
@@ -94,7 +165,9 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         present.bind(("127.0.0.1", 0))
         present.listen()
         closed.bind(("127.0.0.1", 0))  # and does not listen
-        addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in (present, closed)]
+        addresses = [
+            f"127.0.0.1:{listener.getsockname()[1]}" for listener in (present, closed)
+        ]
         ended, left = threading.Event(), threading.Event()
 
         def end(status):
@@ -104,10 +177,17 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         monkeypatch.setattr(strategy, "REPORT_ABSENT_SECONDS", 0.05)
         monkeypatch.setattr(strategy, "WAIT_SECONDS", 0.2)
         monkeypatch.setattr(strategy.os, "_exit", end)
-        with strategy._reporting_absent_workers(Cluster({"worker": addresses}, WorkerRole("worker", 0))):
+        with strategy._reporting_absent_workers(
+            Cluster({"worker": addresses}, WorkerRole("worker", 0))
+        ):
             assert ended.wait(60)
         left.set()  # the thread finds that nobody waits any longer
     stderr = capsys.readouterr().err
-    assert f"Waiting for other workers: {addresses[1]} (Connection refused).\n" in stderr
-    assert f"begin within 0 minutes. Received: {addresses[1]} (Connection refused). Start all of them" in stderr
+    assert (
+        f"Waiting for other workers: {addresses[1]} (Connection refused).\n" in stderr
+    )
+    assert (
+        f"begin within 0 minutes. Received: {addresses[1]} (Connection refused). Start"
+        " all of them" in stderr
+    )
     assert addresses[0] not in stderr

@@ -1,54 +1,89 @@
-"""What training costs by formula, against models that are built and TensorFlow's own counters."""
+"""What training costs by formula, against models that are built and TensorFlow's own
+counters.
+"""
 
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+from tensorflow.python.framework.convert_to_constants import (
+    convert_variables_to_constants_v2,
+)
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.models.transformer import build_transformer
-from t2tlite.training.cost import estimate, forward_flops, memory_parts, parameter_counts
+from t2tlite.training.cost import (
+    estimate,
+    forward_flops,
+    memory_parts,
+    parameter_counts,
+)
 
-SMALL = HParams(hidden_size=16, filter_size=24, num_hidden_layers=1, num_heads=2, max_length=20)
+SMALL = HParams(
+    hidden_size=16, filter_size=24, num_hidden_layers=1, num_heads=2, max_length=20
+)
 
 
-def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int = 0) -> int:
+def parameters(
+    hparams: HParams, source_vocabulary: int, target_vocabulary: int = 0
+) -> int:
     """The number of weights; with one vocabulary if a second is not given."""
-    return estimate(hparams, (source_vocabulary, target_vocabulary or source_vocabulary), (10, 10)).parameters
+    return estimate(
+        hparams, (source_vocabulary, target_vocabulary or source_vocabulary), (10, 10)
+    ).parameters
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         pytest.param("num_hidden_layers=2,num_heads=8", marks=pytest.mark.slow),
-        pytest.param("num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow),
+        pytest.param(
+            "num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow
+        ),
         pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
         pytest.param("attention_value_channels=40", marks=pytest.mark.slow),
         pytest.param("pos=emb", marks=pytest.mark.slow),
         "pos=timing_halves,dtype_policy=mixed_bfloat16",
-        pytest.param("shared_embedding_and_softmax_weights=false", marks=pytest.mark.slow),
-        pytest.param("layer_preprocess_sequence=n,layer_postprocess_sequence=da", marks=pytest.mark.slow),
+        pytest.param(
+            "shared_embedding_and_softmax_weights=false", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
-        "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
-        "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
-        "use_target_space_embedding=true,self_attention_radius=3",
+        (
+            "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
+            "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
+            "use_target_space_embedding=true,self_attention_radius=3"
+        ),
     ],
 )
 def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
     model = build_transformer(hparams, 50, 50)
-    sizes = [int(tf.size(variable)) for variable in (*model.trainable_variables, *model.non_trainable_variables)]
+    sizes = [
+        int(tf.size(variable))
+        for variable in (*model.trainable_variables, *model.non_trainable_variables)
+    ]
     assert parameters(hparams, 50) == model.count_params() == sum(sizes)
 
 
-@pytest.mark.parametrize("sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)]
+)
 def test_parameters_of_a_model_with_two_vocabularies(sizes):
-    """A matrix of the source's size, and two of the target's: its embeddings and the softmax."""
+    """A matrix of the source's size, and two of the target's: its embeddings and the
+    softmax.
+    """
     hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
-    assert parameters(hparams, *sizes) == build_transformer(hparams, *sizes).count_params()
+    assert (
+        parameters(hparams, *sizes) == build_transformer(hparams, *sizes).count_params()
+    )
     one_each = parameters(hparams, 1, 1)
-    assert parameters(hparams, *sizes) - one_each == 16 * (sizes[0] - 1 + 2 * (sizes[1] - 1))
+    assert parameters(hparams, *sizes) - one_each == 16 * (
+        sizes[0] - 1 + 2 * (sizes[1] - 1)
+    )
 
 
 def test_parameters_by_part():
@@ -73,11 +108,16 @@ def test_parameters_by_part():
 
 
 @pytest.mark.parametrize(
-    ("name", "millions", "share"), [("transformer_base", 65, 0.032), ("transformer_big", 213, 0.01)]
+    ("name", "millions", "share"),
+    [("transformer_base", 65, 0.032), ("transformer_big", 213, 0.01)],
 )
 def test_parameters_of_the_papers_models(name, millions, share):
-    """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its 65 of base."""
-    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(millions, rel=share)
+    """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its
+    65 of base.
+    """
+    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(
+        millions, rel=share
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,15 +133,22 @@ def test_parameters_of_the_papers_models(name, millions, share):
     ],
 )
 def test_rows_of_table_3_differ_from_base_by_what_the_paper_says(changes, millions):
-    difference = parameters(HParams().override(changes), 37_000) - parameters(HParams(), 37_000)
-    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)  # both values of the paper are rounded
+    difference = parameters(HParams().override(changes), 37_000) - parameters(
+        HParams(), 37_000
+    )
+    # both values of the paper are rounded
+    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)
 
 
-def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int, target: int) -> dict[str, int]:
+def counted_by_tensorflow(
+    hparams: HParams, sizes: tuple[int, int], source: int, target: int
+) -> dict[str, int]:
     """Floating-point operations of a forward pass of one pair, by kind of operation."""
     model = build_transformer(hparams, *sizes)
     shapes = [tf.TensorSpec((1, length), tf.int32) for length in (source, target)]
-    concrete = tf.function(lambda inputs, targets: model(inputs, targets)).get_concrete_function(*shapes)
+    concrete = tf.function(
+        lambda inputs, targets: model(inputs, targets)
+    ).get_concrete_function(*shapes)
     frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
     options = tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
     options["output"] = "none"
@@ -109,7 +156,9 @@ def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int,
     with tf.Graph().as_default() as graph:
         tf.graph_util.import_graph_def(frozen.graph.as_graph_def(), name="")
         run = tf.compat.v1.RunMetadata()
-        root = tf.compat.v1.profiler.profile(graph, run_meta=run, cmd="op", options=options)
+        root = tf.compat.v1.profiler.profile(
+            graph, run_meta=run, cmd="op", options=options
+        )
         while root.children:
             root = root.children[0]
             counted[root.name] = root.float_ops
@@ -119,31 +168,53 @@ def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int,
 @pytest.mark.parametrize(
     ("changes", "sizes", "source", "target"),
     [
-        pytest.param("num_encoder_layers=1,num_decoder_layers=2", (300, 300), 40, 15, marks=pytest.mark.slow),
+        pytest.param(
+            "num_encoder_layers=1,num_decoder_layers=2",
+            (300, 300),
+            40,
+            15,
+            marks=pytest.mark.slow,
+        ),
         (
             "num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=64,attention_value_channels=256",
             (300, 300),
             12,
             20,
         ),
-        ("num_hidden_layers=1,shared_embedding_and_softmax_weights=false", (300, 500), 40, 15),
-        ("num_encoder_layers=1,num_decoder_layers=2,self_attention_radius=7", (300, 300), 40, 15),
+        (
+            "num_hidden_layers=1,shared_embedding_and_softmax_weights=false",
+            (300, 500),
+            40,
+            15,
+        ),
+        (
+            "num_encoder_layers=1,num_decoder_layers=2,self_attention_radius=7",
+            (300, 300),
+            40,
+            15,
+        ),
         ("num_hidden_layers=1,self_attention_radius=20", (300, 300), 40, 15),
     ],
 )
 def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target):
-    hparams = HParams().override(f"hidden_size=128,filter_size=512,num_heads=4,{changes}")
+    hparams = HParams().override(
+        f"hidden_size=128,filter_size=512,num_heads=4,{changes}"
+    )
     counted = counted_by_tensorflow(hparams, sizes, source, target)
     ours = sum(forward_flops(hparams, sizes[1], source, target).values())
     products = sum(counted.get(kind, 0) for kind in ("MatMul", "BatchMatMulV2"))
     assert ours == products
-    assert products < sum(counted.values()) < 1.03 * ours  # the rest: softmax, normalisation, sums, biases
+    # the rest: softmax, normalisation, sums, biases
+    assert products < sum(counted.values()) < 1.03 * ours
 
 
 def test_base_model_by_hand():
-    """6 + 6 layers, 512 wide, 2048 inside, a pair of 30 and 20 tokens; 2 operations for each multiplication."""
+    """6 + 6 layers, 512 wide, 2048 inside, a pair of 30 and 20 tokens; 2 operations for
+    each multiplication.
+    """
     s, t, square = 30, 20, 512 * 512
-    encoder = s * (4 * square + 8 * square) + 2 * s * s * 512  # four projections, W1 and W2; scores and their use
+    # four projections, W1 and W2; scores and their use
+    encoder = s * (4 * square + 8 * square) + 2 * s * s * 512
     self_attention = t * 4 * square + 2 * t * t * 512
     cross_attention = (2 * t + 2 * s) * square + 2 * t * s * 512
     decoder = self_attention + cross_attention + t * 8 * square
@@ -151,12 +222,18 @@ def test_base_model_by_hand():
     assert sum(forward_flops(HParams(), 37_000, s, t).values()) == pair
     pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
     cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
-    assert cost.flops_per_step == pytest.approx(3 * pair * pairs)  # backward is twice forward
+    # backward is twice forward
+    assert cost.flops_per_step == pytest.approx(3 * pair * pairs)
 
 
 def test_base_model_takes_part_of_what_the_papers_gpus_could_do():
-    """Table 2's 3.3e18 is capacity times time; 100,000 steps of about 25,000 tokens a side take less than that."""
-    flops = estimate(HParams(batch_size=25_000), (37_000, 37_000), (30, 30)).flops_per_step * 100_000
+    """Table 2's 3.3e18 is capacity times time; 100,000 steps of about 25,000 tokens a
+    side take less than that.
+    """
+    flops = (
+        estimate(HParams(batch_size=25_000), (37_000, 37_000), (30, 30)).flops_per_step
+        * 100_000
+    )
     assert 0.2 < flops / 3.3e18 < 1.0
 
 
@@ -167,25 +244,41 @@ def test_memory_by_part():
     assert parts["weights"] == parts["gradients"] == 4 * count  # float32
     assert parts["Adam's moments"] == 8 * count
     assert parts["cast weights"] == 0
-    # 12 pairs of 10 tokens. Of a token: queries, keys, values, heads; the norm's three; weights of two heads.
+    # 12 pairs of 10 tokens. Of a token: queries, keys, values, heads; the norm's three;
+    # weights of two heads.
     attention = 4 * 16 + 3 * 16 + 2 * 10
     feed_forward = 24 + 3 * 16
-    assert parts["activations"] == 4 * 120 * (2 * (16 + attention + feed_forward) + attention)
+    assert parts["activations"] == 4 * 120 * (
+        2 * (16 + attention + feed_forward) + attention
+    )
     assert parts["logits"] == 3 * 4 * 120 * 50
     assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
-    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10), 12)
+    mixed = memory_parts(
+        hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10), 12
+    )
     assert mixed["activations"] == parts["activations"] / 2
     assert mixed["cast weights"] == 2 * count
     assert mixed["weights"] == parts["weights"]
-    accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10), 12)
+    accumulated = memory_parts(
+        hparams.override("accumulate_steps=3"), (50, 50), (10, 10), 12
+    )
     assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
 
 
 def test_memory_of_restricted_self_attention():
-    """Of 10 positions there are three blocks of 4: 12 queries. The encoder has three blocks of keys for each."""
-    hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0,self_attention_radius=4")
-    queries_and_norm, keys_and_values, cross = 2 * 16 + 3 * 16, 2 * 16, 10 * (4 * 16 + 3 * 16 + 2 * 10)
-    encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2  # weights of two heads
+    """Of 10 positions there are three blocks of 4: 12 queries. The encoder has three
+    blocks of keys for each.
+    """
+    hparams = SMALL.override(
+        "batch_size=120,layer_prepostprocess_dropout=0,self_attention_radius=4"
+    )
+    queries_and_norm, keys_and_values, cross = (
+        2 * 16 + 3 * 16,
+        2 * 16,
+        10 * (4 * 16 + 3 * 16 + 2 * 10),
+    )
+    # weights of two heads
+    encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2
     decoder = 12 * queries_and_norm + 24 * keys_and_values + 12 * 8 * 2
     others = 2 * 10 * (16 + 24 + 3 * 16)  # embeddings and feed-forward layers
     parts = memory_parts(hparams, (50, 50), (10, 10), 12)
@@ -193,7 +286,9 @@ def test_memory_of_restricted_self_attention():
 
 
 def test_memory_with_two_vocabularies():
-    hparams = SMALL.override("batch_size=120,shared_embedding_and_softmax_weights=false")
+    hparams = SMALL.override(
+        "batch_size=120,shared_embedding_and_softmax_weights=false"
+    )
     count = build_transformer(hparams, 30, 70).count_params()
     parts = memory_parts(hparams, (30, 70), (5, 10), 12)
     assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
@@ -204,10 +299,22 @@ def test_memory_with_two_vocabularies():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        (((0, 50), (10, 10)), r"The source vocabulary size must be above zero\. Received: 0\."),
-        (((50, -1), (10, 10)), r"The target vocabulary size must be above zero\. Received: -1\."),
-        (((50, 50), (-1.5, 10)), r"The source length must be above zero\. Received: -1\.5\."),
-        (((50, 50), (10, float("nan"))), r"The target length must be above zero\. Received: nan\."),
+        (
+            ((0, 50), (10, 10)),
+            r"The source vocabulary size must be above zero\. Received: 0\.",
+        ),
+        (
+            ((50, -1), (10, 10)),
+            r"The target vocabulary size must be above zero\. Received: -1\.",
+        ),
+        (
+            ((50, 50), (-1.5, 10)),
+            r"The source length must be above zero\. Received: -1\.5\.",
+        ),
+        (
+            ((50, 50), (10, float("nan"))),
+            r"The target length must be above zero\. Received: nan\.",
+        ),
     ],
 )
 def test_sizes_that_are_not_above_zero(sizes, message):

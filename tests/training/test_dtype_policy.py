@@ -21,31 +21,51 @@ class Gpus:
     """Stands in for a strategy on two GPUs."""
 
     class extended:
-        worker_devices = ("/job:localhost/replica:0/task:0/device:GPU:0", "/device:GPU:1")
+        worker_devices = (
+            "/job:localhost/replica:0/task:0/device:GPU:0",
+            "/device:GPU:1",
+        )
 
 
-@pytest.mark.parametrize(("fast", "policy"), [(True, "mixed_bfloat16"), (False, "float32")])
+@pytest.mark.parametrize(
+    ("fast", "policy"), [(True, "mixed_bfloat16"), (False, "float32")]
+)
 def test_on_a_cpu(monkeypatch, capsys, cpu, fast, policy):
     monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: fast)
-    assert with_dtype_policy(AUTO, cpu) == dataclasses.replace(AUTO, dtype_policy=policy)
+    assert with_dtype_policy(AUTO, cpu) == dataclasses.replace(
+        AUTO, dtype_policy=policy
+    )
     assert capsys.readouterr().err == f"dtype_policy=auto is {policy} here.\n"
 
 
 @pytest.mark.parametrize(
     ("capabilities", "policy"),
-    [([(8, 0), (9, 0)], "mixed_bfloat16"), ([(8, 6), (7, 5)], "float32"), ([None, None], "float32")],
+    [
+        ([(8, 0), (9, 0)], "mixed_bfloat16"),
+        ([(8, 6), (7, 5)], "float32"),
+        ([None, None], "float32"),
+    ],
 )
 def test_on_gpus(monkeypatch, capabilities, policy):
-    details = [{} if each is None else {"compute_capability": each} for each in capabilities]
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: list(range(len(details))))
-    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details[gpu])
+    details = [
+        {} if each is None else {"compute_capability": each} for each in capabilities
+    ]
+    monkeypatch.setattr(
+        tf.config, "list_physical_devices", lambda kind: list(range(len(details)))
+    )
+    monkeypatch.setattr(
+        tf.config.experimental, "get_device_details", lambda gpu: details[gpu]
+    )
     assert with_dtype_policy(AUTO, Gpus).dtype_policy == policy
 
 
 @pytest.mark.parametrize("recorded", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_a_run_that_resumes_keeps_its_own(monkeypatch, cpu, recorded):
     monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: recorded == "float32")
-    assert with_dtype_policy(AUTO, cpu, HParams(dtype_policy=recorded)).dtype_policy == recorded
+    assert (
+        with_dtype_policy(AUTO, cpu, HParams(dtype_policy=recorded)).dtype_policy
+        == recorded
+    )
 
 
 def test_what_is_named_stays_with_a_warning_where_it_is_slow(monkeypatch, capsys, cpu):

@@ -1,7 +1,9 @@
-"""TensorFlow's package for Linux registers its GPU kernels on any machine: each operation that is run has one.
+"""TensorFlow's package for Linux registers its GPU kernels on any machine: each
+operation that is run has one.
 
-An operation without a kernel for its types would run on the CPU, and its tensors would be copied there and back at each
-step. The test says nothing about speed, nor about what runs in host memory on purpose, as 32-bit integers do.
+An operation without a kernel for its types would run on the CPU, and its tensors would
+be copied there and back at each step. The test says nothing about speed, nor about what
+runs in host memory on purpose, as 32-bit integers do.
 """
 
 from collections.abc import Iterator
@@ -15,24 +17,36 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.decoder import EXTRA_SPECS, SEARCH_SPECS, search
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.training.train_step import correct_tokens, make_gradients, make_optimizer, smoothed_cross_entropy
+from t2tlite.training.train_step import (
+    correct_tokens,
+    make_gradients,
+    make_optimizer,
+    smoothed_cross_entropy,
+)
 
 TYPES = ("float32", "mixed_float16", "mixed_bfloat16")
 ALL_SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in TYPES]
 POLICIES = [*ALL_SLOW[:-1], "mixed_bfloat16"]
 VOCAB_SIZE = 64
 ON_GPU = {"GPU", "DEFAULT"}
-# What TensorFlow itself handles: arguments and results of functions, control flow that it lowers, and calls.
-NO_KERNEL_NEEDED = set("_Arg _Retval Placeholder StatefulPartitionedCall PartitionedCall While If Assert".split())
+# What TensorFlow itself handles: arguments and results of functions, control flow that
+# it lowers, and calls.
+NO_KERNEL_NEEDED = set(
+    "_Arg _Retval Placeholder StatefulPartitionedCall PartitionedCall While If Assert".split()
+)
 
 
 def tiny(policy: str) -> Transformer:
-    hparams = HParams().override(f"num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=4,dtype_policy={policy}")
+    hparams = HParams().override(
+        f"num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=4,dtype_policy={policy}"
+    )
     return build_transformer(hparams, VOCAB_SIZE, VOCAB_SIZE)
 
 
 def nodes(function) -> Iterator[node_def_pb2.NodeDef]:
-    """Every operation of a concrete function and of the functions that it calls, with the types filled in."""
+    """Every operation of a concrete function and of the functions that it calls, with
+    the types filled in.
+    """
     graph: graph_pb2.GraphDef = function.graph.as_graph_def()
     yield from graph.node
     for inner in graph.library.function:
@@ -40,15 +54,26 @@ def nodes(function) -> Iterator[node_def_pb2.NodeDef]:
 
 
 def without_kernel(function) -> set[str]:
-    """The operations that have no GPU kernel for their types, as "name(attribute=type)"."""
+    """The operations that have no GPU kernel for their types, as
+    "name(attribute=type)".
+    """
     missing = set()
     for node in nodes(function):
         if node.op in NO_KERNEL_NEEDED:
             continue
         registered = kernels.get_registered_kernels_for_op(node.op).kernel
-        if not any(kernel.device_type in ON_GPU and accepts(kernel, node) for kernel in registered):
-            types = {name: tf.as_dtype(attr.type).name for name, attr in node.attr.items() if attr.type}
-            missing.add(f"{node.op}({', '.join(f'{name}={value}' for name, value in sorted(types.items()))})")
+        if not any(
+            kernel.device_type in ON_GPU and accepts(kernel, node)
+            for kernel in registered
+        ):
+            types = {
+                name: tf.as_dtype(attr.type).name
+                for name, attr in node.attr.items()
+                if attr.type
+            }
+            missing.add(
+                f"{node.op}({', '.join(f'{name}={value}' for name, value in sorted(types.items()))})"
+            )
     return missing
 
 
@@ -63,9 +88,13 @@ def accepts(kernel, node: node_def_pb2.NodeDef) -> bool:
 
 
 def test_an_operation_without_a_gpu_kernel_is_noticed():
-    strings = tf.function(lambda x: tf.strings.length(x) + 1).get_concrete_function(tf.TensorSpec((None,), tf.string))
+    strings = tf.function(lambda x: tf.strings.length(x) + 1).get_concrete_function(
+        tf.TensorSpec((None,), tf.string)
+    )
     assert without_kernel(strings) == {"StringLength()"}
-    arg_max = tf.function(lambda x: tf.argmax(x, axis=-1)).get_concrete_function(tf.TensorSpec((None, 4), tf.int32))
+    arg_max = tf.function(lambda x: tf.argmax(x, axis=-1)).get_concrete_function(
+        tf.TensorSpec((None, 4), tf.int32)
+    )
     assert without_kernel(arg_max) == {"ArgMax(T=int32, Tidx=int32, output_type=int64)"}
 
 
@@ -82,7 +111,9 @@ def test_training_step(policy):
         return loss, tf.linalg.global_norm(sums)
 
     ids = tf.TensorSpec((1, None, None), tf.int32)
-    traced = step.get_concrete_function(ids, ids, tf.TensorSpec((), tf.float32), tf.TensorSpec((1, 2), tf.int32))
+    traced = step.get_concrete_function(
+        ids, ids, tf.TensorSpec((), tf.float32), tf.TensorSpec((1, 2), tf.int32)
+    )
     assert without_kernel(traced) == set()
 
 
@@ -93,7 +124,9 @@ def test_evaluation(policy):
     @tf.function(autograph=False)
     def evaluate(inputs, targets):
         logits = model(inputs, targets)
-        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
+        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(
+            logits, targets
+        )
 
     ids = tf.TensorSpec((None, None), tf.int32)
     assert without_kernel(evaluate.get_concrete_function(ids, ids)) == set()

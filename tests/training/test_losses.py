@@ -10,7 +10,9 @@ from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 # B batch, T target length, V vocabulary
 
 
-def draw(vocabulary: int, seed: int, scale: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+def draw(
+    vocabulary: int, seed: int, scale: float = 3.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Logits [4, 6, V] and targets [4, 6], each row padded at another length."""
     random = np.random.default_rng(seed)
     logits = random.normal(0, scale, (4, 6, vocabulary)).astype(np.float32)
@@ -21,7 +23,9 @@ def draw(vocabulary: int, seed: int, scale: float = 3.0) -> tuple[np.ndarray, np
 
 
 def smoothed(targets: np.ndarray, vocabulary: int, epsilon: float) -> np.ndarray:
-    """The target distributions [B, T, V]: 1 - epsilon for the true token, epsilon shared equally by the others."""
+    """The target distributions [B, T, V]: 1 - epsilon for the true token, epsilon
+    shared equally by the others.
+    """
     table = np.full((*targets.shape, vocabulary), epsilon / (vocabulary - 1))
     np.put_along_axis(table, targets[..., None], 1 - epsilon, axis=-1)
     return table
@@ -39,15 +43,25 @@ def divergence(logits: np.ndarray, targets: np.ndarray, epsilon: float) -> float
 def test_closed_form(vocabulary, epsilon):
     logits, targets = draw(vocabulary, seed=vocabulary)
     total, tokens = smoothed_cross_entropy(logits, targets, epsilon)
-    np.testing.assert_allclose(total, divergence(logits, targets, epsilon), rtol=2e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        total, divergence(logits, targets, epsilon), rtol=2e-5, atol=1e-5
+    )
     assert tokens == 6 + 4 + 1
-    assert (total.dtype, tokens.dtype, total.shape, tokens.shape) == (tf.float32, tf.float32, (), ())
+    assert (total.dtype, tokens.dtype, total.shape, tokens.shape) == (
+        tf.float32,
+        tf.float32,
+        (),
+        (),
+    )
 
 
-@pytest.mark.parametrize(("vocabulary", "epsilon"), [(4, 0.1), (37_000, 0.1), (97, 0.5)])
+@pytest.mark.parametrize(
+    ("vocabulary", "epsilon"), [(4, 0.1), (37_000, 0.1), (97, 0.5)]
+)
 def test_a_perfect_model_has_loss_zero(vocabulary, epsilon):
     targets = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
-    logits = np.log(smoothed(targets, vocabulary, epsilon)).astype(np.float32) + 3.0  # a constant changes nothing
+    # a constant changes nothing
+    logits = np.log(smoothed(targets, vocabulary, epsilon)).astype(np.float32) + 3.0
     total, _ = smoothed_cross_entropy(logits, targets, epsilon)
     np.testing.assert_allclose(total, 0.0, atol=2e-5)
 
@@ -56,17 +70,23 @@ def test_a_perfect_model_has_loss_zero(vocabulary, epsilon):
 def test_padding_does_not_count(epsilon):
     logits, targets = draw(20, seed=1)
     before = smoothed_cross_entropy(logits, targets, epsilon)
-    logits[targets == 0] = np.random.default_rng(2).normal(0, 50, (int((targets == 0).sum()), 20))
+    logits[targets == 0] = np.random.default_rng(2).normal(
+        0, 50, (int((targets == 0).sum()), 20)
+    )
     after = smoothed_cross_entropy(logits, targets, epsilon)
     wider = smoothed_cross_entropy(
-        np.concatenate([logits, logits], axis=1), np.concatenate([targets, 0 * targets], axis=1), epsilon
+        np.concatenate([logits, logits], axis=1),
+        np.concatenate([targets, 0 * targets], axis=1),
+        epsilon,
     )
     assert before[1] == after[1] == wider[1] == 11
     np.testing.assert_allclose([after[0], wider[0]], [before[0], before[0]], rtol=1e-6)
 
 
 def test_padding_alone():
-    total, tokens = smoothed_cross_entropy(np.ones((2, 3, 5), np.float32), np.zeros((2, 3), np.int32), 0.1)
+    total, tokens = smoothed_cross_entropy(
+        np.ones((2, 3, 5), np.float32), np.zeros((2, 3), np.int32), 0.1
+    )
     assert (float(total), float(tokens)) == (0.0, 0.0)
 
 
@@ -74,7 +94,10 @@ def test_padding_alone():
 def test_sums_of_parts_add_up(epsilon):
     logits, targets = draw(50, seed=3)
     whole = smoothed_cross_entropy(logits, targets, epsilon)
-    parts = [smoothed_cross_entropy(logits[i : i + 1], targets[i : i + 1], epsilon) for i in range(4)]
+    parts = [
+        smoothed_cross_entropy(logits[i : i + 1], targets[i : i + 1], epsilon)
+        for i in range(4)
+    ]
     np.testing.assert_allclose(np.sum(parts, axis=0), whole, rtol=1e-5)
 
 
@@ -86,7 +109,9 @@ def test_gradient_is_softmax_minus_target(vocabulary, epsilon):
         variable = tf.constant(logits)
         tape.watch(variable)
         total, _ = smoothed_cross_entropy(variable, targets, epsilon)
-    expected = (softmax(logits) - smoothed(targets, vocabulary, epsilon)) * (targets != 0)[..., None]
+    expected = (softmax(logits) - smoothed(targets, vocabulary, epsilon)) * (
+        targets != 0
+    )[..., None]
     np.testing.assert_allclose(tape.gradient(total, variable), expected, atol=2e-6)
 
 
@@ -100,11 +125,18 @@ def test_large_logits(epsilon):
 def test_in_a_compiled_function_of_unknown_length():
     logits, targets = draw(40, seed=6)
 
-    @tf.function(input_signature=[tf.TensorSpec((None, None, 40)), tf.TensorSpec((None, None), tf.int32)])
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec((None, None, 40)),
+            tf.TensorSpec((None, None), tf.int32),
+        ]
+    )
     def compiled(logits, targets):
         return smoothed_cross_entropy(logits, targets, 0.1)
 
-    np.testing.assert_allclose(compiled(logits, targets)[0], divergence(logits, targets, 0.1), rtol=1e-5)
+    np.testing.assert_allclose(
+        compiled(logits, targets)[0], divergence(logits, targets, 0.1), rtol=1e-5
+    )
 
 
 def test_correct_tokens():
@@ -112,5 +144,6 @@ def test_correct_tokens():
     hits = correct_tokens(logits, targets)
     expected = ((logits.argmax(-1) == targets) & (targets != 0)).sum()
     assert float(hits) == expected > 0
-    assert ((logits.argmax(-1) == 0) & (targets == 0)).any()  # padding guessed as padding does not count
+    # padding guessed as padding does not count
+    assert ((logits.argmax(-1) == 0) & (targets == 0)).any()
     assert (hits.dtype, hits.shape) == (tf.float32, ())

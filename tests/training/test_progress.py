@@ -54,4 +54,8 @@ def test_other_bars_are_one_line_in_a_file(monkeypatch):
 
 
 def test_numbers_agree_with_their_nouns():
-    assert [counted(n, "pair") for n in (0, 1, 2000)] == ["0 pairs", "1 pair", "2,000 pairs"]
+    assert [counted(n, "pair") for n in (0, 1, 2000)] == [
+        "0 pairs",
+        "1 pair",
+        "2,000 pairs",
+    ]

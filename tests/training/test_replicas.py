@@ -47,8 +47,12 @@ def store(tmp_path_factory) -> TokenStore:
     return random_store(tmp_path_factory.mktemp("data"))
 
 
-def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = False) -> Run:
-    """Trains as training/loop.py does: on 4 replicas, or as many micro-batches on fewer, with dropout."""
+def train(
+    store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = False
+) -> Run:
+    """Trains as training/loop.py does: on 4 replicas, or as many micro-batches on
+    fewer, with dropout.
+    """
     replicas = strategy.num_replicas_in_sync
     hparams = dataclasses.replace(
         HPARAMS,
@@ -57,40 +61,62 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = F
         layer_prepostprocess_dropout=0.2,
     ).for_replicas(replicas)
     assert hparams.accumulate_steps == 4 // replicas
-    plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, seed=3)
+    plan = training_plan(
+        hparams, store.source_lengths, store.target_lengths, replicas, seed=3
+    )
     with strategy.scope():
         model = make_model(hparams)
         optimizer = make_optimizer(model)
     gradients = make_gradients(model, optimizer)
     step = make_train_step(strategy, model, optimizer, gradients)
-    batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
+    batches = iter(
+        distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps)
+    )
     with run_eagerly() if eagerly else contextlib.nullcontext():
         results = [step(batches) for _ in range(STEPS)]
     evaluate = make_evaluation(strategy, model, store)
     assert optimizer.iterations.numpy() == STEPS
-    values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]
+    values = [
+        [float(getattr(r, name)) for r in results]
+        for name in ("loss", "gradient_norm", "tokens")
+    ]
     trial = make_trial(strategy, gradients)
-    shape = functools.partial(distribute_shape, strategy, (3, 8, 10), hparams.accumulate_steps)
-    return Run(*values, model.get_weights(), evaluate, lambda: trial(iter(shape())), model, optimizer)
+    shape = functools.partial(
+        distribute_shape, strategy, (3, 8, 10), hparams.accumulate_steps
+    )
+    return Run(
+        *values,
+        model.get_weights(),
+        evaluate,
+        lambda: trial(iter(shape())),
+        model,
+        optimizer,
+    )
 
 
 @pytest.fixture(scope="module")
 def alone(store) -> Run:
-    return train(store, tf.distribute.get_strategy(), eagerly=True)  # faster than to compile a few steps
+    # faster than to compile a few steps
+    return train(store, tf.distribute.get_strategy(), eagerly=True)
 
 
 @pytest.fixture(scope="module")
 def together(request, store, cpu_devices) -> Run:
     """The same, by as many replicas as the parameter says."""
     with pytest.MonkeyPatch.context() as patch:
-        # Strategies of several sizes in one process must not share the keys of their collective operations.
-        patch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 1000 * request.param)
+        # Strategies of several sizes in one process must not share the keys of their
+        # collective operations.
+        patch.setattr(
+            tf.distribute.MirroredStrategy, "_collective_key_base", 1000 * request.param
+        )
         strategy = tf.distribute.MirroredStrategy(cpu_devices[: request.param])
         assert strategy.num_replicas_in_sync == request.param
         return train(store, strategy)
 
 
-@pytest.mark.parametrize("together", [2, pytest.param(4, marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize(
+    "together", [2, pytest.param(4, marks=pytest.mark.slow)], indirect=True
+)
 def test_replicas_equal_one(together, alone):
     np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-5)
     np.testing.assert_allclose(together.gradient_norms, alone.gradient_norms, rtol=1e-4)
@@ -100,7 +126,8 @@ def test_replicas_equal_one(together, alone):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("together", [2], indirect=True)  # to trace it for four takes long
+# to trace it for four takes long
+@pytest.mark.parametrize("together", [2], indirect=True)
 def test_evaluation_by_two_replicas_equals_that_by_one(store, together, alone):
     ours, theirs = together.evaluation(), alone.evaluation()
     assert ours.tokens == theirs.tokens == store.target_lengths.sum()
@@ -125,4 +152,7 @@ def test_trial_returns_the_loss_and_changes_nothing(together):
 
 def test_training_moves_the_weights(store, alone):
     start = make_model(HPARAMS).get_weights()
-    assert max(np.abs(a - b).max() for a, b in zip(start, alone.weights, strict=True)) > 1e-3
+    assert (
+        max(np.abs(a - b).max() for a, b in zip(start, alone.weights, strict=True))
+        > 1e-3
+    )

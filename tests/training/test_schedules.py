@@ -20,12 +20,15 @@ def test_formula_3(hidden_size, warmup):
     schedule = PaperSchedule(hidden_size, warmup)
     for step in (1, 2, max(warmup - 1, 1), warmup, warmup + 1, 10 * warmup, 300_000):
         rate = schedule(step - 1)  # step - 1 updates are done
-        np.testing.assert_allclose(rate, formula_3(step, hidden_size, warmup), rtol=1e-6)
+        np.testing.assert_allclose(
+            rate, formula_3(step, hidden_size, warmup), rtol=1e-6
+        )
 
 
 def test_rates_worth_knowing():
     base = PaperSchedule(512, 4000)
-    np.testing.assert_allclose(base(3999), 1 / np.sqrt(512 * 4000), rtol=1e-6)  # the highest: 0.000699
+    # the highest: 0.000699
+    np.testing.assert_allclose(base(3999), 1 / np.sqrt(512 * 4000), rtol=1e-6)
     np.testing.assert_allclose(base(39_999), 1 / np.sqrt(512 * 40_000), rtol=1e-6)
     np.testing.assert_allclose(base(0), base(3999) / 4000, rtol=1e-6)
     rates = np.array([float(base(step)) for step in range(0, 12_000, 100)])
@@ -34,8 +37,9 @@ def test_rates_worth_knowing():
     assert (np.diff(rates[40:]) < 0).all()
 
 
-# tensor2tensor's set -> constant, warmup steps and first step of ours. Its first sets count the first update as step 1,
-# as the paper does. The later ones count it as step 0, so that it changes nothing.
+# tensor2tensor's set -> constant, warmup steps and first step of ours. Its first sets
+# count the first update as step 1, as the paper does. The later ones count it as step
+# 0, so that it changes nothing.
 AS_OURS = {
     "transformer_base_v1": (1.0, 4000, 1),  # the paper's
     "transformer_base_v2": (2.0, 8000, 1),
@@ -52,7 +56,9 @@ AS_OURS = {
 @pytest.mark.parametrize("name", AS_OURS)
 def test_tensor2tensors_rates(fixtures, name, hidden_size):
     constant, warmup, first_step = AS_OURS[name]
-    theirs = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"][f"{name}/hidden{hidden_size}"]
+    theirs = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"][
+        f"{name}/hidden{hidden_size}"
+    ]
     assert len(theirs["steps"]) == 12
     assert theirs["steps"][0] == 0  # completed updates
     schedule = PaperSchedule(hidden_size, warmup, constant, first_step)
@@ -76,7 +82,9 @@ def test_the_first_updates_use_the_first_steps(first_step):
 @pytest.mark.parametrize("first_step", [0, 1])
 def test_saved_and_loaded(first_step):
     schedule = PaperSchedule(1024, 123, 0.5, first_step)
-    copy = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
+    copy = keras.optimizers.schedules.deserialize(
+        keras.optimizers.schedules.serialize(schedule)
+    )
     assert isinstance(copy, PaperSchedule)
     assert copy.get_config() == {
         "hidden_size": 1024,

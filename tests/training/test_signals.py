@@ -6,7 +6,10 @@ import pytest
 
 from t2tlite.training.signals import STOPPING, Interrupted, Signals
 
-MESSAGE = r"^Stopped by SIG[A-Z]+ at step 1,200; a checkpoint is saved\. The same command resumes from there\.$"
+MESSAGE = (
+    r"^Stopped by SIG[A-Z]+ at step 1,200; a checkpoint is saved\. The same command"
+    r" resumes from there\.$"
+)
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -21,7 +24,10 @@ def test_the_first_is_recorded_and_the_next_is_handled_as_usual(number, capsys):
             with pytest.raises(Interrupted, match=MESSAGE) as raised:
                 signals.check(1200)
             assert raised.value.signal_number == number
-            with pytest.raises(Interrupted, match=MESSAGE), signals.ending_at_once(1200):
+            with (
+                pytest.raises(Interrupted, match=MESSAGE),
+                signals.ending_at_once(1200),
+            ):
                 pytest.fail("the block has begun after a signal")
             signal.raise_signal(number)
             assert usual == [number]
@@ -29,7 +35,10 @@ def test_the_first_is_recorded_and_the_next_is_handled_as_usual(number, capsys):
         assert usual == [number, number]
     finally:
         signal.signal(number, before)
-    assert f"{number.name}: saving a checkpoint; once more ends at once." in capsys.readouterr().err
+    assert (
+        f"{number.name}: saving a checkpoint; once more ends at once."
+        in capsys.readouterr().err
+    )
 
 
 def test_ends_a_block_that_writes_nothing_at_once():

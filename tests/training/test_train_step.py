@@ -1,4 +1,6 @@
-"""One training step against tensor2tensor's gradients, and an evaluation against NumPy."""
+"""One training step against tensor2tensor's gradients, and an evaluation against
+NumPy.
+"""
 
 import dataclasses
 import math
@@ -32,63 +34,109 @@ def one(part: Part):
 
 
 @pytest.mark.parametrize(
-    "name", ["postnorm_notse", pytest.param("prenorm", marks=pytest.mark.slow), "prenorm_unshared"]
+    "name",
+    [
+        "postnorm_notse",
+        pytest.param("prenorm", marks=pytest.mark.slow),
+        "prenorm_unshared",
+    ],
 )
 def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
     data, model = tensor2tensor_checkpoint.logits_fixture(t2t, name)
     hparams = model.hparams
     assert hparams.label_smoothing == 0.1
-    expected = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "grad"))
+    expected = tensor2tensor_checkpoint.load(
+        hparams, tensor2tensor_checkpoint.variables_of(data, "grad")
+    )
     before = model.get_weights()
     # Descent at rate 1 takes the gradient itself off each weight.
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
+    step = make_train_step(
+        tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0)
+    )
     result = step(one(part_of(data["inputs"], data["targets"])))
-    np.testing.assert_allclose(result.loss, data["loss_numerator_ls0_1"] / data["loss_denominator"], rtol=1e-5)
-    assert result.tokens == np.count_nonzero(data["inputs"]) + np.count_nonzero(data["targets"])
+    np.testing.assert_allclose(
+        result.loss, data["loss_numerator_ls0_1"] / data["loss_denominator"], rtol=1e-5
+    )
+    assert result.tokens == np.count_nonzero(data["inputs"]) + np.count_nonzero(
+        data["targets"]
+    )
     assert result.positions == data["inputs"].size + data["targets"].size
-    squares = [np.square(gradient, dtype=np.float64).sum() for gradient in expected.get_weights()]
+    squares = [
+        np.square(gradient, dtype=np.float64).sum()
+        for gradient in expected.get_weights()
+    ]
     assert float(result.gradient_norm) == pytest.approx(np.sqrt(sum(squares)), rel=1e-4)
-    for old, new, gradient in zip(before, model.trainable_variables, expected.trainable_variables, strict=True):
+    for old, new, gradient in zip(
+        before, model.trainable_variables, expected.trainable_variables, strict=True
+    ):
         np.testing.assert_allclose(old - new, gradient, atol=1e-5, err_msg=new.path)
 
 
-def descent(hparams: HParams) -> tuple[list[np.ndarray], list[np.ndarray], list[str], float]:
-    """Weights before a step, what descent at rate 1 takes off them, their paths, and the reported gradient norm."""
+def descent(
+    hparams: HParams,
+) -> tuple[list[np.ndarray], list[np.ndarray], list[str], float]:
+    """Weights before a step, what descent at rate 1 takes off them, their paths, and
+    the reported gradient norm.
+    """
     model = make_model(hparams)
     before = model.get_weights()
-    inputs, targets = np.array([[3, 4, 5, 1], [6, 1, 0, 0]], np.int32), np.array([[7, 8, 1], [9, 1, 0]], np.int32)
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
+    inputs, targets = (
+        np.array([[3, 4, 5, 1], [6, 1, 0, 0]], np.int32),
+        np.array([[7, 8, 1], [9, 1, 0]], np.int32),
+    )
+    step = make_train_step(
+        tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0)
+    )
     norm = float(step(one(part_of(inputs, targets))).gradient_norm)
     taken = [old - new for old, new in zip(before, model.get_weights(), strict=True)]
     return before, taken, [weight.path for weight in model.trainable_variables], norm
 
 
 def test_weight_decay_is_tensor2tensors_l2_loss(eagerly):
-    """Its gradient is decay x weight, but nothing for the biases of dense layers and normalisation."""
+    """Its gradient is decay x weight, but nothing for the biases of dense layers and
+    normalisation.
+    """
     before, plain, paths, _ = descent(HPARAMS)
     _, decayed, _, _ = descent(dataclasses.replace(HPARAMS, weight_decay=0.5))
-    biases = [path.endswith(("inner/bias", "outer/bias", "norm/beta")) for path in paths]
-    assert sum(biases) == 2 * 2 + 2 + 3  # two feed-forward layers; norms after 2 sublayers and 3
-    for weight, ours, theirs, is_bias in zip(before, decayed, plain, biases, strict=True):
-        np.testing.assert_allclose(ours, theirs + (0 if is_bias else 0.5 * weight), atol=1e-5)
+    biases = [
+        path.endswith(("inner/bias", "outer/bias", "norm/beta")) for path in paths
+    ]
+    # two feed-forward layers; norms after 2 sublayers and 3
+    assert sum(biases) == 2 * 2 + 2 + 3
+    for weight, ours, theirs, is_bias in zip(
+        before, decayed, plain, biases, strict=True
+    ):
+        np.testing.assert_allclose(
+            ours, theirs + (0 if is_bias else 0.5 * weight), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("share", [0.25, 4.0])
 def test_clipped_gradients_have_the_global_norm(eagerly, share):
-    """As tf.clip_by_global_norm: g * clip / max(clip, norm); the reported norm is that before."""
+    """As tf.clip_by_global_norm: g * clip / max(clip, norm); the reported norm is that
+    before.
+    """
     _, plain, _, norm = descent(HPARAMS)
-    _, clipped, _, reported = descent(dataclasses.replace(HPARAMS, clip_grad_norm=share * norm))
+    _, clipped, _, reported = descent(
+        dataclasses.replace(HPARAMS, clip_grad_norm=share * norm)
+    )
     assert reported == pytest.approx(norm, rel=1e-5)
     for ours, theirs in zip(clipped, plain, strict=True):
         np.testing.assert_allclose(ours, theirs * min(share, 1.0), atol=1e-6)
 
 
-def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float], list[np.ndarray]]:
+def train(
+    hparams: HParams, store: TokenStore, steps: int
+) -> tuple[list[float], list[np.ndarray]]:
     """Losses and final weights of a few steps."""
     model = make_model(hparams)
     step = make_train_step(tf.distribute.get_strategy(), model, make_optimizer(model))
-    plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas=1, seed=3)
-    parts = [load_part(store, plan, k, 0, 1, hparams.accumulate_steps) for k in range(steps)]
+    plan = training_plan(
+        hparams, store.source_lengths, store.target_lengths, replicas=1, seed=3
+    )
+    parts = [
+        load_part(store, plan, k, 0, 1, hparams.accumulate_steps) for k in range(steps)
+    ]
     assert all(len(part.inputs) == hparams.accumulate_steps for part in parts)
     batches = iter(parts)
     return [float(step(batches).loss) for _ in range(steps)], model.get_weights()
@@ -97,7 +145,11 @@ def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float],
 @pytest.mark.parametrize("micro_batches", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches):
     losses, weights = train(HPARAMS, store, steps=3)
-    hparams = dataclasses.replace(HPARAMS, accumulate_steps=micro_batches, batch_size=GLOBAL_TOKENS // micro_batches)
+    hparams = dataclasses.replace(
+        HPARAMS,
+        accumulate_steps=micro_batches,
+        batch_size=GLOBAL_TOKENS // micro_batches,
+    )
     some_losses, some_weights = train(hparams, store, steps=3)
     np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
     for ours, theirs in zip(some_weights, weights, strict=True):
@@ -112,11 +164,15 @@ def test_trial_computes_every_gradient():
 
         def gradients(part, broken=broken):
             values = [part.tokens, part.tokens]
-            values[broken] = tf.debugging.check_numerics(values[broken] * np.nan, "this was computed")
+            values[broken] = tf.debugging.check_numerics(
+                values[broken] * np.nan, "this was computed"
+            )
             return part.tokens, values
 
         with pytest.raises(tf.errors.InvalidArgumentError, match="this was computed"):
-            make_trial(strategy, gradients)(iter(distribute_shape(strategy, (3, 8, 10), 1)))
+            make_trial(strategy, gradients)(
+                iter(distribute_shape(strategy, (3, 8, 10), 1))
+            )
 
 
 def test_trials_of_many_trainings_give_no_warning(caplog):
@@ -128,16 +184,23 @@ def test_trials_of_many_trainings_give_no_warning(caplog):
 
 
 def test_rows_and_columns_of_padding_change_nothing(eagerly):
-    hparams = dataclasses.replace(HPARAMS, pos="none")  # a row of padding is all zero, then
+    # a row of padding is all zero, then
+    hparams = dataclasses.replace(HPARAMS, pos="none")
     inputs = np.array([[5, 9, 3, 1], [8, 1, 0, 0]], np.int32)
     targets = np.array([[6, 2, 1], [3, 8, 1]], np.int32)
     model = make_model(hparams)
     start = model.get_weights()
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
+    step = make_train_step(
+        tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0)
+    )
     plain = step(one(part_of(inputs, targets)))
     weights = model.get_weights()
     model.set_weights(start)
-    padded = step(one(part_of(np.pad(inputs, ((0, 3), (0, 2))), np.pad(targets, ((0, 3), (0, 4))))))
+    padded = step(
+        one(
+            part_of(np.pad(inputs, ((0, 3), (0, 2))), np.pad(targets, ((0, 3), (0, 4))))
+        )
+    )
     assert float(padded.loss) == pytest.approx(float(plain.loss), rel=1e-5)
     assert (plain.tokens, plain.positions) == (12, 14)
     assert (padded.tokens, padded.positions) == (12, 5 * (6 + 7))
@@ -147,10 +210,17 @@ def test_rows_and_columns_of_padding_change_nothing(eagerly):
 
 def test_dropout_follows_the_seeds_of_the_part(eagerly):
     hparams = dataclasses.replace(HPARAMS, layer_prepostprocess_dropout=0.3)
-    inputs, targets = np.array([[5, 9, 3, 1]], np.int32), np.array([[6, 2, 1]], np.int32)
+    inputs, targets = (
+        np.array([[5, 9, 3, 1]], np.int32),
+        np.array([[6, 2, 1]], np.int32),
+    )
     model = make_model(hparams)
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0))
-    losses = [float(step(one(part_of(inputs, targets, seed=(4, n)))).loss) for n in (1, 1, 2)]
+    step = make_train_step(
+        tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0)
+    )
+    losses = [
+        float(step(one(part_of(inputs, targets, seed=(4, n)))).loss) for n in (1, 1, 2)
+    ]
     assert losses[0] == losses[1] != losses[2]
 
 
@@ -159,7 +229,9 @@ def test_dropout_follows_the_seeds_of_the_part(eagerly):
 
 @pytest.fixture(scope="module")
 def evaluated(store):
-    """A model far from uniform, its evaluation, and (log-probability, hit) of each target token of each pair."""
+    """A model far from uniform, its evaluation, and (log-probability, hit) of each
+    target token of each pair.
+    """
     model = make_model(HPARAMS)
     random = np.random.default_rng(6)
     for variable in model.trainable_variables:
@@ -172,7 +244,9 @@ def evaluated(store):
     for row, length in enumerate(store.target_lengths):
         at = np.arange(length)
         true = targets[row, :length]
-        tokens.append((log_probs[row, at, true], logits[row, :length].argmax(axis=-1) == true))
+        tokens.append(
+            (log_probs[row, at, true], logits[row, :length].argmax(axis=-1) == true)
+        )
     return model, tokens
 
 
@@ -187,20 +261,36 @@ def test_evaluation_equals_numpys(store, evaluated, eagerly):
     assert evaluation.perplexity == pytest.approx(math.exp(-log_probs.mean()), rel=1e-4)
 
 
-def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated, eagerly, monkeypatch):
+def test_evaluation_counts_pairs_longer_than_max_length(
+    store, evaluated, eagerly, monkeypatch
+):
     model, tokens = evaluated
-    monkeypatch.setattr(model, "hparams", dataclasses.replace(HPARAMS, max_length=6, batch_size=48))
+    monkeypatch.setattr(
+        model, "hparams", dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
+    )
     evaluation = make_evaluation(tf.distribute.get_strategy(), model, store)()
     assert evaluation.tokens == store.target_lengths.sum()
-    assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
+    assert evaluation.loss == pytest.approx(
+        -np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5
+    )
 
 
 def test_evaluation_of_some_batches(store, evaluated, eagerly):
-    evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, max_batches=2)()
+    evaluation = make_evaluation(
+        tf.distribute.get_strategy(), evaluated[0], store, max_batches=2
+    )()
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 
 
 def test_learned_positions_must_reach_the_longest_pair(store):
-    model = SimpleNamespace(hparams=dataclasses.replace(HPARAMS, pos="emb", max_length=8))
-    with pytest.raises(ValueError, match=r"reach max_length tokens. Received: max_length=8.* has 12. Raise max_length"):
+    model = SimpleNamespace(
+        hparams=dataclasses.replace(HPARAMS, pos="emb", max_length=8)
+    )
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"reach max_length tokens. Received: max_length=8.* has 12. Raise"
+            r" max_length"
+        ),
+    ):
         make_evaluation(tf.distribute.get_strategy(), model, store)

@@ -1,4 +1,6 @@
-"""What a run has cost: cost.json through stops and restarts, and the line that t2t-trainer prints."""
+"""What a run has cost: cost.json through stops and restarts, and the line that
+t2t-trainer prints.
+"""
 
 import json
 
@@ -65,8 +67,10 @@ def counted(folder):
     ("spans", "lost", "resumed", "expected"),
     [
         ([(0, 5)], [], (5, 8), (8, 8, 80, 240)),
-        ([(0, 5), (5, 8), (8, 20)], [8, 20], (5, 6), (6, 6, 60, 180)),  # from an older checkpoint
-        ([(0, 5), (5, 8)], [8], (5, 9), (9, 9, 90, 270)),  # killed between record and checkpoint
+        # from an older checkpoint
+        ([(0, 5), (5, 8), (8, 20)], [8, 20], (5, 6), (6, 6, 60, 180)),
+        # killed between record and checkpoint
+        ([(0, 5), (5, 8)], [8], (5, 9), (9, 9, 90, 270)),
     ],
 )
 def test_resumed_run_counts_each_step_once(tmp_path, spans, lost, resumed, expected):
@@ -89,7 +93,9 @@ def test_records_stay_only_of_checkpoints_that_do(tmp_path):
 def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path):
     train_to(tmp_path, 100, 105)
     assert counted(tmp_path) == (105, 5, 50, 150)
-    assert cost_line(RunFolder(tmp_path).costs()[-1], "").endswith(", for 5 of 105 steps.")
+    assert cost_line(RunFolder(tmp_path).costs()[-1], "").endswith(
+        ", for 5 of 105 steps."
+    )
 
 
 def test_worker_without_a_folder_writes_nothing(tmp_path):
@@ -99,10 +105,17 @@ def test_worker_without_a_folder_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}']
+)
 def test_damaged_record(tmp_path, text):
-    (tmp_path / "cost.json").write_text(text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}"))
-    with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it to count from here on\."):
+    (tmp_path / "cost.json").write_text(
+        text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}")
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"cost\.json is damaged: .*\. Delete it to count from here on\.",
+    ):
         CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
 
 
@@ -120,15 +133,25 @@ def test_damaged_record(tmp_path, text):
     ],
 )
 def test_line(seconds, device_seconds, shown, flops):
-    cost = RunCost(step=9, steps=9, seconds=seconds, device_seconds=device_seconds, tokens=70, flops=1.234e15)
-    assert cost_line(cost, "Tesla P100-SXM2-16GB") == (
-        f"Training cost: 1.23e+15 FLOPs counted, in {shown}; the paper's way {flops}, at 9.5 TFLOPS, "
-        "its number for P100."
+    cost = RunCost(
+        step=9,
+        steps=9,
+        seconds=seconds,
+        device_seconds=device_seconds,
+        tokens=70,
+        flops=1.234e15,
+    )
+    assert (
+        cost_line(cost, "Tesla P100-SXM2-16GB")
+        == f"Training cost: 1.23e+15 FLOPs counted, in {shown}; the paper's way"
+        f" {flops}, at 9.5 TFLOPS, its number for P100."
     )
 
 
 def test_table_2_of_the_paper():
-    """8 P100s, 12 hours for base and 3.5 days for big: Table 2 prints 3.3e18 and 2.3e19."""
+    """8 P100s, 12 hours for base and 3.5 days for big: Table 2 prints 3.3e18 and
+    2.3e19.
+    """
     tflops = run_cost.PAPER_TFLOPS["P100"] * 1e12
     assert 12 * 3600 * 8 * tflops == pytest.approx(3.3e18, rel=0.02)
     assert 3.5 * 86400 * 8 * tflops == pytest.approx(2.3e19, rel=0.02)
@@ -140,10 +163,18 @@ def test_table_2_of_the_paper():
      ("Tesla P100-PCIE-16GB", "9.50e+13"), ("Quadro M4000", ""), ("Quadro P1000", ""), ("NVIDIA H200", ""), ("", "")],
 )  # fmt: skip
 def test_estimate_of_the_paper_for_its_gpus_only(name, estimate):
-    cost = RunCost(step=9, steps=9, seconds=10, device_seconds=10, tokens=70, flops=1.234e15)
+    cost = RunCost(
+        step=9, steps=9, seconds=10, device_seconds=10, tokens=70, flops=1.234e15
+    )
     line = cost_line(cost, name)
-    assert line.startswith("Training cost: 1.23e+15 FLOPs counted, in 10.0 s on 1 device")
-    assert (f"; the paper's way {estimate}, at " in line) if estimate else line.endswith(" 1 device.")
+    assert line.startswith(
+        "Training cost: 1.23e+15 FLOPs counted, in 10.0 s on 1 device"
+    )
+    assert (
+        (f"; the paper's way {estimate}, at " in line)
+        if estimate
+        else line.endswith(" 1 device.")
+    )
 
 
 # through the command
@@ -159,7 +190,12 @@ def test_run_counts_what_it_trained_on(tiny_run):
     assert 0 < cost.seconds == cost.device_seconds < 600
     hparams = RunFolder(tiny_run.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
-    a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())  # backward twice forward
+    # backward twice forward
+    a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
     line = tiny_run.stdout.splitlines()[-1]
-    assert line == f"Training cost: {cost.flops:.2e} FLOPs counted, in {cost.seconds:.1f} s on 1 device."
+    assert (
+        line
+        == f"Training cost: {cost.flops:.2e} FLOPs counted, in {cost.seconds:.1f} s on"
+        " 1 device."
+    )

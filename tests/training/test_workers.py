@@ -1,4 +1,6 @@
-"""Two worker processes on one machine: they train what one process trains, and end and resume together."""
+"""Two worker processes on one machine: they train what one process trains, and end and
+resume together.
+"""
 
 import json
 import os
@@ -25,13 +27,21 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.training import workers
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.train_step import make_optimizer
-from t2tlite.training.workers import Stop, check_workers_agree, is_chief, lost_worker_is_an_error, worker_names
+from t2tlite.training.workers import (
+    Stop,
+    check_workers_agree,
+    is_chief,
+    lost_worker_is_an_error,
+    worker_names,
+)
 
 SECONDS = 600  # for anything that two processes do: the machine may be busy
 
 
 def cluster_of(jobs, address="host:{}"):
-    """The cluster with these jobs, such as ["chief", "worker"], and the task of each process."""
+    """The cluster with these jobs, such as ["chief", "worker"], and the task of each
+    process.
+    """
     cluster: dict[str, list[str]] = {}
     tasks = []
     for number, job in enumerate(jobs):
@@ -48,7 +58,9 @@ def process(cluster, task):
     return SimpleNamespace(cluster_resolver=resolver)
 
 
-@pytest.mark.parametrize("jobs", [["worker", "worker"], ["chief", "worker", "worker"], ["chief"], ["worker"]])
+@pytest.mark.parametrize(
+    "jobs", [["worker", "worker"], ["chief", "worker", "worker"], ["chief"], ["worker"]]
+)
 def test_one_process_of_a_cluster_writes_the_run(jobs):
     cluster, tasks = cluster_of(jobs)
     assert [task for task in tasks if is_chief(process(cluster, task))] == tasks[:1]
@@ -68,11 +80,19 @@ def test_workers_that_differ_are_named(monkeypatch):
         {"step": 0, "seed": 1, "heads": 8},
         {"step": 6, "seed": 1, "heads": 4},
     ]
-    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(answer) for answer in message])
+    monkeypatch.setattr(
+        workers,
+        "gather",
+        lambda strategy, text: [json.dumps(answer) for answer in message],
+    )
     with pytest.raises(
         ValueError,
-        match=r"All workers must train the same\. Received: chief 0 has step 6, heads 8; worker 0 has step 0, heads 8; "
-        r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the chief's run to the others\.",
+        match=(
+            r"All workers must train the same\. Received: chief 0 has step 6, heads 8;"
+            r" worker 0 has step 0, heads 8; "
+            r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the"
+            r" chief's run to the others\."
+        ),
     ):
         check_workers_agree(worker, message[2])
     message[:] = [{"step": 6}] * 3
@@ -80,32 +100,55 @@ def test_workers_that_differ_are_named(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "difference"), [("evaluations.json", "evaluations"), ("best/best.json", "best evaluation")]
+    ("name", "difference"),
+    [("evaluations.json", "evaluations"), ("best/best.json", "best evaluation")],
 )
-def test_workers_with_other_evaluations_are_refused(tiny_run, tiny_run_copy, monkeypatch, name, difference):
-    """They decide when to stop early; workers that do not agree would wait for each other in different places."""
-    (tiny_run_copy / name).write_text((tiny_run_copy / name).read_text().replace('"step": 120', '"step": 80'))
-    dataset, hparams = run_dataset(RunFolder(tiny_run.run)), RunFolder(tiny_run.run).hparams()
+def test_workers_with_other_evaluations_are_refused(
+    tiny_run, tiny_run_copy, monkeypatch, name, difference
+):
+    """They decide when to stop early; workers that do not agree would wait for each
+    other in different places.
+    """
+    (tiny_run_copy / name).write_text(
+        (tiny_run_copy / name).read_text().replace('"step": 120', '"step": 80')
+    )
+    dataset, hparams = (
+        run_dataset(RunFolder(tiny_run.run)),
+        RunFolder(tiny_run.run).hparams(),
+    )
     settings = [
         train._settings(RunFolder(run), dataset, hparams, LoopConfig(train_steps=130))
         for run in (tiny_run.run, tiny_run_copy)
     ]
     cluster, tasks = cluster_of(["worker", "worker"])
-    monkeypatch.setattr(workers, "gather", lambda *_: [json.dumps(of_worker) for of_worker in settings])
+    monkeypatch.setattr(
+        workers, "gather", lambda *_: [json.dumps(of_worker) for of_worker in settings]
+    )
     with pytest.raises(
-        ValueError, match=rf"Received: worker 0 has {difference} \w{{12}}; worker 1 has {difference} \w"
+        ValueError,
+        match=(
+            rf"Received: worker 0 has {difference} \w{{12}}; worker 1 has"
+            rf" {difference} \w"
+        ),
     ):
         check_workers_agree(process(cluster, tasks[0]), settings[0])
 
 
 def test_lost_worker_is_one_message():
     cluster, tasks = cluster_of(["worker", "worker"])
-    text = "Graph execution error:\n\nCollective ops is aborted by: Connection reset by peer\nThe error could be"
+    text = (
+        "Graph execution error:\n\nCollective ops is aborted by: Connection reset by"
+        " peer\nThe error could be"
+    )
     with (
         pytest.raises(
             ConnectionError,
-            match=r"A worker was lost: .*\(Collective ops is aborted by: Connection reset by peer\)\. Start all "
-            r"workers again with the same command: training resumes from the newest checkpoint\.$",
+            match=(
+                r"A worker was lost: .*\(Collective ops is aborted by: Connection reset"
+                r" by peer\)\. Start all "
+                r"workers again with the same command: training resumes from the newest"
+                r" checkpoint\.$"
+            ),
         ),
         lost_worker_is_an_error(process(cluster, tasks[0])),
     ):
@@ -122,18 +165,32 @@ def test_workers_stop_at_the_same_step():
     stops = [Stop(process(cluster, task)) for task in tasks]
     requests = [(0, 0), (0, 1), (0, 1), (0, 1)]  # the second is, during step 1
     agreed = [
-        [stop.agreed(bool(now[i]), tf.constant(float(sum(now)))) for i, stop in enumerate(stops)] for now in requests
+        [
+            stop.agreed(bool(now[i]), tf.constant(float(sum(now))))
+            for i, stop in enumerate(stops)
+        ]
+        for now in requests
     ]
     assert agreed == [[False, False], [False, False], [True, True], [True, True]]
-    assert Stop(process(cluster, tasks[0])).agreed(False, tf.constant(1.0), at_once=True)
+    assert Stop(process(cluster, tasks[0])).agreed(
+        False, tf.constant(1.0), at_once=True
+    )
     alone = Stop(tf.distribute.get_strategy())
     assert [alone.agreed(now, 0.0) for now in (False, True)] == [False, True]
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_chief_can_save_alone(cpu_devices, policy):
-    """Reading a variable that is added up over the replicas would need the other workers."""
-    hparams = HParams(hidden_size=8, filter_size=8, num_heads=1, num_hidden_layers=1, dtype_policy=policy)
+    """Reading a variable that is added up over the replicas would need the other
+    workers.
+    """
+    hparams = HParams(
+        hidden_size=8,
+        filter_size=8,
+        num_heads=1,
+        num_hidden_layers=1,
+        dtype_policy=policy,
+    )
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
         model = build_transformer(hparams, 20, 20)
@@ -156,24 +213,40 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def start(tiny_run, folders, *flags, jobs=("worker", "worker")) -> list[subprocess.Popen]:
+def start(
+    tiny_run, folders, *flags, jobs=("worker", "worker")
+) -> list[subprocess.Popen]:
     """Two workers of t2t-trainer, each with its --output_dir."""
     ports = free_ports(2)
     cluster, tasks = cluster_of(jobs)
-    cluster = {job: [f"127.0.0.1:{ports.pop()}" for _ in addresses] for job, addresses in cluster.items()}
+    cluster = {
+        job: [f"127.0.0.1:{ports.pop()}" for _ in addresses]
+        for job, addresses in cluster.items()
+    }
     started = []
     for (job, index), folder in zip(tasks, folders, strict=True):
         config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(tiny_run, folder, *flags)]
+        command = [
+            sys.executable,
+            "-m",
+            "t2tlite.bin.t2t_trainer",
+            *trainer_flags(tiny_run, folder, *flags),
+        ]
         environment = {**os.environ, "TF_CONFIG": config}
-        started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        started.append(
+            subprocess.Popen(
+                command, env=environment, stderr=subprocess.PIPE, text=True
+            )
+        )
     return started
 
 
 def finish(started) -> list[tuple[int, str]]:
     """Exit status and stderr of each worker."""
     errors = [worker.communicate(timeout=SECONDS)[1] for worker in started]
-    return [(worker.returncode, text) for worker, text in zip(started, errors, strict=True)]
+    return [
+        (worker.returncode, text) for worker, text in zip(started, errors, strict=True)
+    ]
 
 
 def wait_for_checkpoint(run: Path, started) -> None:
@@ -187,12 +260,22 @@ def wait_for_checkpoint(run: Path, started) -> None:
 
 @pytest.mark.slow
 def test_two_workers_equal_one(tiny_run, tmp_path):
-    flags = ["--train_steps=6", "--local_eval_frequency=3", "--global_batch_tokens=1024", "--hparams=batch_size=512"]
+    flags = [
+        "--train_steps=6",
+        "--local_eval_frequency=3",
+        "--global_batch_tokens=1024",
+        "--hparams=batch_size=512",
+    ]
     together, alone, data = tmp_path / "together", tmp_path / "alone", tmp_path / "data"
     make = [*flags, f"--data_dir={data}", "--generate_data", "--num_processes=1"]
-    for status, errors in finish(start(tiny_run, [together] * 2, *make, jobs=("chief", "worker"))):
+    for status, errors in finish(
+        start(tiny_run, [together] * 2, *make, jobs=("chief", "worker"))
+    ):
         assert status == 0, errors
-    assert t2t_trainer.main(trainer_flags(tiny_run, alone, *flags, f"--data_dir={data}")) == 0
+    assert (
+        t2t_trainer.main(trainer_flags(tiny_run, alone, *flags, f"--data_dir={data}"))
+        == 0
+    )
     first, second = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
     names = [name for name in first if name.startswith("model/")]
     assert len(names) > 20
@@ -206,7 +289,11 @@ def test_two_workers_equal_one(tiny_run, tmp_path):
 
 @pytest.mark.slow
 def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path):
-    flags = ["--train_steps=60", "--local_eval_frequency=20", "--hparams=batch_size=64,accumulate_steps=2"]
+    flags = [
+        "--train_steps=60",
+        "--local_eval_frequency=20",
+        "--hparams=batch_size=64,accumulate_steps=2",
+    ]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for status, errors in finish(start(tiny_run, [whole] * 2, *flags)):
         assert status == 0, errors
@@ -230,7 +317,11 @@ def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path
 @pytest.mark.slow
 def test_signal_to_one_worker_stops_all(tiny_run, tmp_path):
     run = tmp_path / "run"
-    flags = ["--train_steps=1000000", "--local_eval_frequency=0", "--save_checkpoints_secs=1"]
+    flags = [
+        "--train_steps=1000000",
+        "--local_eval_frequency=0",
+        "--save_checkpoints_secs=1",
+    ]
     started = start(tiny_run, [run] * 2, *flags)
     wait_for_checkpoint(run, started)
     started[1].send_signal(signal.SIGTERM)
@@ -238,12 +329,17 @@ def test_signal_to_one_worker_stops_all(tiny_run, tmp_path):
     assert [status for status, _ in ended] == [128 + signal.SIGTERM] * 2
     (newest,) = checkpoint_names(run)[-1:]
     for _, errors in ended:
-        assert f"at step {int(newest.split('-')[1]):,}; a checkpoint is saved." in errors
+        assert (
+            f"at step {int(newest.split('-')[1]):,}; a checkpoint is saved." in errors
+        )
     other = Path(shutil.copytree(run, tmp_path / "other"))
     for path in other.glob("model.ckpt-*"):
         path.unlink()
     for status, errors in finish(start(tiny_run, [run, other], *flags)):
         assert status == 1
-        assert f"worker 0 has newest checkpoint {newest.split('-')[1]}; worker 1 has newest checkpoint 0." in errors
+        assert (
+            f"worker 0 has newest checkpoint {newest.split('-')[1]}; worker 1 has"
+            " newest checkpoint 0." in errors
+        )
         assert "Traceback" not in errors
     assert checkpoint_names(run)[-1] == newest

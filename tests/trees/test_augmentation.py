@@ -1,4 +1,6 @@
-"""Trees made from other trees: constituents substituted by those of the same label under the same parent's label."""
+"""Trees made from other trees: constituents substituted by those of the same label
+under the same parent's label.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def test_each_combination_of_constituents_is_made():
 
 
 def test_most_trees_with_another_constituent_are_changed():
-    # An attempt leaves a tree as it is with probability (1 - 1/4 * 1/2)^2 = 0.77, five attempts with 0.26.
+    # An attempt leaves a tree as it is with probability (1 - 1/4 * 1/2)^2 = 0.77, five
+    # attempts with 0.26.
     made = substituted(2000, CAME, FELL)[2:]
     unchanged = made[::2].count(parse_tree(CAME))
     assert 400 < unchanged < 640
@@ -46,13 +49,17 @@ def test_the_parents_label_counts():
     for tree in substituted(100, CAME, question):
         first = tree.children[0]
         noun_phrases = {"S": {"They"}, "SQ": {"you"}}[first.label]
-        assert {" ".join(child.words()) for child in first.children if child.label == "NP"} == noun_phrases
+        assert {
+            " ".join(child.words()) for child in first.children if child.label == "NP"
+        } == noun_phrases
 
 
 def test_no_substitute_has_more_than_twice_the_words_and_two():
     five = "(TOP (S (NP (DT A) (JJ b) (JJ c) (JJ d) (NN e)) (VP (VBD fell))))"
     four = "(TOP (S (NP (DT A) (JJ b) (JJ c) (NN d)) (VP (VBD fell))))"
-    sentences = {" ".join(tree.words()) for tree in substituted(200, FELL, five, four)[3::3]}
+    sentences = {
+        " ".join(tree.words()) for tree in substituted(200, FELL, five, four)[3::3]
+    }
     assert sentences == {"Rain fell", "A b c d fell"}
 
 

@@ -1,4 +1,6 @@
-"""Trees as token sequences and back: worked examples, whole files, random trees, and sequences that are no tree."""
+"""Trees as token sequences and back: worked examples, whole files, random trees, and
+sequences that are no tree.
+"""
 
 import random
 import re
@@ -9,16 +11,26 @@ from fixture_files import tree_files
 
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
-from t2tlite.trees.restore import PUNCTUATION_TAGS, PUNCTUATION_WORDS, SYMBOL_TAGS, fitting_tag
+from t2tlite.trees.restore import (
+    PUNCTUATION_TAGS,
+    PUNCTUATION_WORDS,
+    SYMBOL_TAGS,
+    fitting_tag,
+)
 from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 
-CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
+CAT = (
+    "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat))))"
+    " (. .)))"
+)
 GUM = ["gum.train", "gum.dev", "gum.test", "gum_wikinews"]
 
 
 def shape(tree):
     """The brackets of a tree and where its words are, whatever their tags."""
-    return [token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()]
+    return [
+        token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()
+    ]
 
 
 def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
@@ -29,24 +41,39 @@ def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
 
 def test_linearise_by_example():
     tree = parse_tree(CAT)
-    assert NORMALISED.write(tree) == "(S (NP XX XX )NP (VP XX (PP XX (NP XX XX )NP )PP )VP . )S"
-    assert TAGS.write(tree) == "(S (NP DT NN )NP (VP VBD (PP IN (NP DT NN )NP )PP )VP . )S"
+    assert (
+        NORMALISED.write(tree)
+        == "(S (NP XX XX )NP (VP XX (PP XX (NP XX XX )NP )PP )VP . )S"
+    )
+    assert (
+        TAGS.write(tree) == "(S (NP DT NN )NP (VP VBD (PP IN (NP DT NN )NP )PP )VP . )S"
+    )
 
 
 def test_all_punctuation_tags_stay_and_brackets_are_words():
-    tree = parse_tree("(TOP (X (`` ``) (-LRB- -LRB-) (: --) (HYPH -) ($ $) (-RRB- -RRB-) ('' '')) (, ,) (. ?))")
+    tree = parse_tree(
+        "(TOP (X (`` ``) (-LRB- -LRB-) (: --) (HYPH -) ($ $) (-RRB- -RRB-) ('' '')) (,"
+        " ,) (. ?))"
+    )
     assert NORMALISED.write(tree) == "(X `` XX : XX XX XX '' )X , ."
     assert TAGS.write(tree) == "(X `` -LRB- : HYPH $ -RRB- '' )X , ."
 
 
 def test_linearise_needs_a_clean_root_and_a_known_name():
     with pytest.raises(
-        ValueError, match=r"A tree with a TOP root is required\. Received: root 'S'\. Pass it through cle"
+        ValueError,
+        match=(
+            r"A tree with a TOP root is required\. Received: root 'S'\. Pass it"
+            r" through cle"
+        ),
     ):
         NORMALISED.write(parse_tree("(S (NN a))"))
     with pytest.raises(ValueError, match=r"A tree with a TOP root is required"):
         NORMALISED.write(parse_tree("(TOP a)"))
-    with pytest.raises(ValueError, match=r"must be one of normalised, tags, words, t2t\. Received: 'all'"):
+    with pytest.raises(
+        ValueError,
+        match=r"must be one of normalised, tags, words, t2t\. Received: 'all'",
+    ):
         find_linearisation("all")
 
 
@@ -56,10 +83,13 @@ def test_linearise_needs_a_clean_root_and_a_known_name():
         # no repair
         ("(S (NP XX XX )NP (VP XX )VP . )S", "The cat sat .", "(S (NP (XX The) (XX cat)) (VP (XX sat)) (. .))", {}),
         ("  (S\tXX\n)S ", "Go", "(S (XX Go))", {}),  # white space is not a repair
-        ("(NP XX )NP (VP XX )VP", "a b", "(NP (XX a)) (VP (XX b))", {}),  # two constituents under TOP
+        # two constituents under TOP
+        ("(NP XX )NP (VP XX )VP", "a b", "(NP (XX a)) (VP (XX b))", {}),
         ("XX XX", "a b", "(XX a) (XX b)", {}),
-        ("(NP (NP (NP XX )NP )NP XX )NP", "a b", "(NP (NP (NP (XX a))) (XX b))", {}),  # same labels nested
-        ("(S NN )S", "a\0b", "(S (NN a\ufffdb))", {}),  # no file of trees may have a NUL
+        # same labels nested
+        ("(NP (NP (NP XX )NP )NP XX )NP", "a b", "(NP (NP (NP (XX a))) (XX b))", {}),
+        # no file of trees may have a NUL
+        ("(S NN )S", "a\0b", "(S (NN a\ufffdb))", {}),
         ("(S -LRB- NN -RRB- )S", "( x )", "(S (-LRB- -LRB-) (NN x) (-RRB- -RRB-))", {}),
         ("(S XX )S", ":)", "(S (XX :-RRB-))", {}),
         # brackets
@@ -127,7 +157,8 @@ def test_alignment_costs_what_the_edit_distance_is():
     for _ in range(500):
         tags = rng.choices(["XX", "XX", ",", "."], k=rng.randint(1, 9))
         words = rng.choices(["a", "b", ",", "!"], k=rng.randint(1, 9))
-        distances = list(range(len(words) + 1))  # from the tags so far to the words up to each place
+        # from the tags so far to the words up to each place
+        distances = list(range(len(words) + 1))
         for tag in tags:
             previous, distances = distances, [distances[0] + 1]
             for i, word in enumerate(words):
@@ -137,34 +168,79 @@ def test_alignment_costs_what_the_edit_distance_is():
 
 
 def test_tags_are_no_evidence_where_they_are_not_to_be_changed():
-    restored = TAGS.read("(S (NP , )NP XX XX . )S", ["a", ",", "b", "!"], fit_tags=False)
+    restored = TAGS.read(
+        "(S (NP , )NP XX XX . )S", ["a", ",", "b", "!"], fit_tags=False
+    )
     assert format_tree(restored.tree) == "(TOP (S (NP (, a)) (XX ,) (XX b) (. !)))"
     assert not restored.repairs
 
 
-@pytest.mark.parametrize(("missing", "least_f1"), [(True, 75), (False, 80)])  # 39 and 61 without an alignment
+# 39 and 61 without an alignment
+@pytest.mark.parametrize(("missing", "least_f1"), [(True, 75), (False, 80)])
 def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
     rng = random.Random(5)
-    gold = [tree for tree in read_trees(shared / "data" / "trees" / "gum.dev.trees") if len(tree.words()) > 5][:150]
+    gold = [
+        tree
+        for tree in read_trees(shared / "data" / "trees" / "gum.dev.trees")
+        if len(tree.words()) > 5
+    ][:150]
     predicted = []
     for tree in gold:
         tokens = NORMALISED.write(tree).split()
-        position = rng.choice([i for i, token in enumerate(tokens) if token[0] not in "()"])
+        position = rng.choice(
+            [i for i, token in enumerate(tokens) if token[0] not in "()"]
+        )
         tokens[position : position + 1] = [tokens[position]] * (0 if missing else 2)
         predicted.append(TAGS.read(" ".join(tokens), tree.words()).tree)
     score, _ = evalb(gold, predicted)
-    assert score.errors <= 2  # where the tag of a dash is lost, which is not punctuation by itself
+    # where the tag of a dash is lost, which is not punctuation by itself
+    assert score.errors <= 2
     assert score.f1 > least_f1
 
 
 @pytest.mark.parametrize(
     ("word", "tag", "fitting"),
     [
-        *((word, "XX", tag) for word, tag in [(",", ","), (".", "."), ("!", "."), ("?", "."), (":", ":"), (";", ":")]),
-        *((word, "NN", tag) for word, tag in [("--", ":"), ("...", ":"), ("—", ":"), ("…", ":")]),
-        *((word, "XX", tag) for word, tag in [("``", "``"), ("“", "``"), ("''", "''"), ("”", "''"), ('"', "''")]),
-        *((word, "XX", "XX") for word in ["-", "'", "’", "/", "$", "%", "[", "-LRB-", "cat", "1"]),  # not always
-        *((word, tag, tag) for word, tag in [("...", "."), ('"', "``"), ("'", "''"), ("-", ":"), (".", ",")]),
+        *(
+            (word, "XX", tag)
+            for word, tag in [
+                (",", ","),
+                (".", "."),
+                ("!", "."),
+                ("?", "."),
+                (":", ":"),
+                (";", ":"),
+            ]
+        ),
+        *(
+            (word, "NN", tag)
+            for word, tag in [("--", ":"), ("...", ":"), ("—", ":"), ("…", ":")]
+        ),
+        *(
+            (word, "XX", tag)
+            for word, tag in [
+                ("``", "``"),
+                ("“", "``"),
+                ("''", "''"),
+                ("”", "''"),
+                ('"', "''"),
+            ]
+        ),
+        # not always
+        *(
+            (word, "XX", "XX")
+            for word in ["-", "'", "’", "/", "$", "%", "[", "-LRB-", "cat", "1"]
+        ),
+        *(
+            (word, tag, tag)
+            for word, tag in [
+                ("...", "."),
+                ('"', "``"),
+                ("'", "''"),
+                ("-", ":"),
+                (".", ","),
+            ]
+        ),
         *(("--", tag, tag) for tag in ["SYM", "HYPH", "NFP"]),
         ('"', "NNS", "NNS"),  # 5 "
         *((word, ".", "XX") for word in ["Mr.", "3", "é", "-LRB-", "x", "三"]),
@@ -182,8 +258,20 @@ def test_tags_that_fit_the_word(word, tag, fitting):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], r"At least one word is required\. Received: none\. Leave empty sentences out"),
-        (["a", ""], r"A word must be text without white space\. Received: ''\. Split the sentence"),
+        (
+            [],
+            (
+                r"At least one word is required\. Received: none\. Leave empty"
+                r" sentences out"
+            ),
+        ),
+        (
+            ["a", ""],
+            (
+                r"A word must be text without white space\. Received: ''\. Split the"
+                r" sentence"
+            ),
+        ),
         (["a b"], r"Received: 'a b'"),
         (["a\t"], r"Received: 'a\\t'"),
         ("a sentence", r"Received: ' '"),  # a string where a list belongs
@@ -204,10 +292,12 @@ def test_round_trip_of_whole_files(tree_file):
         restored = TAGS.read(NORMALISED.write(tree), words)
         assert restored.tree.words() == words
         assert shape(restored.tree) == shape(tree)
-        # Only where the annotators gave a punctuation mark a rarer tag, which XX does not tell, is one changed.
+        # Only where the annotators gave a punctuation mark a rarer tag, which XX does
+        # not tell, is one changed.
         assert restored.repairs.keys() <= {"changed_tag"}
         assert restored.repairs["changed_tag"] == sum(
-            word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS for word, tag in zip(words, tree.tags(), strict=True)
+            word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS
+            for word, tag in zip(words, tree.tags(), strict=True)
         )
 
 
@@ -216,25 +306,47 @@ def test_annotators_and_the_table_of_punctuation_marks_agree(shared):
     for name in GUM[:3]:
         text = (shared / "data" / "trees" / f"{name}.trees").read_text(encoding="utf-8")
         pairs.update(re.findall(r"\(([^\s()]+) ([^\s()]+)\)", text))
-    assert not [word for tag, word in pairs if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))]
+    assert not [
+        word
+        for tag, word in pairs
+        if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))
+    ]
     other = {
-        (word, tag): n for (tag, word), n in pairs.items() if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
+        (word, tag): n
+        for (tag, word), n in pairs.items()
+        if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
     }
-    assert other == {("--", "HYPH"): 6, ("—", "SYM"): 1, ("?", "SYM"): 1, (":", "SYM"): 1, ('"', "NNS"): 1}
-    assert sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
+    assert other == {
+        ("--", "HYPH"): 6,
+        ("—", "SYM"): 1,
+        ("?", "SYM"): 1,
+        (":", "SYM"): 1,
+        ('"', "NNS"): 1,
+    }
+    assert (
+        sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
+    )
 
 
-def random_tree(rng, labels=("S", "NP", "VP", "X"), tags=("NN", "XX", ",", "-LRB-", "X", "VB")):
-    """A tree under TOP with 1 to 8 words, and its chains of constituents over one child."""
+def random_tree(
+    rng, labels=("S", "NP", "VP", "X"), tags=("NN", "XX", ",", "-LRB-", "X", "VB")
+):
+    """A tree under TOP with 1 to 8 words, and its chains of constituents over one
+    child.
+    """
 
     def node(depth):
         if depth == 0 or rng.random() < 0.4:
             tag = rng.choice(tags)
-            return Tree(tag, ({",": ",", "-LRB-": "-LRB-"}.get(tag, rng.choice("abc")),))
+            return Tree(
+                tag, ({",": ",", "-LRB-": "-LRB-"}.get(tag, rng.choice("abc")),)
+            )
         children = [node(depth - 1) for _ in range(rng.choice([1, 1, 2, 3]))]
         return Tree(rng.choice(labels), tuple(children))
 
-    return Tree("TOP", tuple(node(rng.randint(0, 6)) for _ in range(rng.choice([1, 1, 1, 2]))))
+    return Tree(
+        "TOP", tuple(node(rng.randint(0, 6)) for _ in range(rng.choice([1, 1, 1, 2])))
+    )
 
 
 def test_random_trees_survive():
@@ -256,7 +368,23 @@ def spoilt(rng, text):
     for _ in range(rng.randint(0, 3)):
         position = rng.randrange(len(tokens) + 1)
         junk = rng.choice(
-            ["(NP", ")NP", "(S", ")S", "XX", ",", "(", ")", "NN)S", "a(b", "()", "\0", "TOP", "é", "((NP"]
+            [
+                "(NP",
+                ")NP",
+                "(S",
+                ")S",
+                "XX",
+                ",",
+                "(",
+                ")",
+                "NN)S",
+                "a(b",
+                "()",
+                "\0",
+                "TOP",
+                "é",
+                "((NP",
+            ]
         )
         tokens[position : position + rng.randint(0, 2)] = [junk] * rng.randint(0, 2)
     return " ".join(tokens)
@@ -274,7 +402,9 @@ def test_any_sequence_becomes_a_tree_and_repairs_are_counted():
         assert restored.tree.label == "TOP"
         assert parse_tree(format_tree(restored.tree)) == restored.tree
         assert all(count > 0 for count in restored.repairs.values())
-        assert (not restored.repairs) == (TAGS.write(restored.tree) == " ".join(text.split()))
+        assert (not restored.repairs) == (
+            TAGS.write(restored.tree) == " ".join(text.split())
+        )
         again = TAGS.read(TAGS.write(restored.tree), words)
         assert again.tree == restored.tree
         assert not again.repairs
@@ -287,7 +417,10 @@ def test_random_characters_never_fail():
     characters = "()(() \n\t\0/SNPX,.-é\u00a0\u2028\ufeff😀"
     for _ in range(5000):
         text = "".join(rng.choices(characters, k=rng.randint(0, 30)))
-        words = ["".join(rng.choices("(),.aX-é😀", k=rng.randint(1, 3))) for _ in range(rng.randint(1, 5))]
+        words = [
+            "".join(rng.choices("(),.aX-é😀", k=rng.randint(1, 3)))
+            for _ in range(rng.randint(1, 5))
+        ]
         expected = [word.replace("(", "-LRB-").replace(")", "-RRB-") for word in words]
         for restored in (TAGS.read(text, words), T2T.read(text, words)):
             assert restored.tree.words() == expected
@@ -300,6 +433,13 @@ def test_depth_and_length_do_not_matter():
     restored = TAGS.read(text, ["a"])
     assert TAGS.write(restored.tree) == text.strip()
     assert not restored.repairs
-    assert TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs["unmatched_closing"] == depth
+    assert (
+        TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs[
+            "unmatched_closing"
+        ]
+        == depth
+    )
     assert T2T.read(T2T.write(restored.tree), ["a"]).tree == restored.tree
-    assert TAGS.read("(S XX XX , )S " * 200, ["a", "b", ","]).repairs["surplus_tag"] == 597
+    assert (
+        TAGS.read("(S XX XX , )S " * 200, ["a", "b", ","]).repairs["surplus_tag"] == 597
+    )

@@ -1,4 +1,6 @@
-"""Linearised trees that hold their words instead of tags, and what becomes of them again."""
+"""Linearised trees that hold their words instead of tags, and what becomes of them
+again.
+"""
 
 import pytest
 from fixture_files import tree_files
@@ -9,7 +11,10 @@ from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import WORDS
 from t2tlite.trees.tree import format_tree, parse_tree, read_trees
 
-CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
+CAT = (
+    "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat))))"
+    " (. .)))"
+)
 CAT_WORDS = ["The", "cat", "sat", "on", "the", "mat", "."]
 CAT_SEQUENCE = "(S (NP The cat )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S"
 
@@ -18,7 +23,8 @@ CAT_SEQUENCE = "(S (NP The cat )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S"
     ("tree", "sequence"),
     [
         (CAT, CAT_SEQUENCE),
-        ("(TOP (S (`` so) (NN so) (: -) (HYPH -) (. ?)))", "(S `` so : - . )S"),  # punctuation as its tag
+        # punctuation as its tag
+        ("(TOP (S (`` so) (NN so) (: -) (HYPH -) (. ?)))", "(S `` so : - . )S"),
     ],
 )
 def test_write_by_example(tree, sequence):
@@ -30,24 +36,37 @@ def test_write_by_example(tree, sequence):
     [
         (CAT_SEQUENCE, {}),
         # a word left out joins the word before it, and the others stay where they are
-        ("(S (NP The )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S", {"missing_tag": 1}),
+        (
+            "(S (NP The )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            {"missing_tag": 1},
+        ),
         # a word that is not there goes, and its constituent with it
         (
-            "(S (NP The cat )NP (ADVP really )ADVP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            (
+                "(S (NP The cat )NP (ADVP really )ADVP (VP sat (PP on (NP the mat )NP"
+                " )PP )VP . )S"
+            ),
             {"surplus_tag": 1, "empty_constituent": 1},
         ),
         # a word misspelt is the word in its place
-        ("(S (NP The cart )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S", {"changed_word": 1}),
+        (
+            "(S (NP The cart )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            {"changed_word": 1},
+        ),
     ],
 )
 def test_restore_by_example(text, repairs):
     """Words get the normalised tag."""
     restored = WORDS.read(text, CAT_WORDS)
-    assert format_tree(restored.tree) == (
-        "(TOP (S (NP (XX The) (XX cat)) (VP (XX sat) (PP (XX on) (NP (XX the) (XX mat)))) (. .)))"
+    assert (
+        format_tree(restored.tree)
+        == "(TOP (S (NP (XX The) (XX cat)) (VP (XX sat) (PP (XX on) (NP (XX the) (XX"
+        " mat)))) (. .)))"
     )
     assert restored.repairs == repairs
-    assert restored.misaligned == sum(repairs.values()) - repairs.get("empty_constituent", 0)
+    assert restored.misaligned == sum(repairs.values()) - repairs.get(
+        "empty_constituent", 0
+    )
 
 
 @pytest.mark.parametrize("trees_of", tree_files("gum.test"))
@@ -61,14 +80,32 @@ def test_gold_sequences_keep_their_brackets(tree_file):
 
 def test_the_parse_that_fits_the_words_comes_first():
     task = ParsingTask(WORDS)
-    sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
-    hypotheses = [Hypothesis(sequence, -float(place), -float(place)) for place, sequence in enumerate(sequences)]
+    sequences = [
+        "(S (NP The )NP . )S",
+        "(S (VP sat )VP . )S",
+        CAT_SEQUENCE,
+        CAT_SEQUENCE.replace("(S", "(NP"),
+    ]
+    hypotheses = [
+        Hypothesis(sequence, -float(place), -float(place))
+        for place, sequence in enumerate(sequences)
+    ]
 
     def chosen(wanted: int) -> list[float]:
-        """The places of the parses in the order of the hypotheses, negative, as their scores."""
-        return [parse.score for parse in task.choose(" ".join(CAT_WORDS), hypotheses, wanted)]
+        """The places of the parses in the order of the hypotheses, negative, as their
+        scores.
+        """
+        return [
+            parse.score
+            for parse in task.choose(" ".join(CAT_WORDS), hypotheses, wanted)
+        ]
 
     assert chosen(4) == [-2, -3, 0, -1]
     assert chosen(1) == [-2]
     assert chosen(3) == [-2, -3, 0]
-    assert [WORDS.read(sequence, CAT_WORDS).misaligned for sequence in sequences] == [5, 5, 0, 0]
+    assert [WORDS.read(sequence, CAT_WORDS).misaligned for sequence in sequences] == [
+        5,
+        5,
+        0,
+        0,
+    ]

@@ -9,8 +9,9 @@ from t2tlite.trees import evalb as parsing
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
 from t2tlite.trees.tree import Tree, parse_tree
 
-# gold line, predicted line, then what EVALB with COLLINS.prm prints for them after the number of the line: length,
-# status, recall, precision, brackets matched, in gold and predicted, crossing, words, correct tags, tagging accuracy
+# gold line, predicted line, then what EVALB with COLLINS.prm prints for them after the
+# number of the line: length, status, recall, precision, brackets matched, in gold and
+# predicted, crossing, words, correct tags, tagging accuracy
 EVALB_ROWS = {
     "unary chains": (
         "(TOP (S (NP (NP (NN a))) (VP (VB b))))",
@@ -33,7 +34,10 @@ EVALB_ROWS = {
         "7 0 100.00 100.00 3 3 3 0 3 3 100.00",
     ),
     "traces": (
-        "(TOP (S (NP-SBJ (-NONE- *T*-1)) (VP (VB a) (SBAR (-NONE- 0) (S (-NONE- *))))))",
+        (
+            "(TOP (S (NP-SBJ (-NONE- *T*-1)) (VP (VB a) (SBAR (-NONE- 0) (S (-NONE-"
+            " *))))))"
+        ),
         "(TOP (S (VP (VB a))))",
         "1 0 100.00 100.00 2 2 2 0 1 1 100.00",
     ),
@@ -42,10 +46,26 @@ EVALB_ROWS = {
         "(TOP (S (NN a) (X (X (NN b) (VB c)) (NN d))))",
         "4 0 25.00 33.33 1 4 3 2 4 4 100.00",
     ),
-    "another word": ("(TOP (S (NN a) (NN b)))", "(TOP (S (NN a) (NN c)))", "2 1 0.00 0.00 0 0 0 0 0 0 0.00"),
-    "a missing word": ("(TOP (S (NN a) (NN b)))", "(TOP (S (NN a)))", "2 1 0.00 0.00 0 0 0 0 0 0 0.00"),
-    "only punctuation": ("(TOP (X (, ,) (. .)))", "(TOP (X (, ,) (. .)))", "2 2 0.00 0.00 0 0 0 0 0 0 0.00"),
-    "failed parse": ("(TOP (S (NN a) (. .)))", "(())", "2 2 0.00 0.00 0 0 0 0 0 0 0.00"),
+    "another word": (
+        "(TOP (S (NN a) (NN b)))",
+        "(TOP (S (NN a) (NN c)))",
+        "2 1 0.00 0.00 0 0 0 0 0 0 0.00",
+    ),
+    "a missing word": (
+        "(TOP (S (NN a) (NN b)))",
+        "(TOP (S (NN a)))",
+        "2 1 0.00 0.00 0 0 0 0 0 0 0.00",
+    ),
+    "only punctuation": (
+        "(TOP (X (, ,) (. .)))",
+        "(TOP (X (, ,) (. .)))",
+        "2 2 0.00 0.00 0 0 0 0 0 0 0.00",
+    ),
+    "failed parse": (
+        "(TOP (S (NN a) (. .)))",
+        "(())",
+        "2 2 0.00 0.00 0 0 0 0 0 0 0.00",
+    ),
     "blank": ("(TOP (S (NN a) (. .)))", "", "2 2 0.00 0.00 0 0 0 0 0 0 0.00"),
     "blank gold": ("", "(TOP (S (NN a)))", "0 1 0.00 0.00 0 0 0 0 0 0 0.00"),
     "several trees": (
@@ -59,7 +79,11 @@ EVALB_ROWS = {
         "6 0 100.00 100.00 2 2 2 0 6 6 100.00",
     ),
     "no brackets": ("(TOP (NN a))", "(NN a)", "1 0 0.00 0.00 0 0 0 0 1 1 100.00"),
-    "outer bracket without label": ("( (S (NN a)))", "(TOP (S (NN a)))", "1 0 50.00 100.00 1 2 1 0 1 1 100.00"),
+    "outer bracket without label": (
+        "( (S (NN a)))",
+        "(TOP (S (NN a)))",
+        "1 0 50.00 100.00 1 2 1 0 1 1 100.00",
+    ),
     "labels that begin with a dash": (
         "(TOP (-NONE- (NN a) (X (NN b))))",
         "(TOP (-LRB- (NN a) (-RRB- (NN b))))",
@@ -69,27 +93,37 @@ EVALB_ROWS = {
 
 
 def row(score: parsing.SentenceScore) -> str:
-    """A score as EVALB's table has it, without the number of the line and the widths of columns."""
+    """A score as EVALB's table has it, without the number of the line and the widths of
+    columns.
+    """
     return (
-        f"{score.length} {score.status} {score.recall:.2f} {score.precision:.2f} {score.matched} {score.gold} "
-        f"{score.predicted} {score.crossing} {score.words} {score.correct_tags} {score.tagging_accuracy:.2f}"
+        f"{score.length} {score.status} {score.recall:.2f} {score.precision:.2f}"
+        f" {score.matched} {score.gold} {score.predicted} {score.crossing}"
+        f" {score.words} {score.correct_tags} {score.tagging_accuracy:.2f}"
     )
 
 
-def score_lines(tmp_path, gold: str, predicted: str, parameters: EvalbParameters = COLLINS) -> parsing.SentenceScore:
+def score_lines(
+    tmp_path, gold: str, predicted: str, parameters: EvalbParameters = COLLINS
+) -> parsing.SentenceScore:
     path = tmp_path / "both.trees"
     path.write_text(f"{gold}\n{predicted}\n", encoding="utf-8")
     gold_tree, predicted_tree = parsing.read_parses(path)
     return parsing.score_sentence(gold_tree, predicted_tree, parameters)
 
 
-@pytest.mark.parametrize(("gold", "predicted", "expected"), EVALB_ROWS.values(), ids=EVALB_ROWS)
+@pytest.mark.parametrize(
+    ("gold", "predicted", "expected"), EVALB_ROWS.values(), ids=EVALB_ROWS
+)
 def test_sentence_equals_evalb(tmp_path, gold, predicted, expected):
     assert row(score_lines(tmp_path, gold, predicted)) == expected
 
 
 def test_messages_are_evalbs(tmp_path):
-    messages = {name: score_lines(tmp_path, *EVALB_ROWS[name][:2]).message for name in EVALB_ROWS}
+    messages = {
+        name: score_lines(tmp_path, *EVALB_ROWS[name][:2]).message
+        for name in EVALB_ROWS
+    }
     assert {name: message for name, message in messages.items() if message} == {
         "another word": "Words unmatch (b|c)",
         "a missing word": "Length unmatch (2|1)",
@@ -98,9 +132,12 @@ def test_messages_are_evalbs(tmp_path):
 
 
 def test_summary_equals_evalb(tmp_path):
-    scores = [score_lines(tmp_path, gold, predicted) for gold, predicted, _ in EVALB_ROWS.values()]
-    assert str(parsing.summarise(scores)) == (
-        "Number of sentence        =     17\n"
+    scores = [
+        score_lines(tmp_path, gold, predicted)
+        for gold, predicted, _ in EVALB_ROWS.values()
+    ]
+    assert (
+        str(parsing.summarise(scores)) == "Number of sentence        =     17\n"
         "Number of Error sentence  =      3\n"
         "Number of Skip  sentence  =      3\n"
         "Number of Valid sentence  =     11\n"
@@ -115,32 +152,64 @@ def test_summary_equals_evalb(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["flat", "rightbranch", "noisy10", "noisy5_errors", "identity"])
+@pytest.mark.parametrize(
+    "name", ["flat", "rightbranch", "noisy10", "noisy5_errors", "identity"]
+)
 def test_gum_equals_evalb(shared, name):
     folder = shared / "data" / "evalb"
     gold = list(parsing.read_parses(folder / "gum_wikinews.gld"))
-    predicted = gold if name == "identity" else list(parsing.read_parses(folder / f"gum_wikinews.{name}.tst"))
-    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))[f"gum_wikinews.{name}"]
-    for score, summary in zip(parsing.evalb(gold, predicted), ("all", "len<=40"), strict=True):
-        printed = {key.strip(): float(value) for key, value in (line.split("=") for line in str(score).split("\n"))}
+    predicted = (
+        gold
+        if name == "identity"
+        else list(parsing.read_parses(folder / f"gum_wikinews.{name}.tst"))
+    )
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))[
+        f"gum_wikinews.{name}"
+    ]
+    for score, summary in zip(
+        parsing.evalb(gold, predicted), ("all", "len<=40"), strict=True
+    ):
+        printed = {
+            key.strip(): float(value)
+            for key, value in (line.split("=") for line in str(score).split("\n"))
+        }
         assert printed == expected[summary]
 
 
 def test_none_is_no_parse():
     gold = parse_tree("(TOP (S (NN a)))")
     score, short = parsing.evalb([gold, gold], [None, gold])
-    assert (score.sentences, score.skipped, score.errors, score.valid, score.f1) == (2, 1, 0, 1, 100.0)
+    assert (score.sentences, score.skipped, score.errors, score.valid, score.f1) == (
+        2,
+        1,
+        0,
+        1,
+        100.0,
+    )
     assert short == score
 
 
 def test_nothing_valid_scores_zero():
     score, _ = parsing.evalb([parse_tree("(TOP (S (NN a)))")], [None])
-    assert (score.valid, score.f1, score.complete_match, score.average_crossing) == (0, 0.0, 0.0, 0.0)
+    assert (score.valid, score.f1, score.complete_match, score.average_crossing) == (
+        0,
+        0.0,
+        0.0,
+        0.0,
+    )
 
 
 def test_summary_up_to_a_length():
-    scores = [parsing.SentenceScore(length, matched=length, gold=10, predicted=10) for length in (1, 2, 3)]
-    assert [parsing.summarise(scores, n).recall for n in (1, 2, 3, None)] == [10.0, 15.0, 20.0, 20.0]
+    scores = [
+        parsing.SentenceScore(length, matched=length, gold=10, predicted=10)
+        for length in (1, 2, 3)
+    ]
+    assert [parsing.summarise(scores, n).recall for n in (1, 2, 3, None)] == [
+        10.0,
+        15.0,
+        20.0,
+        20.0,
+    ]
     assert [parsing.summarise(scores, n).sentences for n in (0, 1, 2)] == [0, 1, 2]
 
 
@@ -152,8 +221,9 @@ def test_each_gold_tree_needs_a_prediction():
 
 def test_deep_and_long_trees():
     text = "(S (NN a) " * 3000 + "(NN a)" + ")" * 3000
-    assert row(parsing.score_sentence(parse_tree(text), parse_tree(text))) == (
-        "3001 0 100.00 100.00 3000 3000 3000 0 3001 3001 100.00"
+    assert (
+        row(parsing.score_sentence(parse_tree(text), parse_tree(text)))
+        == "3001 0 100.00 100.00 3000 3000 3000 0 3001 3001 100.00"
     )
     label = "X" * 1000
     tree = parse_tree(f"({label} ({label} {label}))")
@@ -162,16 +232,27 @@ def test_deep_and_long_trees():
 
 def test_a_word_without_a_tag_is_refused():
     tree = Tree("NP", ("the", Tree("NN", ("cat",))))
-    with pytest.raises(ValueError, match=r"the only child of its bracket\. Received: 'the'"):
+    with pytest.raises(
+        ValueError, match=r"the only child of its bracket\. Received: 'the'"
+    ):
         parsing.score_sentence(tree, tree)
 
 
 def test_other_parameters(tmp_path):
-    gold, predicted = "(TOP (S (A (NN a)) (VP (VB b) (NN c))))", "(TOP (S (B (NN a)) (NP (VB b) (NN d))))"
-    parameters = EvalbParameters(
-        labelled=False, equal_words=frozenset({("c", "d")}), equal_labels=frozenset({("NN", "VB")})
+    gold, predicted = (
+        "(TOP (S (A (NN a)) (VP (VB b) (NN c))))",
+        "(TOP (S (B (NN a)) (NP (VB b) (NN d))))",
     )
-    assert row(score_lines(tmp_path, gold, predicted, parameters)) == "3 0 100.00 100.00 4 4 4 0 3 3 100.00"  # EVALB
+    parameters = EvalbParameters(
+        labelled=False,
+        equal_words=frozenset({("c", "d")}),
+        equal_labels=frozenset({("NN", "VB")}),
+    )
+    # EVALB
+    assert (
+        row(score_lines(tmp_path, gold, predicted, parameters))
+        == "3 0 100.00 100.00 4 4 4 0 3 3 100.00"
+    )
     assert score_lines(tmp_path, gold, predicted).message == "Words unmatch (c|d)"
 
 
@@ -179,9 +260,14 @@ def test_quotation_marks_taken_for_words(tmp_path):
     gold = "(TOP (S (NP (DT a) (`` \") (JJ b) ('' \")) (VP (VB c))))"
     predicted = '(TOP (S (NP (DT a) (NN ") (JJ b)) (NP (POS ")) (VP (VB c))))'
     quotes = EvalbParameters(
-        delete_labels=COLLINS.delete_labels, quote_labels=frozenset({"``", "''", "POS", "NN", "CD", "VBZ", ":"})
+        delete_labels=COLLINS.delete_labels,
+        quote_labels=frozenset({"``", "''", "POS", "NN", "CD", "VBZ", ":"}),
     )
-    assert row(score_lines(tmp_path, gold, predicted, quotes)) == "5 0 66.67 50.00 2 3 4 0 5 3 60.00"  # EVALB's new.prm
+    # EVALB's new.prm
+    assert (
+        row(score_lines(tmp_path, gold, predicted, quotes))
+        == "5 0 66.67 50.00 2 3 4 0 5 3 60.00"
+    )
     assert score_lines(tmp_path, gold, predicted).message == "Length unmatch (3|5)"
 
 
@@ -200,7 +286,9 @@ def test_quotation_marks_taken_for_words(tmp_path):
 def test_lines_that_are_no_trees(tmp_path, line, message):
     path = tmp_path / "out.trees"
     path.write_text(f"(TOP (NN a))\n{line}\n(TOP (NN a))\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}, line 2: .*{message}"):
+    with pytest.raises(
+        ValueError, match=rf"{re.escape(str(path))}, line 2: .*{message}"
+    ):
         list(parsing.read_parses(path))
 
 
@@ -211,8 +299,9 @@ def test_collins_is_evalbs_file(fixtures):
 def test_parameter_file(tmp_path):
     path = tmp_path / "my.prm"
     path.write_text(
-        "# comment\n\nDEBUG 1\nMAX_ERROR 10\nLABELED 0   \nCUTOFF_LEN 10\nDELETE_LABEL X\nDELETE_LABEL #\n"
-        "DELETE_LABEL_FOR_LENGTH Y\nEQ_LABEL A B\nEQ_WORD  a b\nQUOTE_LABEL ''\n",
+        "# comment\n\nDEBUG 1\nMAX_ERROR 10\nLABELED 0   \nCUTOFF_LEN 10\nDELETE_LABEL"
+        " X\nDELETE_LABEL #\nDELETE_LABEL_FOR_LENGTH Y\nEQ_LABEL A B\nEQ_WORD  a"
+        " b\nQUOTE_LABEL ''\n",
         encoding="utf-8",
     )
     assert read_parameters(path) == EvalbParameters(
@@ -229,7 +318,10 @@ def test_parameter_file(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("DELETE_LABELS X", "must start with one of DEBUG, .* Received: 'DELETE_LABELS'"),
+        (
+            "DELETE_LABELS X",
+            "must start with one of DEBUG, .* Received: 'DELETE_LABELS'",
+        ),
         ("DELETE_LABEL", r"DELETE_LABEL takes 1 value\. Received: 0"),
         ("DELETE_LABEL X Y", r"DELETE_LABEL takes 1 value\. Received: 2 \(X Y\)"),
         ("EQ_LABEL X", r"EQ_LABEL takes 2 values\. Received: 1 \(X\)"),

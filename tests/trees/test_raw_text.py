@@ -6,7 +6,8 @@ from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.trees.raw_text import penn_words
 from t2tlite.trees.tree import parse_tree
 
-# Sentences of the Treebank's first files, as printed and as in their trees; the last three follow its rules.
+# Sentences of the Treebank's first files, as printed and as in their trees; the last
+# three follow its rules.
 SENTENCES = {
     "Pierre Vinken, 61 years old, will join the board as a nonexecutive director Nov. 29.":
         "Pierre Vinken , 61 years old , will join the board as a nonexecutive director Nov. 29 .",
@@ -23,9 +24,16 @@ def test_words_are_those_of_the_treebank(text, words):
     assert penn_words(text) == words
 
 
-@pytest.mark.parametrize(("word", "warns"), [("sleeps.", True), ("U.S", False), ("...", False), (".", False)])
+@pytest.mark.parametrize(
+    ("word", "warns"), [("sleeps.", True), ("U.S", False), ("...", False), (".", False)]
+)
 def test_last_words_that_end_in_punctuation_are_reported(word, warns):
     task, tree = ParsingTask(), parse_tree(f"(TOP (NN cat) (XX {word}))")
-    summary = task.summary(task.tally([Parse(tree, 0.0, 0.0, type(task.tally([]))(), "")]))
-    warning = "Sentences whose last word ends in punctuation, which --raw_text would separate: 1"
+    summary = task.summary(
+        task.tally([Parse(tree, 0.0, 0.0, type(task.tally([]))(), "")])
+    )
+    warning = (
+        "Sentences whose last word ends in punctuation, which --raw_text would"
+        " separate: 1"
+    )
     assert summary.endswith(warning) == warns

@@ -10,11 +10,16 @@ from t2tlite.trees.tree import format_tree, parse_tree, read_trees
 
 
 def test_tensor2tensors_linearisation_of_seven_trees(fixtures):
-    examples = json.loads((fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8"))
+    examples = json.loads(
+        (fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8")
+    )
     assert len(examples) == 7
     for example in examples:
         tree = parse_tree(example["tree"])
-        assert (" ".join(tree.words()), T2T.write(tree)) == (example["words"], example["tags"])
+        assert (" ".join(tree.words()), T2T.write(tree)) == (
+            example["words"],
+            example["tags"],
+        )
 
 
 @pytest.mark.parametrize("trees_of", tree_files("gum_wikinews"))
@@ -22,7 +27,10 @@ def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
     small = fixtures / "tensor2tensor" / "linearised"
     theirs = small if trees_of == "grammar" else tree_file.with_name("gum_wikinews.t2t")
     words, tags = (
-        theirs.with_name(f"{theirs.name}.{kind}").read_text(encoding="utf-8").splitlines() for kind in ("words", "tags")
+        theirs.with_name(f"{theirs.name}.{kind}")
+        .read_text(encoding="utf-8")
+        .splitlines()
+        for kind in ("words", "tags")
     )
     trees = list(read_trees(tree_file))
     assert [" ".join(tree.words()) for tree in trees] == words
@@ -36,16 +44,47 @@ def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
 @pytest.mark.parametrize(
     ("text", "words", "tree", "repairs"),
     [
-        ("S NP DT NN /NP VP VBD /VP . /S", "The cat sat .", "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))", {}),
-        ("NP DT NN /NP VP VBD /VP .", "The cat sat .", "(NP (DT The) (NN cat)) (VP (VBD sat)) (. .)", {}),
-        ("S NP-SBJ -NONE- /NP-SBJ VP VB /VP . /S", "* Go !", "(S (NP-SBJ (-NONE- *)) (VP (VB Go)) (. !))", {}),
-        ("NP NP NN /NP NP NP NN /NP /NP /NP", "a b", "(NP (NP (NN a)) (NP (NP (NN b))))", {}),
-        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),  # nothing says that NP is not a tag
+        (
+            "S NP DT NN /NP VP VBD /VP . /S",
+            "The cat sat .",
+            "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))",
+            {},
+        ),
+        (
+            "NP DT NN /NP VP VBD /VP .",
+            "The cat sat .",
+            "(NP (DT The) (NN cat)) (VP (VBD sat)) (. .)",
+            {},
+        ),
+        (
+            "S NP-SBJ -NONE- /NP-SBJ VP VB /VP . /S",
+            "* Go !",
+            "(S (NP-SBJ (-NONE- *)) (VP (VB Go)) (. !))",
+            {},
+        ),
+        (
+            "NP NP NN /NP NP NP NN /NP /NP /NP",
+            "a b",
+            "(NP (NP (NN a)) (NP (NP (NN b))))",
+            {},
+        ),
+        # nothing says that NP is not a tag
+        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),
         ("S NN /NP /S", "a", "(S (NN a))", {"unmatched_closing": 1}),
-        ("S NP NN /S /NP", "a", "(S (NP (NN a)))", {"closed_by_another": 1, "unmatched_closing": 1}),
+        (
+            "S NP NN /S /NP",
+            "a",
+            "(S (NP (NN a)))",
+            {"closed_by_another": 1, "unmatched_closing": 1},
+        ),
         ("S NN / (NN) /S", "a b", "(S (NN a) (NN b))", {"malformed_token": 2}),
         ("", "a b", "(XX a) (XX b)", {"missing_tag": 2}),
-        ("S NP DT /NP , VP VBD /VP /S", "a b , c", "(S (NP (DT a) (XX b)) (, ,) (VP (VBD c)))", {"missing_tag": 1}),
+        (
+            "S NP DT /NP , VP VBD /VP /S",
+            "a b , c",
+            "(S (NP (DT a) (XX b)) (, ,) (VP (VBD c)))",
+            {"missing_tag": 1},
+        ),
     ],
 )
 def test_tensor2tensors_sequences_restored(text, words, tree, repairs):

@@ -1,4 +1,6 @@
-"""Bracketed trees: parsed, formatted, read from files of any layout, refused with file and line, and cleaned."""
+"""Bracketed trees: parsed, formatted, read from files of any layout, refused with file
+and line, and cleaned.
+"""
 
 import gzip
 
@@ -6,7 +8,15 @@ import pytest
 from fixture_files import tree_files
 
 from t2tlite.trees.linearise import LINEARISATIONS
-from t2tlite.trees.tree import Tree, clean_label, clean_tree, format_tree, parse_tree, read_trees, split_words
+from t2tlite.trees.tree import (
+    Tree,
+    clean_label,
+    clean_tree,
+    format_tree,
+    parse_tree,
+    read_trees,
+    split_words,
+)
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
 DEPTH = 5000  # recursion ends at 1,000
@@ -64,7 +74,11 @@ def test_words_and_tags():
     assert tree.words() == ["The", "cat", "sat", "."]
     assert tree.tags() == ["DT", "NN", "VBD", "."]
     assert not tree.is_preterminal
-    assert [node.label for kind, node in tree.walk() if kind == "tag" and node.is_preterminal] == tree.tags()
+    assert [
+        node.label
+        for kind, node in tree.walk()
+        if kind == "tag" and node.is_preterminal
+    ] == tree.tags()
 
 
 @pytest.mark.parametrize(
@@ -85,10 +99,12 @@ def test_the_layout_of_the_penn_treebank(tmp_path):
     path = tmp_path / "wsj_0001.mrg"
     path.write_text(COMBINED + COMBINED)
     first, second = read_trees(path)
-    assert format_tree(first) == (
-        "( (S (NP-SBJ (NP (NNP Pierre) (NNP Vinken)) (, ,) (ADJP (NP (CD 61) (NNS years)) (JJ old)) (, ,)) "
-        "(VP (MD will) (VP (VB join) (NP (DT the) (NN board)) (PP-CLR (IN as) (NP (DT a) (JJ nonexecutive) "
-        "(NN director))) (NP-TMP (NNP Nov.) (CD 29)))) (. .)))"
+    assert (
+        format_tree(first)
+        == "( (S (NP-SBJ (NP (NNP Pierre) (NNP Vinken)) (, ,) (ADJP (NP (CD 61) (NNS"
+        " years)) (JJ old)) (, ,)) (VP (MD will) (VP (VB join) (NP (DT the) (NN"
+        " board)) (PP-CLR (IN as) (NP (DT a) (JJ nonexecutive) (NN director)))"
+        " (NP-TMP (NNP Nov.) (CD 29)))) (. .)))"
     )
     assert second == first
 
@@ -128,33 +144,105 @@ def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
         # file and line, what is required, what was received, what to do
         (
             "(NN a)\n(S (NN b)\n(NN c)\n",
-            r"a\.mrg, line 2: every bracket .*Received: .*1 open at the end\. Add the miss",
+            (
+                r"a\.mrg, line 2: every bracket .*Received: .*1 open at the end\. Add"
+                r" the miss"
+            ),
         ),
-        ("(NN a)\n\n(S\n(NP (NN b)", r"a\.mrg, line 3: every bracket must be closed.* still has 2 open"),
-        ("(NN a)\n(NN b))\n", r"a\.mrg, line 2: every \) must close .*one too many, in '\(NN b\)\)'\. Remove it"),
+        (
+            "(NN a)\n\n(S\n(NP (NN b)",
+            r"a\.mrg, line 3: every bracket must be closed.* still has 2 open",
+        ),
+        (
+            "(NN a)\n(NN b))\n",
+            (
+                r"a\.mrg, line 2: every \) must close .*one too many, in '\(NN b\)\)'\."
+                r" Remove it"
+            ),
+        ),
         (")", r"a\.mrg, line 1: every \) must close a bracket"),
-        ("(NN a)\ncat (NN b)", r"a\.mrg, line 2: text must lie inside brackets\. Received: 'cat' outside"),
-        ("(NN a) \ufeff(NN b)", r"a\.mrg, line 1: text must lie inside brackets\. Received: '\\ufeff' outside"),
-        ("(NN a)\n()\n", r"a\.mrg, line 2: a bracket holds a label and words .*Received: '\(\)'\. Remove it"),
+        (
+            "(NN a)\ncat (NN b)",
+            r"a\.mrg, line 2: text must lie inside brackets\. Received: 'cat' outside",
+        ),
+        (
+            "(NN a) \ufeff(NN b)",
+            (
+                r"a\.mrg, line 1: text must lie inside brackets\. Received: '\\ufeff'"
+                r" outside"
+            ),
+        ),
+        (
+            "(NN a)\n()\n",
+            (
+                r"a\.mrg, line 2: a bracket holds a label and words .*Received:"
+                r" '\(\)'\. Remove it"
+            ),
+        ),
         ("( (S (NN a)\n ( )))", r"a\.mrg, line 2: a bracket holds a label"),
-        ("(S\n (NP) (NN a))", r"a\.mrg, line 2: a bracket holds a label .*Received: '\(NP\)'"),
-        ("(-LRB- ()", r"a\.mrg, line 1: a bracket holds .*a bracket that is itself a word is written -LRB-"),
-        ("(NP (DT the)\ncat)", r"a\.mrg, line 1: each word has a tag .*Received: '\(NP \(\.\.\.\) cat\)'\. Give the w"),
-        ("(NP the (NN cat))", r"a\.mrg, line 1: each word has a tag .*Received: '\(NP the \(\.\.\.\)\)'"),
-        ("\n(S (NN a b))", r"a\.mrg, line 2: each word has a tag and a bracket .*Received: '\(NN a b\)'"),
+        (
+            "(S\n (NP) (NN a))",
+            r"a\.mrg, line 2: a bracket holds a label .*Received: '\(NP\)'",
+        ),
+        (
+            "(-LRB- ()",
+            (
+                r"a\.mrg, line 1: a bracket holds .*a bracket that is itself a word is"
+                r" written -LRB-"
+            ),
+        ),
+        (
+            "(NP (DT the)\ncat)",
+            (
+                r"a\.mrg, line 1: each word has a tag .*Received: '\(NP \(\.\.\.\)"
+                r" cat\)'\. Give the w"
+            ),
+        ),
+        (
+            "(NP the (NN cat))",
+            r"a\.mrg, line 1: each word has a tag .*Received: '\(NP the \(\.\.\.\)\)'",
+        ),
+        (
+            "\n(S (NN a b))",
+            (
+                r"a\.mrg, line 2: each word has a tag and a bracket .*Received: '\(NN a"
+                r" b\)'"
+            ),
+        ),
         ("( (NN a) b)", r"a\.mrg, line 1: each word has a tag and a bracket"),
         (
             "(S (NN a)\n( (NN b)))",
-            r"a\.mrg, line 2: only the outermost bracket .* begins on line 1\. Add the label, or",
+            (
+                r"a\.mrg, line 2: only the outermost bracket .* begins on line 1\. Add"
+                r" the label, or"
+            ),
         ),
         (
             "( (S (NN a))\n\n( (S (NN b)))",
-            r"a\.mrg, line 3: only the outermost .* begins on line 1\. Add .* or the \)",
+            (
+                r"a\.mrg, line 3: only the outermost .* begins on line 1\. Add .* or"
+                r" the \)"
+            ),
         ),
-        ("(NN a)\n(NN b\0)", r"a\.mrg, line 2: trees are text\. Received: a NUL character\. Is this"),
-        ("(NN a)\n(NN caf\udce9)\n", r"a\.mrg, line 2: text must be UTF-8\. Received: byte 0xe9"),
-        ("", r"a\.mrg: at least one tree is required\. Received: none in 0 lines\. Is this the right file"),
-        ("\n  \n*x*\n", r"a\.mrg: at least one tree is required\. Received: none in 3 lines"),
+        (
+            "(NN a)\n(NN b\0)",
+            r"a\.mrg, line 2: trees are text\. Received: a NUL character\. Is this",
+        ),
+        (
+            "(NN a)\n(NN caf\udce9)\n",
+            r"a\.mrg, line 2: text must be UTF-8\. Received: byte 0xe9",
+        ),
+        (
+            "",
+            (
+                r"a\.mrg: at least one tree is required\. Received: none in 0 lines\."
+                r" Is this the right file"
+            ),
+        ),
+        (
+            "\n  \n*x*\n",
+            r"a\.mrg: at least one tree is required\. Received: none in 3 lines",
+        ),
     ],
 )
 def test_mistakes_in_a_file_are_named_with_their_line(tmp_path, content, message):
@@ -180,7 +268,10 @@ def test_a_missing_file_is_reported_at_once(tmp_path):
     [
         (
             "(NN a) (NN b)",
-            r"Exactly one bracketed tree is required\. Received: 2 trees in '\(NN a\) \(NN b\)'\. Pass one",
+            (
+                r"Exactly one bracketed tree is required\. Received: 2 trees in '\(NN"
+                r" a\) \(NN b\)'\. Pass one"
+            ),
         ),
         ("(S (NN a)", r"the text, line 1: every bracket must be closed"),
         ("(S\n(NN a b))", r"the text, line 2: each word has a tag"),
@@ -248,12 +339,16 @@ def test_cleaning(text, cleaned):
     assert clean_tree(tree) == tree
 
 
-@pytest.mark.parametrize("text", ["(-NONE- *)", "( (S (NP (-NONE- *)) (VP (-NONE- *?*))))"])
+@pytest.mark.parametrize(
+    "text", ["(-NONE- *)", "( (S (NP (-NONE- *)) (VP (-NONE- *?*))))"]
+)
 def test_cleaning_traces_alone_leaves_nothing(text):
     assert clean_tree(parse_tree(text)) is None
 
 
-@pytest.mark.parametrize("trees_of", tree_files("gum.train", "gum.dev", "gum.test", "gum_wikinews"))
+@pytest.mark.parametrize(
+    "trees_of", tree_files("gum.train", "gum.dev", "gum.test", "gum_wikinews")
+)
 def test_clean_files_do_not_change_when_cleaned(tree_file):
     lines = tree_file.read_text(encoding="utf-8").splitlines()
     trees = list(read_trees(tree_file))
@@ -264,7 +359,9 @@ def test_clean_files_do_not_change_when_cleaned(tree_file):
 
 def test_cleaning_the_annotated_file_gives_the_clean_one(shared):
     folder = shared / "data" / "trees"
-    cleaned = [clean_tree(tree) for tree in read_trees(folder / "gum_wikinews.raw.trees")]
+    cleaned = [
+        clean_tree(tree) for tree in read_trees(folder / "gum_wikinews.raw.trees")
+    ]
     assert len(cleaned) == 1832
     assert cleaned == list(read_trees(folder / "gum_wikinews.trees"))
 
@@ -277,4 +374,7 @@ def test_trees_of_any_depth():
     assert format_tree(tree) == text
     assert tree.words() == ["a", "*"]
     assert tree.tags() == ["NN", "-NONE-"]
-    assert format_tree(clean_tree(tree)) == "(TOP " + "(NP " * DEPTH + "(NN a)" + ")" * DEPTH + ")"
+    assert (
+        format_tree(clean_tree(tree))
+        == "(TOP " + "(NP " * DEPTH + "(NN a)" + ")" * DEPTH + ")"
+    )

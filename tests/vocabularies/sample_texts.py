@@ -4,9 +4,22 @@ import random
 
 from t2tlite.vocabularies.sentencepiece_encoder import SPACE
 
-SENTENCES = ["the cat sits on the mat", "die Katze sitzt auf der Matte", "größer als zuvor", "a cat, a mat"] * 20
+SENTENCES = [
+    "the cat sits on the mat",
+    "die Katze sitzt auf der Matte",
+    "größer als zuvor",
+    "a cat, a mat",
+] * 20
 NASTY = [
-    *["", " ", "   ", " leading", "trailing ", "  two  spaces   three  ", "\ttabs\t\there\t"],
+    *[
+        "",
+        " ",
+        "   ",
+        " leading",
+        "trailing ",
+        "  two  spaces   three  ",
+        "\ttabs\t\there\t",
+    ],
     "line\nfeeds\n\nand\r\nreturns\r",
     "no\u00a0break\u00a0\u00a0spaces\u00a0",
     "\ufeff\u200b\u2060\u2028\u2029\x85\x0b\x0c\x1c\u3000\ufeff",
@@ -15,8 +28,10 @@ NASTY = [
     "_under__scores_ _ __",
     "back\\slashes\\\\ \\u \\\\u \\_ \\1234; \\\\10; \\; \\95;u_\\",
     "\\1114112; \\55296; 1;2;3",
-    "caf\u00e9 cafe\u0301 \u0301\u0302a \u212b",  # composed, decomposed, marks alone, a compatibility character
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467\ufe0f x\U0001f600y",  # a family: emoji joined by zero-width joiners
+    # composed, decomposed, marks alone, a compatibility character
+    "caf\u00e9 cafe\u0301 \u0301\u0302a \u212b",
+    # a family: emoji joined by zero-width joiners
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467\ufe0f x\U0001f600y",
     "日本語 한국어 العربية עברית ไทย",
     "\U0010ffff\ufffd\ufffe\ue000",
     "<pad> <EOS> <pad>_ <EOS>_ '<EOS>_' \"x\" </s> <unk> <s> <0x41> ⁇ \u2585",
@@ -27,6 +42,13 @@ NASTY = [
 
 def random_texts():
     draw = random.Random(0)
-    anything = [c for c in map(chr, range(0x30000)) if not 0xD800 <= ord(c) <= 0xDFFF and c != SPACE]
+    anything = [
+        c
+        for c in map(chr, range(0x30000))
+        if not 0xD800 <= ord(c) <= 0xDFFF and c != SPACE
+    ]
     frequent = list("\\\\\\__u;;0123456789ab  \t\n\u00a0\u0301é\U0001f600")
-    return ["".join(draw.choices(draw.choice([anything, frequent]), k=draw.randrange(40))) for _ in range(2000)]
+    return [
+        "".join(draw.choices(draw.choice([anything, frequent]), k=draw.randrange(40)))
+        for _ in range(2000)
+    ]

@@ -1,4 +1,6 @@
-"""What holds for SentencePiece and for tensor2tensor's subwords: exact round trips, padding and EOS, clear errors."""
+"""What holds for SentencePiece and for tensor2tensor's subwords: exact round trips,
+padding and EOS, clear errors.
+"""
 
 import pickle
 
@@ -10,22 +12,39 @@ from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
-SUBTOKENS = dict.fromkeys(["<pad>_", "<EOS>_", "cat", "mat_", "._", "the_", *"\\_u;0123456789<pad>EOScatmthe."])
+SUBTOKENS = dict.fromkeys(
+    [
+        "<pad>_",
+        "<EOS>_",
+        "cat",
+        "mat_",
+        "._",
+        "the_",
+        *"\\_u;0123456789<pad>EOScatmthe.",
+    ]
+)
 
 
 @pytest.fixture(scope="module", params=["vocab.model", "vocab.subwords"])
 def encoder(request, tmp_path_factory):
-    """One that knows few words, so that most text is spelt: in bytes, or in the numbers of characters."""
+    """One that knows few words, so that most text is spelt: in bytes, or in the numbers
+    of characters.
+    """
     path = tmp_path_factory.mktemp("vocabulary") / request.param
     if request.param == "vocab.model":
         train_sentencepiece([*SENTENCES, "<pad> </s> <unk> <0x41>"], 340, path)
     else:
-        path.write_text("".join(f"'{subtoken}'\n" for subtoken in SUBTOKENS), encoding="utf-8")
+        path.write_text(
+            "".join(f"'{subtoken}'\n" for subtoken in SUBTOKENS), encoding="utf-8"
+        )
     return open_encoder(path)
 
 
 def test_text_survives(encoder):
-    special = len([piece for piece in encoder.pieces([0, 1, 2]) if piece.startswith("<")])  # 3, with <unk>, or 2
+    # 3, with <unk>, or 2
+    special = len(
+        [piece for piece in encoder.pieces([0, 1, 2]) if piece.startswith("<")]
+    )
     for text in [*NASTY, *random_texts()]:
         ids = encoder.encode(text)
         assert encoder.decode(ids) == text
@@ -46,14 +65,20 @@ def test_decode_stops_at_eos_and_skips_padding(encoder):
 
 def test_ids_out_of_range(encoder):
     for bad in (-1, encoder.vocab_size):
-        with pytest.raises(ValueError, match=rf"at least 0 and less than {encoder.vocab_size}\. Received: {bad}\."):
+        with pytest.raises(
+            ValueError,
+            match=rf"at least 0 and less than {encoder.vocab_size}\. Received: {bad}\.",
+        ):
             encoder.decode([5, bad])
         with pytest.raises(ValueError, match=rf"Received: {bad}\."):
             encoder.pieces([bad])
 
 
 def test_lone_surrogate(encoder):
-    with pytest.raises(ValueError, match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"):
+    with pytest.raises(
+        ValueError,
+        match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'",
+    ):
         encoder.encode("abc\udc80")
 
 
@@ -73,7 +98,9 @@ def test_pickled(encoder):
         (SENTENCES, 10, "at least"),
     ],
 )
-def test_failed_learning_keeps_an_earlier_file(tmp_path, learn, sentences, size, message):
+def test_failed_learning_keeps_an_earlier_file(
+    tmp_path, learn, sentences, size, message
+):
     (tmp_path / "vocabulary").write_bytes(b"earlier")
     with pytest.raises(ValueError, match=message):
         learn(sentences, size, tmp_path / "vocabulary")

@@ -1,4 +1,6 @@
-"""Learning a subword vocabulary: tensor2tensor's own files, a slow reference, clear errors."""
+"""Learning a subword vocabulary: tensor2tensor's own files, a slow reference, clear
+errors.
+"""
 
 import json
 import random
@@ -8,16 +10,30 @@ import pytest
 from sample_texts import SENTENCES
 
 from t2tlite.vocabularies import subword_builder
-from t2tlite.vocabularies.subword_builder import build_subwords, count_tokens, learn_subtokens, learn_to_size
+from t2tlite.vocabularies.subword_builder import (
+    build_subwords,
+    count_tokens,
+    learn_subtokens,
+    learn_to_size,
+)
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 # The escape characters, those of the marks, and those of the sentences.
-CHARACTERS = set("\\_u;0123456789") | set("<pad><EOS>") | {c for sentence in SENTENCES for c in sentence}
+CHARACTERS = (
+    set("\\_u;0123456789")
+    | set("<pad><EOS>")
+    | {c for sentence in SENTENCES for c in sentence}
+)
 
 
 @pytest.fixture(scope="session")
 def corpus(fixtures):
-    return (fixtures / "tensor2tensor/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return (
+        (fixtures / "tensor2tensor/subword_corpus.txt")
+        .read_text(encoding="utf-8")
+        .removesuffix("\n")
+        .split("\n")
+    )
 
 
 @pytest.mark.parametrize("target", [200, 1000])
@@ -25,22 +41,41 @@ def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target):
     build_subwords(iter(corpus), target, tmp_path / "v.subwords")
     expected = fixtures / f"tensor2tensor/subword_built_{target}_None.subwords"
     assert (tmp_path / "v.subwords").read_bytes() == expected.read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]  # no temporary file
+    # no temporary file
+    assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]
 
 
 @pytest.mark.parametrize("min_count", [1, 3, 10, 50])
 def test_subtokens_are_tensor2tensors(fixtures, corpus, min_count):
-    built = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())["built"]
-    assert learn_subtokens(count_tokens(corpus), min_count) == built[f"min_count{min_count}"]["subtokens"]
+    built = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())[
+        "built"
+    ]
+    assert (
+        learn_subtokens(count_tokens(corpus), min_count)
+        == built[f"min_count{min_count}"]["subtokens"]
+    )
 
 
 def test_multi30k_vocabulary_is_tensor2tensors(shared):
-    """The vocabulary of a model that tensor2tensor trained; its search ended at a minimum count of 140."""
+    """The vocabulary of a model that tensor2tensor trained; its search ended at a
+    minimum count of 140.
+    """
     name = "mt_prenorm/vocab.translate_ende_multi30k_small.2048.subwords"
-    expected = (shared / "t2t/checkpoints" / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    expected = (
+        (shared / "t2t/checkpoints" / name)
+        .read_text(encoding="utf-8")
+        .removesuffix("\n")
+        .split("\n")
+    )
     files = [shared / f"data/multi30k/train.{language}" for language in ("en", "de")]
-    lines = (line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n"))
-    assert [f"'{subtoken}'" for subtoken in learn_subtokens(count_tokens(lines), 140)] == expected
+    lines = (
+        line.strip()
+        for file in files
+        for line in file.read_text(encoding="utf-8").split("\n")
+    )
+    assert [
+        f"'{subtoken}'" for subtoken in learn_subtokens(count_tokens(lines), 140)
+    ] == expected
 
 
 def reference(counts, min_count):
@@ -54,7 +89,11 @@ def reference(counts, min_count):
             while start < len(escaped):
                 for end in range(start + 1, len(escaped) + 1):
                     occurrences[escaped[start:end]] += count
-                start = max(end for end in range(start + 1, len(escaped) + 1) if escaped[start:end] in subtokens)
+                start = max(
+                    end
+                    for end in range(start + 1, len(escaped) + 1)
+                    if escaped[start:end] in subtokens
+                )
         taken = []
         for candidate in sorted(occurrences, key=len, reverse=True):
             if len(candidate) > 1 and occurrences[candidate] >= min_count:
@@ -62,7 +101,11 @@ def reference(counts, min_count):
                 for end in range(1, len(candidate)):
                     occurrences[candidate[:end]] -= occurrences[candidate]
         taken += [(occurrences[character], character) for character in alphabet]
-        ordered = ["<pad>_", "<EOS>_", *(subtoken for _, subtoken in sorted(taken, reverse=True))]
+        ordered = [
+            "<pad>_",
+            "<EOS>_",
+            *(subtoken for _, subtoken in sorted(taken, reverse=True)),
+        ]
         subtokens = set(ordered)
     return ordered
 
@@ -70,23 +113,41 @@ def reference(counts, min_count):
 def test_random_words_against_the_procedure_step_by_step():
     draw = random.Random(1)
     for min_count in (1, 2, 5, 20):
-        words = ["".join(draw.choices("aabcde", k=draw.randint(1, 9))) for _ in range(150)]
+        words = [
+            "".join(draw.choices("aabcde", k=draw.randint(1, 9))) for _ in range(150)
+        ]
         counts = Counter(draw.choices(words, k=400))
 
         assert learn_subtokens(counts, min_count) == reference(counts, min_count)
 
 
-# the size for each minimum count, the size wanted, the minimum count chosen, and all that are tried
+# the size for each minimum count, the size wanted, the minimum count chosen, and all
+# that are tried
 SEARCHES = {
-    "bisects": (lambda count: 1000 // count, 100, 10, [500, 250, 125, 62, 31, 15, 7, 11, 9, 10]),
-    "ends within one percent": (lambda count: {250: 1009}.get(count, 500), 1000, 250, [500, 250]),
+    "bisects": (
+        lambda count: 1000 // count,
+        100,
+        10,
+        [500, 250, 125, 62, 31, 15, 7, 11, 9, 10],
+    ),
+    "ends within one percent": (
+        lambda count: {250: 1009}.get(count, 500),
+        1000,
+        250,
+        [500, 250],
+    ),
     "one percent is not within": (
         lambda count: {250: 1010}.get(count, 500),
         1000,
         250,
         [500, 250, 375, 312, 281, 265, 257, 253, 251, 250],
     ),
-    "ends at the smallest count": (lambda count: 10, 100, 500, [500, 250, 125, 62, 31, 15, 7, 3, 1]),
+    "ends at the smallest count": (
+        lambda count: 10,
+        100,
+        500,
+        [500, 250, 125, 62, 31, 15, 7, 3, 1],
+    ),
     "takes the first of two equally near": (
         lambda count: {500: 90, 250: 110}.get(count, 1000),
         100,
@@ -96,7 +157,9 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize(("size_of", "target", "chosen", "expected"), SEARCHES.values(), ids=SEARCHES)
+@pytest.mark.parametrize(
+    ("size_of", "target", "chosen", "expected"), SEARCHES.values(), ids=SEARCHES
+)
 def test_search_for_the_minimum_count(monkeypatch, size_of, target, chosen, expected):
     tried = []
 
@@ -130,7 +193,13 @@ def test_line_breaks_in_text(tmp_path):
 
 def test_target_too_small_names_the_smallest(tmp_path):
     smallest = len(CHARACTERS) + 2
-    with pytest.raises(ValueError, match=rf"at least {smallest} for this text.*Received: {smallest - 1}\..*about that"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            rf"at least {smallest} for this text.*Received: {smallest - 1}\..*about"
+            r" that"
+        ),
+    ):
         build_subwords(SENTENCES, smallest - 1, tmp_path / "v.subwords")
     assert list(tmp_path.iterdir()) == []
     build_subwords(SENTENCES, smallest, tmp_path / "v.subwords")

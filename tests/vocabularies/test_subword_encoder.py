@@ -1,4 +1,6 @@
-r"""tensor2tensor's subword vocabularies: its ids, its text, exact round trips, clear errors."""
+r"""tensor2tensor's subword vocabularies: its ids, its text, exact round trips, clear
+errors.
+"""
 
 import itertools
 import json
@@ -9,7 +11,13 @@ import unicodedata
 import pytest
 from sample_texts import NASTY, random_texts
 
-from t2tlite.vocabularies.subword_encoder import SubwordEncoder, escape, join_tokens, tokenize, unescape
+from t2tlite.vocabularies.subword_encoder import (
+    SubwordEncoder,
+    escape,
+    join_tokens,
+    tokenize,
+    unescape,
+)
 
 MARKS = ["<pad>_", "<EOS>_"]
 REAL = ["ende32k", "ende8k"]
@@ -35,14 +43,26 @@ def encoded(fixtures):
 @pytest.fixture(scope="session")
 def real(shared, recorded):
     """tensor2tensor's own two vocabularies."""
-    return {name: SubwordEncoder(shared / "data/vocab" / entry["file"]) for name, entry in recorded["vocabs"].items()}
+    return {
+        name: SubwordEncoder(shared / "data/vocab" / entry["file"])
+        for name, entry in recorded["vocabs"].items()
+    }
 
 
 @pytest.fixture
 def small(tmp_path):
     """Few subtokens, so that nearly all is spelt in numbers."""
-    subtokens = [*MARKS, "walk", "ing_", "._", "the_", *"\\_u;0123456789<pad>EOSwalkingthe."]
-    return SubwordEncoder(write_vocabulary(tmp_path / "small.subwords", dict.fromkeys(subtokens)))
+    subtokens = [
+        *MARKS,
+        "walk",
+        "ing_",
+        "._",
+        "the_",
+        *"\\_u;0123456789<pad>EOSwalkingthe.",
+    ]
+    return SubwordEncoder(
+        write_vocabulary(tmp_path / "small.subwords", dict.fromkeys(subtokens))
+    )
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -56,17 +76,24 @@ def test_ids_and_text_are_tensor2tensors(recorded, real, name):
 
 
 @pytest.mark.parametrize(("target", "length"), BUILT)
-def test_ids_with_small_vocabularies_are_tensor2tensors(fixtures, encoded, target, length):
+def test_ids_with_small_vocabularies_are_tensor2tensors(
+    fixtures, encoded, target, length
+):
     folder = fixtures / "tensor2tensor"
     name = f"subword_built_{target}_{length}.subwords"
     encoder = SubwordEncoder(folder / name)
     ids = encoder.encode_batch(encoded["strings"])
     assert ids == encoded["vocabularies"][name]["ids"]
-    assert [encoder.decode(row) for row in ids] == encoded["vocabularies"][name]["decoded"]
-    expected = json.loads((folder / "subword_built.json").read_bytes())["built"][f"target{target}_maxlen{length}"]
+    assert [encoder.decode(row) for row in ids] == encoded["vocabularies"][name][
+        "decoded"
+    ]
+    expected = json.loads((folder / "subword_built.json").read_bytes())["built"][
+        f"target{target}_maxlen{length}"
+    ]
     corpus = (folder / "subword_corpus.txt").read_text(encoding="utf-8").split("\n")
     assert encoder.encode_batch(corpus[:20]) == expected["ids_first20"]
-    # Which 60 sentences these are is not recorded, but tensor2tensor gives each of them back.
+    # Which 60 sentences these are is not recorded, but tensor2tensor gives each of them
+    # back.
     sentences = [encoder.decode(row) for row in expected["ids_sentences60"]]
     assert encoder.encode_batch(sentences) == expected["ids_sentences60"]
 
@@ -84,14 +111,28 @@ def test_single_spaces_are_tokens_only_at_the_ends():
 
 
 def test_letters_and_numbers_are_unicodes():
-    """Between two characters of categories L and N there is no boundary, between one of them and any other there is."""
-    characters = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) not in ("Cn", "Co")]
-    characters += "\ufffe\U0003fffd\ue000\U0010fffd"  # of the unassigned and the private ones a few
-    runs = itertools.groupby(characters, lambda character: unicodedata.category(character)[0] in "LN")
+    """Between two characters of categories L and N there is no boundary, between one of
+    them and any other there is.
+    """
+    characters = [
+        c
+        for c in map(chr, range(sys.maxunicode + 1))
+        if unicodedata.category(c) not in ("Cn", "Co")
+    ]
+    # of the unassigned and the private ones a few
+    characters += "\ufffe\U0003fffd\ue000\U0010fffd"
+    runs = itertools.groupby(
+        characters, lambda character: unicodedata.category(character)[0] in "LN"
+    )
     runs = [(alphanumeric, "".join(run)) for alphanumeric, run in runs]
     assert tokenize("".join(characters)) == [run for _, run in runs]
-    joined = ["".join(f" {c} a" if alphanumeric else f"{c}a" for c in run) for alphanumeric, run in runs]
-    assert join_tokens(["a", *(token for c in characters for token in (c, "a"))]) == "a" + "".join(joined)
+    joined = [
+        "".join(f" {c} a" if alphanumeric else f"{c}a" for c in run)
+        for alphanumeric, run in runs
+    ]
+    assert join_tokens(
+        ["a", *(token for c in characters for token in (c, "a"))]
+    ) == "a" + "".join(joined)
 
 
 def test_long_tokens_are_not_kept_in_memory(small):
@@ -119,7 +160,9 @@ def test_unescape():
     assert unescape(r"\0;\1114111;") == "\0\U0010ffff"
 
 
-@pytest.mark.parametrize("number", ["1114112", "99999999999999999999", "9" * 5000, "55296", "57343"])
+@pytest.mark.parametrize(
+    "number", ["1114112", "99999999999999999999", "9" * 5000, "55296", "57343"]
+)
 def test_a_number_without_a_character(number):
     assert unescape(f"a\\{number};b") == "a\u3013b"
 
@@ -128,7 +171,17 @@ def test_worked_example(small):
     assert small.encode("walking.") == [2, 3, 4]
     assert small.decode([2, 3, 4, 1, 0, 0]) == "walking."
     assert small.pieces([0, 1, 2, 3]) == ["<pad>_", "<EOS>_", "walk", "ing_"]
-    assert small.pieces(small.encode("the§_")) == ["the_", "\\", "1", "6", "7", ";", "\\", "u", "_"]
+    assert small.pieces(small.encode("the§_")) == [
+        "the_",
+        "\\",
+        "1",
+        "6",
+        "7",
+        ";",
+        "\\",
+        "u",
+        "_",
+    ]
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -147,7 +200,10 @@ def test_a_missing_character_is_named(tmp_path):
     path = write_vocabulary(tmp_path / "v.subwords", [*MARKS, "_", "ab", "\\"])
     encoder = SubwordEncoder(path)
     assert encoder.encode("ab") == [3, 2]
-    with pytest.raises(ValueError, match=r"v\.subwords, which lacks 'b', so that 'abb' cannot be encoded"):
+    with pytest.raises(
+        ValueError,
+        match=r"v\.subwords, which lacks 'b', so that 'abb' cannot be encoded",
+    ):
         encoder.encode("ab abb")
     with pytest.raises(ValueError, match=r"lacks '9', so that 'abc' cannot be encoded"):
         encoder.encode("abc")
@@ -155,8 +211,30 @@ def test_a_missing_character_is_named(tmp_path):
 
 def test_quotes_and_line_ends(tmp_path):
     path = tmp_path / "v.subwords"
-    lines = ["<pad>", '"<EOS>"', "'''", "'\"'", "'\"a\"'", "plain_  ", "'\u00a0 _'", "'\x85\u2028'", "'a", "'\\u_'"]
-    subtokens = ["<pad>", "<EOS>", "'", '"', '"a"', "plain_", "\u00a0 _", "\x85\u2028", "'a", "\\u_"]
+    lines = [
+        "<pad>",
+        '"<EOS>"',
+        "'''",
+        "'\"'",
+        "'\"a\"'",
+        "plain_  ",
+        "'\u00a0 _'",
+        "'\x85\u2028'",
+        "'a",
+        "'\\u_'",
+    ]
+    subtokens = [
+        "<pad>",
+        "<EOS>",
+        "'",
+        '"',
+        '"a"',
+        "plain_",
+        "\u00a0 _",
+        "\x85\u2028",
+        "'a",
+        "\\u_",
+    ]
     for line_end, last in (("\n", "\n"), ("\n", ""), ("\r\n", "\r\n")):
         path.write_bytes((line_end.join(lines) + last).encode())
         assert SubwordEncoder(path).pieces(range(10)) == subtokens
@@ -164,18 +242,26 @@ def test_quotes_and_line_ends(tmp_path):
 
 
 def test_lines_are_read_as_tensorflow_reads_them(tmp_path):
-    """tensor2tensor reads with TensorFlow's GFile, which leaves carriage returns out, and strips each line's end."""
+    """tensor2tensor reads with TensorFlow's GFile, which leaves carriage returns out,
+    and strips each line's end.
+    """
     tf = pytest.importorskip("tensorflow")
     path = tmp_path / "v.subwords"
-    path.write_bytes("<pad>\n<EOS>\na\rb_\n\nc_ \t\n \x0bd\x85e_\u3000\r\n\nf\u2028_".encode())
+    path.write_bytes(
+        "<pad>\n<EOS>\na\rb_\n\nc_ \t\n \x0bd\x85e_\u3000\r\n\nf\u2028_".encode()
+    )
     with tf.io.gfile.GFile(str(path)) as file:
         lines = [line.rstrip() for line in file]
     assert SubwordEncoder(path).pieces(range(8)) == lines
 
 
 def test_empty_and_equal_lines(tmp_path):
-    """As in tensor2tensor: the ids of the others stay what they are, and of equal lines the later one is used."""
-    encoder = SubwordEncoder(write_vocabulary(tmp_path / "v.subwords", [*MARKS, "a_", "", "b_", "a_", ""]))
+    """As in tensor2tensor: the ids of the others stay what they are, and of equal lines
+    the later one is used.
+    """
+    encoder = SubwordEncoder(
+        write_vocabulary(tmp_path / "v.subwords", [*MARKS, "a_", "", "b_", "a_", ""])
+    )
     assert encoder.vocab_size == 7
     assert encoder.encode("a b") == [5, 4]
     assert encoder.decode([2, 3, 4, 5, 6]) == "a b a"
@@ -188,17 +274,28 @@ WITHOUT_MARKS = r"must be '<pad>_' and '<EOS>_'\. Received: {} in .*v\.subwords\
     ("content", "message"),
     [
         (None, r"Received: .*v\.subwords, which does not exist"),
-        (b"'<pad>_'\n'<EOS>_'\n'na\xefve_'\n", r"v\.subwords, line 3: text must be UTF-8\. Received: byte 0xef"),
-        (b"<pad>\n<EOS>\nword\nother\n", r"must have subtokens that end a word, with '_' at .*v\.subwords"),
+        (
+            b"'<pad>_'\n'<EOS>_'\n'na\xefve_'\n",
+            r"v\.subwords, line 3: text must be UTF-8\. Received: byte 0xef",
+        ),
+        (
+            b"<pad>\n<EOS>\nword\nother\n",
+            r"must have subtokens that end a word, with '_' at .*v\.subwords",
+        ),
         (b"", WITHOUT_MARKS.format("an empty file")),
         (b"'<pad>_'\n", WITHOUT_MARKS.format("'<pad>_'")),
         (b"'<EOS>_'\n'<pad>_'\n'a'\n", WITHOUT_MARKS.format("'<EOS>_' and '<pad>_'")),
-        (b"the cat sits\nand so does the dog\n", WITHOUT_MARKS.format("'the cat sits' and 'and so does the dog'")),
+        (
+            b"the cat sits\nand so does the dog\n",
+            WITHOUT_MARKS.format("'the cat sits' and 'and so does the dog'"),
+        ),
     ],
 )
 def test_file_that_is_not_a_vocabulary(tmp_path, content, message):
     path = tmp_path / "v.subwords"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(FileNotFoundError if content is None else ValueError, match=message):
+    with pytest.raises(
+        FileNotFoundError if content is None else ValueError, match=message
+    ):
         SubwordEncoder(path)

@@ -1,4 +1,6 @@
-"""The SentencePiece vocabulary: exact round trips, fixed ids, equal ids in a TensorFlow graph, clear errors."""
+"""The SentencePiece vocabulary: exact round trips, fixed ids, equal ids in a TensorFlow
+graph, clear errors.
+"""
 
 import hashlib
 import random
@@ -10,7 +12,10 @@ from sample_texts import NASTY, SENTENCES
 
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.encoders import open_encoder
-from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import (
+    SentencePieceEncoder,
+    train_sentencepiece,
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +31,10 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
     assert encoder.pieces([*space, *cat]) == ["▁", "▁cat"]
     assert encoder.decode([*space, *cat, *space, *cat, *space]) == " cat  cat "
     assert encoder.text([*space, *cat, *space, *cat, *space, EOS, *cat]) == "cat cat"
-    assert encoder.text([3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space]) == "cat cat\t cat"
+    assert (
+        encoder.text([3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space])
+        == "cat cat\t cat"
+    )
     assert encoder.text(space * 3) == encoder.text([]) == ""
 
 
@@ -46,7 +54,13 @@ def test_the_space_mark_becomes_a_space(encoder):
 def test_marks_and_size(encoder):
     assert (PAD, EOS) == (0, 1)
     assert encoder.vocab_size == 340
-    assert encoder.pieces([0, 1, 2, 3, 258]) == ["<pad>", "</s>", "<unk>", "<0x00>", "<0xFF>"]
+    assert encoder.pieces([0, 1, 2, 3, 258]) == [
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "<0x00>",
+        "<0xFF>",
+    ]
     assert encoder.pieces(encoder.encode("the cat\t")) == ["▁the", "▁cat", "<0x09>"]
 
 
@@ -69,13 +83,19 @@ def test_training_is_deterministic(tmp_path):
         train_sentencepiece(iter(SENTENCES), 300, tmp_path / name)
         digests.add(hashlib.sha256((tmp_path / name).read_bytes()).digest())
     assert len(digests) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "b.model"]  # no temporary file
+    # no temporary file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "b.model"]
 
 
 def test_frequent_pairs_become_pieces(tmp_path):
     """Sennrich et al. (2016): the most frequent pair is merged first."""
     train_sentencepiece(["xyxyxyxy"] * 10, 259 + 3 + 1, tmp_path / "v.model")
-    assert SentencePieceEncoder(tmp_path / "v.model").pieces(range(259, 263)) == ["xy", "x", "y", "▁"]
+    assert SentencePieceEncoder(tmp_path / "v.model").pieces(range(259, 263)) == [
+        "xy",
+        "x",
+        "y",
+        "▁",
+    ]
 
 
 def test_long_sentences_are_learned_from(tmp_path):
@@ -86,7 +106,9 @@ def test_long_sentences_are_learned_from(tmp_path):
 def test_vocabulary_too_large_names_the_largest(tmp_path):
     path = tmp_path / "v.model"
     path.write_bytes(b"earlier")
-    with pytest.raises(ValueError, match=r"at most \d+ for this text.*Received: 9000\.") as caught:
+    with pytest.raises(
+        ValueError, match=r"at most \d+ for this text.*Received: 9000\."
+    ) as caught:
         train_sentencepiece(SENTENCES, 9000, path)
     largest = int(str(caught.value).split("at most ")[1].split()[0])
     assert (path.read_bytes(), list(tmp_path.iterdir())) == (b"earlier", [path])
@@ -109,21 +131,36 @@ def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     text = '(NP (NPX (N )NP a(NP (A,B ("Q'
     pieces = encoder.pieces(encoder.encode(text))
     marked = [f"▁{symbol}" for symbol in symbols]
-    assert [p for p in pieces if p in marked] == ["▁(NP", "▁(NP", "▁(N", "▁)NP", "▁(A,B", '▁("Q']
+    assert [p for p in pieces if p in marked] == [
+        "▁(NP",
+        "▁(NP",
+        "▁(N",
+        "▁)NP",
+        "▁(A,B",
+        '▁("Q',
+    ]
     assert encoder.decode(encoder.encode(text)) == text
     assert set(encoder.pieces(range(encoder.vocab_size))) >= set(marked)
 
 
 def test_vocabulary_too_small_for_its_symbols(tmp_path):
     with pytest.raises(
-        ValueError, match=r"at least \d+ for this text: 259 ids are special tokens and bytes, 1,000 symbols, and"
+        ValueError,
+        match=(
+            r"at least \d+ for this text: 259 ids are special tokens and bytes, 1,000"
+            r" symbols, and"
+        ),
     ):
-        train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", [f"(L{i}" for i in range(1000)])
+        train_sentencepiece(
+            SENTENCES, 300, tmp_path / "v.model", [f"(L{i}" for i in range(1000)]
+        )
 
 
 @pytest.mark.parametrize("size", [0, -(2**40), 2**31 - 1])
 def test_impossible_sizes(tmp_path, size):
-    message = rf"vocab_size must be at least 1 and at most 10,000,000\. Received: {size}\."
+    message = (
+        rf"vocab_size must be at least 1 and at most 10,000,000\. Received: {size}\."
+    )
     with pytest.raises(ValueError, match=message):
         train_sentencepiece(SENTENCES, size, tmp_path / "vocab.model")
 
@@ -140,21 +177,35 @@ def test_open_encoder(encoder, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"no model at all\n"])
 def test_not_a_model(tmp_path, content):
     (tmp_path / "v.model").write_bytes(content)
-    with pytest.raises(ValueError, match=r"must be a SentencePiece model\. Received: .*v\.model"):
+    with pytest.raises(
+        ValueError, match=r"must be a SentencePiece model\. Received: .*v\.model"
+    ):
         SentencePieceEncoder(tmp_path / "v.model")
 
 
 def test_a_piece_that_is_not_utf8(encoder, tmp_path):
     content = encoder.path.read_bytes()
     piece = encoder.pieces([encoder.vocab_size - 1])[0].encode()
-    (tmp_path / "damaged.model").write_bytes(content.replace(piece, b"\xff" * len(piece)))
-    with pytest.raises(ValueError, match=r"The vocabulary must be a SentencePiece model\. Received: .*damaged\.model"):
+    (tmp_path / "damaged.model").write_bytes(
+        content.replace(piece, b"\xff" * len(piece))
+    )
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"The vocabulary must be a SentencePiece model\. Received: .*damaged\.model"
+        ),
+    ):
         SentencePieceEncoder(tmp_path / "damaged.model")
 
 
 def test_model_with_other_marks(tmp_path):
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "v"), vocab_size=33, minloglevel=2
+        sentence_iterator=iter(SENTENCES),
+        model_prefix=str(tmp_path / "v"),
+        vocab_size=33,
+        minloglevel=2,
     )
-    with pytest.raises(ValueError, match=r"must have the ids 0 and 1\. Received: -1 and 2"):
+    with pytest.raises(
+        ValueError, match=r"must have the ids 0 and 1\. Received: -1 and 2"
+    ):
         SentencePieceEncoder(tmp_path / "v.model")

@@ -1,4 +1,6 @@
-"""Data made with a given vocabulary, with one for each language, or with one of tensor2tensor's kind."""
+"""Data made with a given vocabulary, with one for each language, or with one of
+tensor2tensor's kind.
+"""
 
 import shutil
 from pathlib import Path
@@ -30,13 +32,22 @@ def vocabularies(tmp_path):
 def ids(store):
     """The source and the target of each pair, without padding."""
     rows = np.arange(len(store))
-    sides = store.sources(rows, store.source_lengths.max()), store.targets(rows, store.target_lengths.max())
-    return [tuple(row[row != 0].tolist() for row in pair) for pair in zip(*sides, strict=True)]
+    sides = (
+        store.sources(rows, store.source_lengths.max()),
+        store.targets(rows, store.target_lengths.max()),
+    )
+    return [
+        tuple(row[row != 0].tolist() for row in pair)
+        for pair in zip(*sides, strict=True)
+    ]
 
 
 def decoded(data, split):
     pairs = ids(data.store(split))
-    return [(data.encoders[0].decode(source), data.encoders[1].decode(target)) for source, target in pairs]
+    return [
+        (data.encoders[0].decode(source), data.encoders[1].decode(target))
+        for source, target in pairs
+    ]
 
 
 def test_subwords_are_learned(tmp_path):
@@ -46,10 +57,20 @@ def test_subwords_are_learned(tmp_path):
     assert isinstance(data.encoders[0], SubwordEncoder)
     assert data.encoders[0] is data.encoders[1]
     entry = data.manifest.vocabulary
-    assert (entry.file, entry.type, entry.size) == ("vocab.subwords", "subwords", data.encoders[0].vocab_size)
+    assert (entry.file, entry.type, entry.size) == (
+        "vocab.subwords",
+        "subwords",
+        data.encoders[0].vocab_size,
+    )
     assert 80 <= entry.size <= 100
-    build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
-    assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
+    build_subwords(
+        [side for pair in problem.train for side in pair],
+        90,
+        tmp_path / "expected.subwords",
+    )
+    assert (data.folder / "vocab.subwords").read_bytes() == (
+        tmp_path / "expected.subwords"
+    ).read_bytes()
     assert decoded(data, "train") == list(problem.train)
     assert f"vocabulary  {entry.size} pieces" in str(generated)
 
@@ -62,13 +83,18 @@ def test_a_given_vocabulary(tmp_path, vocabularies):
         assert path.name == f"vocab.{given.rpartition('.')[2]}"
         assert path.read_bytes() == Path(given).read_bytes()
         assert decoded(data, "dev") == list(TinyTask().dev)
-        assert ids(data.store("dev"))[0][0] == [*open_encoder(given).encode(TinyTask().dev[0][0]), 1]
+        assert ids(data.store("dev"))[0][0] == [
+            *open_encoder(given).encode(TinyTask().dev[0][0]),
+            1,
+        ]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-    generated = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
+    generated = generate(
+        TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes
+    )
     names = sorted(path.name for path in generated.dataset.folder.glob("vocab*"))
     assert names == ["vocab.source.subwords", "vocab.target.model"]
     sizes = [open_encoder(path).vocab_size for path in vocabularies]
@@ -80,24 +106,41 @@ def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monke
 
 
 def test_finished_data_matches_by_content_of_vocabularies(tmp_path, vocabularies):
-    before = generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
+    before = generate(
+        TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1
+    )
     files = contents(before.dataset.folder)
     copy = shutil.copy(vocabularies[0], tmp_path / "elsewhere.subwords")
-    assert generate(TinyTask(vocab_file=(copy,)), tmp_path / "data", num_processes=1).already_there
-    with pytest.raises(ValueError, match=r"already holds complete data made from something else: vocab_file was"):
-        generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1)
+    assert generate(
+        TinyTask(vocab_file=(copy,)), tmp_path / "data", num_processes=1
+    ).already_there
+    with pytest.raises(
+        ValueError,
+        match=r"already holds complete data made from something else: vocab_file was",
+    ):
+        generate(
+            TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1
+        )
     assert contents(before.dataset.folder) == files
 
 
-def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabularies, monkeypatch):
+def test_an_interrupted_run_with_another_vocabulary_starts_anew(
+    tmp_path, vocabularies, monkeypatch
+):
     def stop(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(DataBuild, "write_manifest", stop)  # the shards are there
         with pytest.raises(KeyboardInterrupt):
-            generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
-    data = generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1).dataset
+            generate(
+                TinyTask(vocab_file=vocabularies[:1]),
+                tmp_path / "data",
+                num_processes=1,
+            )
+    data = generate(
+        TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1
+    ).dataset
     assert decoded(data, "train") == list(TinyTask().train)
 
 
@@ -109,11 +152,31 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
             ValueError,
             r"vocab_type must be one of sentencepiece, subwords\. Received: 'words'\.",
         ),
-        ({"vocab_file": "one.model"}, ValueError, r"vocab_file must be a tuple\. Received: 'one\.model'"),
-        ({"vocab_file": ("a", "b", "c")}, ValueError, r"or one for each\. Received: \('a', 'b', 'c'\)\."),
-        ({"vocab_file": ("gone.model",)}, FileNotFoundError, r"The vocabulary must be a file\. Received: gone\.model"),
-        ({"vocab_file": ("vocab.txt",)}, ValueError, r"must end in \.model .* or \.subwords .* Received: vocab\.txt\."),
-        ({"vocab_type": "subwords", "vocab_size": 10}, ValueError, r"vocab_size must be at least \d+ for this text"),
+        (
+            {"vocab_file": "one.model"},
+            ValueError,
+            r"vocab_file must be a tuple\. Received: 'one\.model'",
+        ),
+        (
+            {"vocab_file": ("a", "b", "c")},
+            ValueError,
+            r"or one for each\. Received: \('a', 'b', 'c'\)\.",
+        ),
+        (
+            {"vocab_file": ("gone.model",)},
+            FileNotFoundError,
+            r"The vocabulary must be a file\. Received: gone\.model",
+        ),
+        (
+            {"vocab_file": ("vocab.txt",)},
+            ValueError,
+            r"must end in \.model .* or \.subwords .* Received: vocab\.txt\.",
+        ),
+        (
+            {"vocab_type": "subwords", "vocab_size": 10},
+            ValueError,
+            r"vocab_size must be at least \d+ for this text",
+        ),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):
@@ -123,30 +186,49 @@ def test_bad_options(tmp_path, options, error, message):
 
 
 def test_the_command(tmp_path, capsys):
-    """Words that the vocabulary has are one id each; the flags are those of t2t-datagen."""
+    """Words that the vocabulary has are one id each; the flags are those of
+    t2t-datagen.
+    """
     vocabulary = write_vocabulary(tmp_path / "ende.subwords", 40)
     for name in ("train", "dev"):
         (tmp_path / f"{name}.en").write_text("word3 word4\nword5\n")
         (tmp_path / f"{name}.de").write_text("word6\nword7 word8\n")
     files = [
-        f"--{s}_{side}={tmp_path}/{s}.{e}" for s in ("train", "dev") for side, e in (("source", "en"), ("target", "de"))
+        f"--{s}_{side}={tmp_path}/{s}.{e}"
+        for s in ("train", "dev")
+        for side, e in (("source", "en"), ("target", "de"))
     ]
-    flags = ["--problem=parallel_text", f"--data_dir={tmp_path}/data", "--num_processes=1", *files]
+    flags = [
+        "--problem=parallel_text",
+        f"--data_dir={tmp_path}/data",
+        "--num_processes=1",
+        *files,
+    ]
     assert t2t_datagen.main([*flags, f"--vocab_file={vocabulary}"]) == 0
     train_ids = ids(open_dataset(tmp_path / "data").store("train"))
-    assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
+    # 16 ids come before word0
+    assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]
     assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
-    assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
+    assert (
+        "vocab_type must be one of sentencepiece, subwords. Received: 'subword'."
+        in capsys.readouterr().err
+    )
 
 
 def test_same_vocabularies():
-    """By content; a manifest without a target's vocabulary has the source's for both."""
+    """By content; a manifest without a target's vocabulary has the source's for
+    both.
+    """
     shared, both = run_manifest("a"), run_manifest("a", "b")
     assert shared.vocabulary_sha256 == run_manifest("a", reverse=True).vocabulary_sha256
     assert shared.vocabulary_sha256 == run_manifest("a", "a").vocabulary_sha256
     assert shared.vocabulary_sha256 != both.vocabulary_sha256
     assert both.vocabulary_sha256 == run_manifest("a", "b").vocabulary_sha256
-    assert both.vocabulary_sha256 != run_manifest("a", "b", reverse=True).vocabulary_sha256
-    assert both.vocabulary_sha256 == run_manifest("b", "a", reverse=True).vocabulary_sha256
+    assert (
+        both.vocabulary_sha256 != run_manifest("a", "b", reverse=True).vocabulary_sha256
+    )
+    assert (
+        both.vocabulary_sha256 == run_manifest("b", "a", reverse=True).vocabulary_sha256
+    )
     assert both.vocabulary_sha256 == "a+b"
     assert shared.vocabulary_sha256 == "a"

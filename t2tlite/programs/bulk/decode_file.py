@@ -1,4 +1,6 @@
-"""Decodes or scores the lines of a text file or a pipe into a file, or to a pipe, a terminal or a device."""
+"""Decodes or scores the lines of a text file or a pipe into a file, or to a pipe, a
+terminal or a device.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,29 @@ from t2tlite.files.atomic_file import open_directly
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.jobs import DecodeJob, Window, WindowOutput, text_input
-from t2tlite.programs.bulk.outputs import ResumableOutput, encode_lines, interrupt_at_sigterm, resumable_output
+from t2tlite.programs.bulk.outputs import (
+    ResumableOutput,
+    encode_lines,
+    interrupt_at_sigterm,
+    resumable_output,
+)
 
-# Sentences that are sorted by length together: 2 % more padding than if all are (lengths as in WMT), while batches of
-# 8,192 tokens would have 20 % more.
+# Sentences that are sorted by length together: 2 % more padding than if all are
+# (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
 FILE_WINDOW = 2048
 PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
 
-progress_bar = functools.partial(tqdm, unit="sentence", desc="decoding", dynamic_ncols=True, leave=False)
+progress_bar = functools.partial(
+    tqdm, unit="sentence", desc="decoding", dynamic_ncols=True, leave=False
+)
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
-    """Decodes or scores a text file or a pipe into the file `target`, not a symbolic link; resumes; gives a summary.
+    """Decodes or scores a text file or a pipe into the file `target`, not a symbolic
+    link; resumes; gives a summary.
 
-    Raises ValueError for a bad line, of a file before anything is decoded, or as `resumable_output`.
+    Raises ValueError for a bad line, of a file before anything is decoded, or as
+    `resumable_output`.
     """
     text = text_input(source)
     total = text.check(job)
@@ -43,12 +54,16 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
 
 
 def decode_stream(
-    job: DecodeJob, source: str | Path, target: str | Path | None = None, one_by_one: bool = False
+    job: DecodeJob,
+    source: str | Path,
+    target: str | Path | None = None,
+    one_by_one: bool = False,
 ) -> str:
-    """Decodes or scores lines to standard output, or to the device or pipe `target`, each as soon as it is done.
+    """Decodes or scores lines to standard output, or to the device or pipe `target`,
+    each as soon as it is done.
 
-    Lines that have arrived through a pipe are decoded without waiting for others; `one_by_one` decodes each by itself
-    even under tensor2tensor's rules.
+    Lines that have arrived through a pipe are decoded without waiting for others;
+    `one_by_one` decodes each by itself even under tensor2tensor's rules.
     """
     text = text_input(source)
     total = text.check(job)
@@ -59,7 +74,11 @@ def decode_stream(
     counts: Counter[str] = Counter()
     started = time.monotonic()
     is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
-    with interrupt_at_sigterm(), _opened(target) as file, progress_bar(total=total, disable=is_quiet or None) as bar:
+    with (
+        interrupt_at_sigterm(),
+        _opened(target) as file,
+        progress_bar(total=total, disable=is_quiet or None) as bar,
+    ):
         for window in job.cut(lines, text.origin, PROMPT_WINDOW, is_ready, one_by_one):
             output = job.run(window, bar.update)
             _write(file, output.lines)
@@ -75,8 +94,12 @@ def write_windows(
     total: int | None,
     is_quiet: bool | None = None,
 ) -> None:
-    """Writes the output of each window as `run` returns it; without a progress bar if `is_quiet`."""
-    with progress_bar(total=total, initial=output.record.lines, disable=is_quiet) as bar:
+    """Writes the output of each window as `run` returns it; without a progress bar if
+    `is_quiet`.
+    """
+    with progress_bar(
+        total=total, initial=output.record.lines, disable=is_quiet
+    ) as bar:
         for window in windows:
             output.write(window, run(window, bar.update))
             bar.n = output.record.lines  # blank lines too
@@ -84,7 +107,9 @@ def write_windows(
 
 @contextlib.contextmanager
 def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
-    """The open `target`, or standard output; None if that takes text alone, as in a notebook."""
+    """The open `target`, or standard output; None if that takes text alone, as in a
+    notebook.
+    """
     if target is None:
         yield getattr(sys.stdout, "buffer", None)
     else:

@@ -1,4 +1,6 @@
-"""The input of bulk decoding, and what is done with its lines: decoding or scoring, window by window."""
+"""The input of bulk decoding, and what is done with its lines: decoding or scoring,
+window by window.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +25,41 @@ from t2tlite.tasks.task import Output
 from t2tlite.trees.raw_text import penn_words
 
 Provenance = dict[str, object]  # values of JSON
-NBest = list[list[Output]]  # of each source, best first; of a line to score, its target alone
+# of each source, best first; of a line to score, its target alone
+NBest = list[list[Output]]
 TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
-PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"  # forms of input lines
+# forms of input lines
+PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 DIGITS = 6  # of log-probabilities and scores after the point
 
 
 @dataclasses.dataclass(frozen=True)
 class LineFormat:
-    """The format of input and output; ValueError for an unknown one, or alignments outside JSON."""
+    """The format of input and output; ValueError for an unknown one, or alignments
+    outside JSON.
+    """
 
-    output_format: str = ""  # one of FORMATS; "" is text, or nbest if return_beams is above 1
+    # one of FORMATS; "" is text, or nbest if return_beams is above 1
+    output_format: str = ""
     alignments: bool = False  # word alignments in JSON
     prefixes: bool = False  # an input line is "source TAB prefix", or a source alone
     raw_text: bool = False  # of a parser: punctuation is separated from words first
 
     def __post_init__(self) -> None:
         if self.output_format not in ("", *FORMATS):
-            raise ValueError(f"--output_format must be one of {', '.join(FORMATS)}. Received: {self.output_format!r}.")
+            raise ValueError(
+                f"--output_format must be one of {', '.join(FORMATS)}. Received:"
+                f" {self.output_format!r}."
+            )
         if self.alignments and self.output_format != JSONL:
-            received = f"--output_format={self.output_format}" if self.output_format else "no --output_format"
-            raise ValueError(f"--alignments goes with --output_format=jsonl. Received: {received}.")
+            received = (
+                f"--output_format={self.output_format}"
+                if self.output_format
+                else "no --output_format"
+            )
+            raise ValueError(
+                f"--alignments goes with --output_format=jsonl. Received: {received}."
+            )
 
 
 PLAIN = LineFormat()
@@ -51,7 +67,9 @@ PLAIN = LineFormat()
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """Consecutive lines of an input, which are decoded by themselves, elsewhere or later."""
+    """Consecutive lines of an input, which are decoded by themselves, elsewhere or
+    later.
+    """
 
     lines: list[str]
     origin: Origin = NO_FILE  # of the first line
@@ -67,7 +85,9 @@ class WindowOutput:
 
 @dataclasses.dataclass(frozen=True)
 class DecodeJob:
-    """Sentences, or lines "source TAB prefix", are decoded, wherever they come from and the output goes."""
+    """Sentences, or lines "source TAB prefix", are decoded, wherever they come from and
+    the output goes.
+    """
 
     model: Translator
     options: DecodeHParams
@@ -75,7 +95,9 @@ class DecodeJob:
     name: ClassVar[str] = "decode"
 
     def check(self, lines: Iterable[str], origin: Origin) -> None:
-        """Raises ValueError where a line does not have its format or is too long; the message names it."""
+        """Raises ValueError where a line does not have its format or is too long; the
+        message names it.
+        """
         if self.line_format.raw_text:
             self.model.task.parser(self.model.manifest.name)  # raises for another model
             lines = map(penn_words, lines)
@@ -94,9 +116,9 @@ class DecodeJob:
     ) -> Iterator[Window]:
         """The windows of lines, which are read when their window is cut.
 
-        A window has `max_sentences`, or as many as batch_size if that is more, or fewer where no more are ready. If
-        outputs depend on what is decoded together, all lines are one window, whatever has arrived, or with `one_by_one`
-        each is.
+        A window has `max_sentences`, or as many as batch_size if that is more, or fewer
+        where no more are ready. If outputs depend on what is decoded together, all
+        lines are one window, whatever has arrived, or with `one_by_one` each is.
         """
         size: int | None = max(max_sentences, self.options.batch_size)
         if self.depends_on_batch:
@@ -111,38 +133,64 @@ class DecodeJob:
             yield Window(window, origin)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
-        """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
+        """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as
+        `check`.
+        """
         sources, n_best = self.decode(window, done)
         best = [outputs[0] for outputs in n_best]
         tokens = sum(len(output.ids) + 1 for output in best)  # the EOS included
         counts = Counter(sentences=len(sources), tokens=tokens)
         counts += self.model.task_under(self.options).tally(best)
-        return WindowOutput(self.lines(sources, n_best, window.origin.before), dict(counts))
+        return WindowOutput(
+            self.lines(sources, n_best, window.origin.before), dict(counts)
+        )
 
-    def decode(self, window: Window, done: Done = lambda count: None) -> tuple[list[str], NBest]:
+    def decode(
+        self, window: Window, done: Done = lambda count: None
+    ) -> tuple[list[str], NBest]:
         """The sources of a window and their outputs, before these are formatted."""
         sources, prefixes = window.lines, None
         if self.line_format.prefixes:
-            sources, prefixes = map(list, zip(*_split_lines(window.lines, window.origin, PREFIXED), strict=True))
+            sources, prefixes = map(
+                list,
+                zip(*_split_lines(window.lines, window.origin, PREFIXED), strict=True),
+            )
         elif self.line_format.raw_text:
             sources = list(map(penn_words, window.lines))
-        return sources, self.model.decode(sources, self.options, done, window.origin, prefixes)
+        return sources, self.model.decode(
+            sources, self.options, done, window.origin, prefixes
+        )
 
-    def lines(self, sources: list[str], n_best: NBest, first_number: int = 0) -> list[str]:
-        """What is written for sources, which are numbered from `first_number`, and their outputs."""
-        output_format = self.line_format.output_format or (NBEST if self.options.return_beams > 1 else TEXT)
+    def lines(
+        self, sources: list[str], n_best: NBest, first_number: int = 0
+    ) -> list[str]:
+        """What is written for sources, which are numbered from `first_number`, and
+        their outputs.
+        """
+        output_format = self.line_format.output_format or (
+            NBEST if self.options.return_beams > 1 else TEXT
+        )
         if output_format == TEXT:
             return [outputs[0].text for outputs in n_best]
         if output_format == NBEST:
             numbered = enumerate(n_best, first_number)
-            return [_nbest_line(number, output) for number, outputs in numbered for output in outputs]
+            return [
+                _nbest_line(number, output)
+                for number, outputs in numbered
+                for output in outputs
+            ]
         in_json = [list(map(self._json, outputs)) for outputs in n_best]
         if self.line_format.alignments:
-            for hypotheses, alignments in zip(in_json, self.model.align(sources, n_best), strict=True):
+            for hypotheses, alignments in zip(
+                in_json, self.model.align(sources, n_best), strict=True
+            ):
                 for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
                     hypothesis["alignment"] = pharaoh(alignment)
         pairs = zip(sources, in_json, strict=True)
-        return [_json_line({"source": source, "hypotheses": hypotheses}) for source, hypotheses in pairs]
+        return [
+            _json_line({"source": source, "hypotheses": hypotheses})
+            for source, hypotheses in pairs
+        ]
 
     def provenance(self) -> Provenance:
         """Everything but the input that the output depends on."""
@@ -157,12 +205,19 @@ class DecodeJob:
         }
 
     def summary(self, counts: Mapping[str, int], seconds: float) -> str:
-        """Sentences and tokens per second, and what the task had to do to make the outputs."""
+        """Sentences and tokens per second, and what the task had to do to make the
+        outputs.
+        """
         sentences, tokens = counts.get("sentences", 0), counts.get("tokens", 0)
         divisor = max(seconds, 1e-9)
-        rates = f"{sentences / divisor:,.1f} sentences/s, {tokens / divisor:,.0f} target tokens/s"
+        rates = (
+            f"{sentences / divisor:,.1f} sentences/s, {tokens / divisor:,.0f} target"
+            " tokens/s"
+        )
         repairs = self.model.task_under(self.options).summary(counts)
-        return f"{sentences:,} sentences in {seconds:.1f} s, {rates}\n{repairs}".rstrip()
+        return (
+            f"{sentences:,} sentences in {seconds:.1f} s, {rates}\n{repairs}".rstrip()
+        )
 
     @property
     def depends_on_batch(self) -> bool:
@@ -187,13 +242,23 @@ class ScoreJob(DecodeJob):
     def check(self, lines: Iterable[str], origin: Origin) -> None:
         self.model.check_pair_lengths(_split_lines(lines, origin, PAIR), origin)
 
-    def decode(self, window: Window, done: Done = lambda count: None) -> tuple[list[str], NBest]:
-        sources, targets = map(list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True))
-        outputs = self.model.score_hypotheses(sources, targets, self.options, done, window.origin)
+    def decode(
+        self, window: Window, done: Done = lambda count: None
+    ) -> tuple[list[str], NBest]:
+        sources, targets = map(
+            list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True)
+        )
+        outputs = self.model.score_hypotheses(
+            sources, targets, self.options, done, window.origin
+        )
         return sources, [[output] for output in outputs]
 
-    def lines(self, sources: list[str], n_best: NBest, first_number: int = 0) -> list[str]:
-        """The log_prob and score of each pair; under tensor2tensor's rules the score alone."""
+    def lines(
+        self, sources: list[str], n_best: NBest, first_number: int = 0
+    ) -> list[str]:
+        """The log_prob and score of each pair; under tensor2tensor's rules the score
+        alone.
+        """
         lines = []
         for source, (output,) in zip(sources, n_best, strict=True):
             if rules_of(self.options).scores_per_token:
@@ -202,9 +267,13 @@ class ScoreJob(DecodeJob):
                 values = {"log_prob": output.log_prob, "score": output.score}
             if self.line_format.output_format == JSONL:
                 rounded = {name: round(value, DIGITS) for name, value in values.items()}
-                lines.append(_json_line({"source": source, "target": output.text, **rounded}))
+                lines.append(
+                    _json_line({"source": source, "target": output.text, **rounded})
+                )
             else:
-                lines.append("\t".join(f"{value:.{DIGITS}f}" for value in values.values()))
+                lines.append(
+                    "\t".join(f"{value:.{DIGITS}f}" for value in values.values())
+                )
         return lines
 
 
@@ -218,7 +287,8 @@ class Input:
     is_standard_input: bool = False
 
     def check(self, job: DecodeJob) -> int | None:
-        """The number of lines, after checking all; None for a pipe, whose lines are checked in their turn.
+        """The number of lines, after checking all; None for a pipe, whose lines are
+        checked in their turn.
 
         Raises ValueError as `DecodeJob.check`.
         """
@@ -232,23 +302,35 @@ def text_input(path: str | Path) -> Input:
     """A text file, a pipe or standard input."""
     is_standard_input = Path(path) == STANDARD_INPUT
     is_pipe = is_standard_input or not Path(path).is_file()
-    return Input(Origin(shown(path)), functools.partial(read_lines, path), is_pipe, is_standard_input)
+    return Input(
+        Origin(shown(path)),
+        functools.partial(read_lines, path),
+        is_pipe,
+        is_standard_input,
+    )
 
 
-def _split_lines(lines: Iterable[str], origin: Origin, form: str) -> Iterator[tuple[str, str]]:
-    """The source of each line and the text after the TAB, "" where a line of PREFIXED has none.
+def _split_lines(
+    lines: Iterable[str], origin: Origin, form: str
+) -> Iterator[tuple[str, str]]:
+    """The source of each line and the text after the TAB, "" where a line of PREFIXED
+    has none.
 
     Raises ValueError, which names the line, if it does not have the form.
     """
     for i, line in enumerate(lines):
         source, tab, text = line.partition("\t")
         if "\t" in text or not (tab or form == PREFIXED):
-            raise ValueError(f"Each line must be {form}. Received: {origin.line(i)}: {line[:60]!r}.")
+            raise ValueError(
+                f"Each line must be {form}. Received: {origin.line(i)}: {line[:60]!r}."
+            )
         yield source, text
 
 
 def _json_line(value: dict[str, object]) -> str:
-    """An object on one line, also for programs to which a line ends at one of these characters."""
+    """An object on one line, also for programs to which a line ends at one of these
+    characters.
+    """
     text = json.dumps(value, ensure_ascii=False)
     for mark in "\x85\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
@@ -257,4 +339,7 @@ def _json_line(value: dict[str, object]) -> str:
 
 def _nbest_line(number: int, output: Output) -> str:
     """A line of an n-best list in Moses's format: number, text, named values, score."""
-    return f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DIGITS}f} ||| {output.score:.{DIGITS}f}"
+    return (
+        f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DIGITS}f} |||"
+        f" {output.score:.{DIGITS}f}"
+    )

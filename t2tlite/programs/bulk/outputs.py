@@ -3,11 +3,14 @@
 While the file OUT is made, two files beside it hold what is done:
 
 OUT.part        the output of all windows so far, not compressed
-OUT.part.json   the lines of the input that these are, and what they were made with: a `PartRecord`
+OUT.part.json   the lines of the input that these are, and what they were made with: a
+                `PartRecord`
 
-The record is there before OUT.part has anything: an OUT.part without it is somebody else's, and so is a record that
-does not begin as ours. The same command resumes after what is done. At the end OUT.part becomes OUT in one step, so OUT
-is always complete. Of a split, OUT.part holds what its scores need; these and OUT are made of it at the end.
+The record is there before OUT.part has anything: an OUT.part without it is somebody
+else's, and so is a record that does not begin as ours. The same command resumes after
+what is done. At the end OUT.part becomes OUT in one step, so OUT is always complete.
+For a split, OUT.part holds the records needed for scoring; OUT and the scores are
+computed from it at the end.
 """
 
 from __future__ import annotations
@@ -29,11 +32,19 @@ from t2tlite.console import say
 from t2tlite.decoding.source_text import Origin
 from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.files.lock import open_locked
-from t2tlite.files.records import FORMAT_VERSION, Amount, Count, read_record, write_record
+from t2tlite.files.records import (
+    FORMAT_VERSION,
+    Amount,
+    Count,
+    read_record,
+    write_record,
+)
 from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 
-RECORD_START = f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
+RECORD_START = (
+    f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
+)
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 
 
@@ -42,13 +53,18 @@ class PartRecord:
     """How much of an input is decoded, and with what."""
 
     # the first field, so that even a damaged record is recognised by its start
-    written_by: Literal["t2t-decoder"] = dataclasses.field(default="t2t-decoder", kw_only=True)
+    written_by: Literal["t2t-decoder"] = dataclasses.field(
+        default="t2t-decoder", kw_only=True
+    )
     provenance: Provenance  # with another the output would be another
     lines: Count = 0  # of the input
     lines_sha256: str = SHA256_OF_NOTHING  # of these lines
-    bytes: Count = 0  # of their output; the file may have more, which are of the window that was interrupted
+    # of their output; the file may have more, which are of the window that was
+    # interrupted
+    bytes: Count = 0
     sha256: str = SHA256_OF_NOTHING  # of these bytes
-    counts: dict[str, Count] = dataclasses.field(default_factory=dict)  # for the summary
+    # for the summary
+    counts: dict[str, Count] = dataclasses.field(default_factory=dict)
     seconds: Amount = 0.0
 
 
@@ -60,7 +76,9 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def interrupt_at_sigterm() -> Iterator[None]:
-    """Raises Terminated at SIGTERM, so that files are closed and it is said what is done."""
+    """Raises Terminated at SIGTERM, so that files are closed and it is said what is
+    done.
+    """
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
@@ -76,15 +94,16 @@ def _interrupt(number: int, frame: object) -> None:
 def resumable_output(target: Path, provenance: Provenance) -> Iterator[ResumableOutput]:
     """OUT.part, to be resumed or begun; no other process writes it meanwhile.
 
-    Raises ValueError if another process writes it, or OUT.part or its record is not t2t-decoder's. After an exception
-    in the block, says what is done; if that is nothing, removes both files.
+    Raises ValueError if another process writes it, or OUT.part or its record is not
+    t2t-decoder's. After an exception in the block, says what is done; if that is
+    nothing, removes both files.
     """
     part = Path(f"{target}.part")
     handle = open_locked(part)
     if handle is None:
         raise ValueError(
-            f"Only one process can write an output. Received: {target}, and another writes {part} now. "
-            "Wait for it, or name another file."
+            f"Only one process can write an output. Received: {target}, and another"
+            f" writes {part} now. Wait for it, or name another file."
         )
     with interrupt_at_sigterm(), os.fdopen(handle, "a+b") as file:
         output = ResumableOutput(target, file, provenance)
@@ -92,7 +111,10 @@ def resumable_output(target: Path, provenance: Provenance) -> Iterator[Resumable
             yield output
         except BaseException:
             if output.record.lines:
-                say(f"{output.record.lines:,} lines are done, in {part}. The same command resumes after them.")
+                say(
+                    f"{output.record.lines:,} lines are done, in {part}. The same"
+                    " command resumes after them."
+                )
             elif not output.record.seconds:
                 output.discard()
             raise
@@ -103,18 +125,25 @@ class ResumableOutput:
 
     def __init__(self, target: Path, file: BinaryIO, provenance: Provenance) -> None:
         self.record = PartRecord(provenance)
-        self._target, self.part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
+        self._target, self.part, self._record_file = (
+            target,
+            Path(f"{target}.part"),
+            Path(f"{target}.part.json"),
+        )
         self._file = file
-        self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()  # of the lines done, and their output
+        # of the lines done, and their output
+        self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()
         self._started = time.monotonic()
         for path in (self._target, self._record_file):
             remove_temporary_files(path.parent, path.name)
         self._read_record()
 
     def skip_done(self, text: Input) -> tuple[Iterator[str], Origin]:
-        """The lines of an input without those whose output is there already, and their origin.
+        """The lines of an input without those whose output is there already, and their
+        origin.
 
-        If those are not the lines that the output was made of, it starts anew with all lines.
+        If those are not the lines that the output was made of, it starts anew with all
+        lines.
         """
         lines = text.lines()
         self._input_digest = hashlib.sha256()
@@ -123,7 +152,8 @@ class ResumableOutput:
         if self._input_digest.hexdigest() != self.record.lines_sha256:
             if text.is_pipe:
                 raise ValueError(
-                    f"{text.origin.file} does not begin with the lines that {self.part} is of. Delete that file."
+                    f"{text.origin.file} does not begin with the lines that {self.part}"
+                    " is of. Delete that file."
                 )
             self._restart("the input has changed")
             lines = text.lines()
@@ -150,8 +180,12 @@ class ResumableOutput:
         self.record_seconds()
 
     def record_seconds(self) -> None:
-        """Records what is done, and the time that it has taken, in this process and before."""
-        self.record = dataclasses.replace(self.record, seconds=time.monotonic() - self._started)
+        """Records what is done, and the time that it has taken, in this process and
+        before.
+        """
+        self.record = dataclasses.replace(
+            self.record, seconds=time.monotonic() - self._started
+        )
         write_record(self._record_file, self.record)
 
     def publish(self) -> None:
@@ -159,7 +193,10 @@ class ResumableOutput:
         if self._target.suffix != ".gz":
             os.replace(self.part, self._target)
         else:
-            with atomic_file(self._target) as file, compressed(file, self._target) as out:
+            with (
+                atomic_file(self._target) as file,
+                compressed(file, self._target) as out,
+            ):
                 self._file.seek(0)
                 shutil.copyfileobj(self._file, out, 1 << 20)
         self.discard()
@@ -180,7 +217,9 @@ class ResumableOutput:
         except ValueError:
             return self._restart(f"{self._record_file.name} is damaged")
         expected = self.record.provenance
-        changed = [name for name in expected if record.provenance.get(name) != expected[name]]
+        changed = [
+            name for name in expected if record.provenance.get(name) != expected[name]
+        ]
         if changed:
             return self._restart(f"it was made with another {', '.join(changed)}")
         self._file.truncate(min(size, record.bytes))
@@ -203,10 +242,14 @@ class ResumableOutput:
             self.part.unlink()
         received = f"a file without its record {record.name}"
         if start:
-            received = f"{record.name}, which is not its record of format_version {FORMAT_VERSION}: it begins {start!r}"
+            received = (
+                f"{record.name}, which is not its record of format_version"
+                f" {FORMAT_VERSION}: it begins {start!r}"
+            )
         raise ValueError(
-            f"{self.part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
-            "yours. Move or delete it, or name another output."
+            f"{self.part} must be what t2t-decoder has done of {self._target.name}."
+            f" Received: {received}, perhaps yours. Move or delete it, or name another"
+            " output."
         )
 
     def _restart(self, reason: str) -> None:
@@ -227,5 +270,7 @@ def encode_lines(lines: Sequence[str]) -> bytes:
 
 
 def _hashed(line: str) -> bytes:
-    """A line of the input as it is hashed; `repr` keeps lines apart whatever they contain."""
+    """A line of the input as it is hashed; `repr` keeps lines apart whatever they
+    contain.
+    """
     return f"{line!r}\n".encode()

@@ -1,16 +1,19 @@
-"""The weights of a Transformer as a CTranslate2 model: its specification, and its folder; without TensorFlow.
+"""The weights of a Transformer as a CTranslate2 model: its specification, and its
+folder; without TensorFlow.
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
-- Its decoder starts with the embedding of a token. This is padding, whose row is zero, as what our decoder reads at its
-  first position. The softmax has a matrix of its own, in which padding has its trained row.
-- It scales embeddings by sqrt(D), and adds a row of a table for each position: our sinusoids, learned positions or
-  zeros, for the source with the target space added.
-- Its heads have one size for keys and values; the smaller ones are padded with zeros, which change no product.
+- Its decoder starts with the embedding of a token. This is padding, whose row is zero,
+  as what our decoder reads at its first position. The softmax has a matrix of its own,
+  in which padding has its trained row.
+- It scales embeddings by sqrt(D), and adds a row of a table for each position: our
+  sinusoids, learned positions or zeros, for the source with the target space added.
+- Its heads have one size for keys and values; the smaller ones are padded with zeros,
+  which change no product.
 """
 
-# D hidden size, H heads, K and U size of a key and of a value in one head, P size of a head in CTranslate2
-# I and O inputs and outputs of a matrix, V vocabulary
+# D hidden size, H heads, K and U size of a key and of a value in one head, P size of a
+# head in CTranslate2 I and O inputs and outputs of a matrix, V vocabulary
 
 from __future__ import annotations
 
@@ -26,7 +29,12 @@ import numpy as np
 from t2tlite.config import HParams
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.ctranslate2_decoder import EOS_TOKEN, PAD_TOKEN, import_ctranslate2, vocabulary_tokens
+from t2tlite.programs.export.ctranslate2_decoder import (
+    EOS_TOKEN,
+    PAD_TOKEN,
+    import_ctranslate2,
+    vocabulary_tokens,
+)
 from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -34,7 +42,8 @@ if TYPE_CHECKING:
     from ctranslate2 import specs
     from ctranslate2.specs.model_spec import NumpyVariable
 
-UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
+# required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
+UNKNOWN_TOKEN = "<unk>"
 
 
 def convert(
@@ -44,10 +53,12 @@ def convert(
     folder: Path,
     quantization: str,
 ) -> None:
-    """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary files into a folder.
+    """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary
+    files into a folder.
 
-    `weights` are those of our `Transformer` by their Keras path (KeyError if one is missing), `encoders` of source and
-    target. CTranslate2 must be able to compute the model, and to quantise it so.
+    `weights` are those of our `Transformer` by their Keras path (KeyError if one is
+    missing), `encoders` of source and target. CTranslate2 must be able to compute the
+    model, and to quantise it so.
     """
     spec = _Conversion(hparams, weights).spec()
     source, target = map(vocabulary_tokens, encoders)
@@ -56,7 +67,11 @@ def convert(
     config = spec.config
     config.eos_token = EOS_TOKEN
     config.bos_token = config.decoder_start_token = PAD_TOKEN
-    config.unk_token = UNKNOWN_TOKEN if UNKNOWN_TOKEN in source and UNKNOWN_TOKEN in target else PAD_TOKEN
+    config.unk_token = (
+        UNKNOWN_TOKEN
+        if UNKNOWN_TOKEN in source and UNKNOWN_TOKEN in target
+        else PAD_TOKEN
+    )
     config.add_source_eos = True
     spec.validate()
     spec.optimize(quantization)
@@ -66,21 +81,33 @@ def convert(
 
 
 def position_table(hparams: HParams) -> np.ndarray:
-    """The vectors of positions that are not learned, as in layers/embedding.py: float32 [LONGEST_BUCKET, D]."""
+    """The vectors of positions that are not learned, as in layers/embedding.py: float32
+    [LONGEST_BUCKET, D].
+    """
     size = hparams.hidden_size
     if hparams.pos == "none":
         return np.zeros((LONGEST_BUCKET, size), np.float32)
     if hparams.pos == "timing":
         rates = 10000.0 ** (-np.arange(0, size, 2) / size)
     else:
-        rates = np.exp(-np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1))
-    angles = np.arange(LONGEST_BUCKET, dtype=np.float32)[:, None] * rates.astype(np.float32)
+        rates = np.exp(
+            -np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1)
+        )
+    angles = np.arange(LONGEST_BUCKET, dtype=np.float32)[:, None] * rates.astype(
+        np.float32
+    )
     both = np.sin(angles), np.cos(angles)  # [LONGEST_BUCKET, D / 2] each
-    return np.stack(both, -1).reshape(len(angles), size) if hparams.pos == "timing" else np.concatenate(both, -1)
+    return (
+        np.stack(both, -1).reshape(len(angles), size)
+        if hparams.pos == "timing"
+        else np.concatenate(both, -1)
+    )
 
 
 class _Conversion:
-    """The specification of a model, without vocabularies; neither validated nor quantised."""
+    """The specification of a model, without vocabularies; neither validated nor
+    quantised.
+    """
 
     def __init__(self, hparams: HParams, weights: Mapping[str, np.ndarray]) -> None:
         self._hparams, self._weights = hparams, weights
@@ -91,9 +118,17 @@ class _Conversion:
         hparams, specs = self._hparams, import_ctranslate2().specs
         regular = self._head_size * hparams.num_heads == hparams.hidden_size
         head_size = None if regular else self._head_size
-        shape = {"num_heads": hparams.num_heads, "pre_norm": hparams.pre_norm, "head_dim": head_size}
-        encoder = specs.transformer_spec.TransformerEncoderSpec(hparams.encoder_layers, **shape)
-        decoder = specs.transformer_spec.TransformerDecoderSpec(hparams.decoder_layers, **shape)
+        shape = {
+            "num_heads": hparams.num_heads,
+            "pre_norm": hparams.pre_norm,
+            "head_dim": head_size,
+        }
+        encoder = specs.transformer_spec.TransformerEncoderSpec(
+            hparams.encoder_layers, **shape
+        )
+        decoder = specs.transformer_spec.TransformerDecoderSpec(
+            hparams.decoder_layers, **shape
+        )
 
         shared = hparams.shared_embedding_and_softmax_weights
         source, target, softmax = (
@@ -101,7 +136,10 @@ class _Conversion:
             for side in ("source", "target", "softmax")
         )  # [V, D]
         source[PAD] = target[PAD] = 0.0
-        encoder.embeddings[0].weight, decoder.embeddings.weight = _weight(source), _weight(target)
+        encoder.embeddings[0].weight, decoder.embeddings.weight = (
+            _weight(source),
+            _weight(target),
+        )
         decoder.projection.weight = _weight(softmax)
         encoder.position_encodings.encodings = _weight(self._positions("source"))
         decoder.position_encodings.encodings = _weight(self._positions("target"))
@@ -125,19 +163,29 @@ class _Conversion:
 
     def _positions(self, side: str) -> np.ndarray:
         learned = self._hparams.pos == "emb"
-        table = self._array(f"{side}_positions/table") if learned else position_table(self._hparams)
+        table = (
+            self._array(f"{side}_positions/table")
+            if learned
+            else position_table(self._hparams)
+        )
         if side == "source" and self._hparams.use_target_space_embedding:
             table += self._array("transformer/target_space")
         return table
 
-    def _set_attention(self, spec: specs.attention_spec.MultiHeadAttentionSpec, layer: str, name: str) -> None:
-        """In self-attention, query, key and value are one matrix; in cross-attention, key and value are."""
+    def _set_attention(
+        self, spec: specs.attention_spec.MultiHeadAttentionSpec, layer: str, name: str
+    ) -> None:
+        """In self-attention, query, key and value are one matrix; in cross-attention,
+        key and value are.
+        """
         path = f"{layer}/{name}_residual"
         query, key, value, output = (
-            self._array(f"{path}/{name}/{part}/kernel") for part in ("query", "key", "value", "output_transform")
+            self._array(f"{path}/{name}/{part}/kernel")
+            for part in ("query", "key", "value", "output_transform")
         )
         key_size = self._hparams.key_channels // self._hparams.num_heads
-        query *= (self._head_size / key_size) ** 0.5  # so that the scale is 1/sqrt(K) instead of 1/sqrt(P)
+        # so that the scale is 1/sqrt(K) instead of 1/sqrt(P)
+        query *= (self._head_size / key_size) ** 0.5
         inputs = [self._widen(kernel).T for kernel in (query, key, value)]  # [H * P, D]
         joint = [inputs] if name == "self_attention" else [inputs[:1], inputs[1:]]
         for linear, kernels in zip(spec.linear[:-1], joint, strict=True):
@@ -151,15 +199,20 @@ class _Conversion:
         missing = self._head_size - by_head.shape[2]
         return np.pad(by_head, ((0, 0), (0, 0), (0, missing))).reshape(len(kernel), -1)
 
-    def _set_feed_forward(self, spec: specs.transformer_spec.FeedForwardSpec, layer: str) -> None:
+    def _set_feed_forward(
+        self, spec: specs.transformer_spec.FeedForwardSpec, layer: str
+    ) -> None:
         path = f"{layer}/feed_forward_residual"
         for linear, name in ((spec.linear_0, "inner"), (spec.linear_1, "outer")):
-            linear.weight = _weight(self._array(f"{path}/feed_forward/{name}/kernel").T)  # [O, I]
+            # [O, I]
+            linear.weight = _weight(self._array(f"{path}/feed_forward/{name}/kernel").T)
             linear.bias = _weight(self._array(f"{path}/feed_forward/{name}/bias"))
         self._set_norm(spec.layer_norm, f"{path}/norm")
 
     def _set_norm(self, spec: specs.common_spec.LayerNormSpec, path: str) -> None:
-        spec.gamma, spec.beta = (_weight(self._array(f"{path}/{part}")) for part in ("gamma", "beta"))
+        spec.gamma, spec.beta = (
+            _weight(self._array(f"{path}/{part}")) for part in ("gamma", "beta")
+        )
 
 
 def _weight(array: np.ndarray) -> NumpyVariable:
@@ -168,7 +221,9 @@ def _weight(array: np.ndarray) -> NumpyVariable:
 
 @functools.cache
 def _weight_type() -> type[NumpyVariable]:
-    """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2 itself needs PyTorch."""
+    """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2
+    itself needs PyTorch.
+    """
     numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
 
     class BFloat16(numpy_variable):  # type: ignore[valid-type, misc]

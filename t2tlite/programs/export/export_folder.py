@@ -1,4 +1,6 @@
-"""The folder of an export: it appears complete or not at all, and replaces only another export."""
+"""The folder of an export: it appears complete or not at all, and replaces only another
+export.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +31,37 @@ class ExportRecord:
 
 
 class ExportFolder:
-    """Where an export goes; it is written in a folder beside it, `.NAME.exporting`, and then moved there."""
+    """Where an export goes; it is written in a folder beside it, `.NAME.exporting`, and
+    then moved there.
+    """
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
-        self.path = Path(path).expanduser().resolve()  # of a link, the folder that it leads to
+        # of a link, the folder that it leads to
+        self.path = Path(path).expanduser().resolve()
         self.overwrite = overwrite
         self._work = self.path.with_name(f".{self.path.name}.exporting")
 
     def check(self) -> None:
-        """Raises ValueError if the folder may not be replaced, and OSError if it cannot be written."""
+        """Raises ValueError if the folder may not be replaced, and OSError if it cannot
+        be written.
+        """
         self._check_empty()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.path.parent).close()
         except OSError as error:
-            raise OSError(f"--export_dir={self.path} cannot be written: {error}. Name another folder.") from error
+            raise OSError(
+                f"--export_dir={self.path} cannot be written: {error}. Name another"
+                " folder."
+            ) from error
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Path]:
-        """An empty folder, which becomes the export when the block ends, and is removed after an exception.
+        """An empty folder, which becomes the export when the block ends, and is removed
+        after an exception.
 
-        Raises as `check`, and ValueError if another process is exporting to the same folder.
+        Raises as `check`, and ValueError if another process is exporting to the same
+        folder.
         """
         self.check()
         with only_process(self._work, "export to a folder"):
@@ -68,21 +80,26 @@ class ExportFolder:
                 self._clear()
 
     def _check_empty(self) -> None:
-        if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+        if not self.path.exists() or (
+            self.path.is_dir() and not any(self.path.iterdir())
+        ):
             return
         if not (self.path / RECORD).is_file():
             raise ValueError(
-                "--export_dir must be a new folder, or with --overwrite that of another export. Received: "
-                f"{self.path}, which holds no export. Name another folder."
+                "--export_dir must be a new folder, or with --overwrite that of"
+                f" another export. Received: {self.path}, which holds no export. Name"
+                " another folder."
             )
         if not self.overwrite:
             raise ValueError(
-                f"--export_dir must be a new folder. Received: {self.path}, which holds an export. Name another "
-                "folder, or add --overwrite to replace it."
+                f"--export_dir must be a new folder. Received: {self.path}, which holds"
+                " an export. Name another folder, or add --overwrite to replace it."
             )
 
     def _restore(self, old: Path) -> None:
-        """Puts the earlier export back if it was moved aside, and the new one did not get to its place."""
+        """Puts the earlier export back if it was moved aside, and the new one did not
+        get to its place.
+        """
         if old.exists() and not self.path.exists():
             old.rename(self.path)
 
@@ -92,8 +109,13 @@ class ExportFolder:
                 shutil.rmtree(path)
 
 
-def write_export_record(folder: Path, record: ExportRecord, paragraphs: Sequence[str]) -> None:
+def write_export_record(
+    folder: Path, record: ExportRecord, paragraphs: Sequence[str]
+) -> None:
     """Writes export.json and README.md."""
     write_record(folder / RECORD, record)
-    lines = [f"# {record.problem}, step {record.step:,}, as {record.format}", *paragraphs]
+    lines = [
+        f"# {record.problem}, step {record.step:,}, as {record.format}",
+        *paragraphs,
+    ]
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")

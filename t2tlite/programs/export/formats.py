@@ -1,7 +1,8 @@
-"""The formats of exports by name: what each refuses, how it is written, how it is verified.
+"""The formats of exports by name: what each refuses, how it is written, how it is
+verified.
 
-A format is three functions in a module of its own, for the model of any run. It refuses what it cannot express, naming
-it, before anything is written.
+A format is three functions in a module of its own, for the model of any run. It refuses
+what it cannot express, naming it, before anything is written.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ class Settings:
     quantization: str = ""  # of the weights; "" leaves them as they are
 
     def refuse_quantization(self, name: str) -> None:
-        """Raises ValueError if a quantization was chosen with the format `name`, which has none."""
+        """Raises ValueError if a quantization was chosen with the format `name`, which
+        has none.
+        """
         if self.quantization:
             raise ValueError(
-                f"--quantization goes with --format=ctranslate2. Received: --quantization={self.quantization} with "
-                f"--format={name}, which keeps the weights as they are. Leave it out."
+                "--quantization goes with --format=ctranslate2. Received:"
+                f" --quantization={self.quantization} with --format={name}, which keeps"
+                " the weights as they are. Leave it out."
             )
 
 
@@ -36,11 +40,14 @@ class Format(NamedTuple):
     """A format of exports."""
 
     check: Callable[[TextDecoder, Settings], None]
-    # ^ raises ValueError, naming what the format cannot express, or ImportError for a missing package
+    # ^ raises ValueError, naming what the format cannot express, or ImportError for a
+    # missing package
     write: Callable[[TextDecoder, Path, Settings], Sequence[str]]
-    # ^ writes the files into an empty folder, and returns paragraphs of the README on their content and use
+    # ^ writes the files into an empty folder, and returns paragraphs of the README on
+    # their content and use
     verify: Callable[[TextDecoder, Path, Settings, Sequence[str]], str]
-    # ^ compares the output of what was written with the model's; returns what was compared, or raises ValueError
+    # ^ compares the output of what was written with the model's; returns what was
+    # compared, or raises ValueError
 
 
 # The module of each format. It loads TensorFlow, so it is imported when it is needed.
@@ -54,7 +61,9 @@ FORMATS = {
 def check_format(name: str) -> None:
     """Raises ValueError with the choices if there is no format of this name."""
     if name not in FORMATS:
-        raise ValueError(f"--format must be one of {', '.join(FORMATS)}. Received: {name!r}.")
+        raise ValueError(
+            f"--format must be one of {', '.join(FORMATS)}. Received: {name!r}."
+        )
 
 
 def find_format(name: str) -> Format:

@@ -1,9 +1,12 @@
-"""The graph of a SavedModel: sentences in, hypotheses of beam search out, without t2tlite and without Python.
+"""The graph of a SavedModel: sentences in, hypotheses of beam search out, without
+t2tlite and without Python.
 
-It computes what `TextDecoder.decode` and `score_hypotheses` compute, in tensors of the same shapes.
+It computes what `TextDecoder.decode` and `score_hypotheses` compute, in tensors of the
+same shapes.
 """
 
-# B batch, S source length, T target length, M beam size, N hypotheses returned, L most positions
+# B batch, S source length, T target length, M beam size, N hypotheses returned, L most
+# positions
 
 from __future__ import annotations
 
@@ -21,12 +24,18 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.programs.export.compare import keras_model
-from t2tlite.programs.export.graph_text import SentencePieceText, graph_text, stripped, tree_words
+from t2tlite.programs.export.graph_text import (
+    SentencePieceText,
+    graph_text,
+    stripped,
+    tree_words,
+)
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
 
 GraphFunction = Callable[..., dict[str, Tensor]]  # a tf.function
-BEAM_SIZES = (1, 2, 4, 8)  # each is a search of its own in the graph; the run's default is added
+# each is a search of its own in the graph; the run's default is added
+BEAM_SIZES = (1, 2, 4, 8)
 
 
 class GraphTask(NamedTuple):
@@ -44,8 +53,11 @@ TASKS = {
         "parse",
         tree_words,
         return_beams=0,
-        note="`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
-        "chooses the one that fits the words best and makes the tree over these words.",
+        note=(
+            "`parse` returns linearised trees as they were decoded. t2tlite's Python"
+            " code (t2tlite/tasks/parsing.py) chooses the one that fits the words best"
+            " and makes the tree over these words."
+        ),
     ),
 }
 
@@ -53,7 +65,8 @@ TASKS = {
 class DecodingGraph:
     """The functions of a SavedModel, to be traced.
 
-    Beam size is a static shape of the search, so a search is traced for each of `beam_sizes`.
+    Beam size is a static shape of the search, so a search is traced for each of
+    `beam_sizes`.
     """
 
     def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
@@ -68,22 +81,36 @@ class DecodingGraph:
         self.return_beams = options.return_beams if by_default is None else by_default
 
     def module(self) -> tuple[tf.Module, dict[str, GraphFunction]]:
-        """The module to save (weights, vocabularies and functions), and the functions by signature.
+        """The module to save (weights, vocabularies and functions), and the functions
+        by signature.
 
-        The default signature takes only sentences, since TensorFlow Serving's REST API requires every input.
+        The default signature takes only sentences, since TensorFlow Serving's REST API
+        requires every input.
         """
         decode, score = self._decoding_function(), self._scoring_function()
 
         def by_default(sentences: Tensor) -> dict[str, Tensor]:
             return decode(sentences)
 
-        default = tf.function(by_default, autograph=False, input_signature=(self.source.spec("sentences"),))
+        default = tf.function(
+            by_default,
+            autograph=False,
+            input_signature=(self.source.spec("sentences"),),
+        )
         module = tf.Module()
-        module.weights = [variable.value for variable in self._model.trainable_variables]
-        module.tokenizers = [side.tokenizer for side in (self.source, self.target) if side.tokenizer]
+        module.weights = [
+            variable.value for variable in self._model.trainable_variables
+        ]
+        module.tokenizers = [
+            side.tokenizer for side in (self.source, self.target) if side.tokenizer
+        ]
         module.score = score
         setattr(module, self.task.signature, decode)
-        return module, {"serving_default": default, self.task.signature: decode, "score": score}
+        return module, {
+            "serving_default": default,
+            self.task.signature: decode,
+            "score": score,
+        }
 
     def _decoding_function(self) -> GraphFunction:
         options = self._options
@@ -96,8 +123,12 @@ class DecodingGraph:
             return_beams: Tensor = tf.constant(self.return_beams),  # noqa: B008
         ) -> dict[str, Tensor]:
             wanted = tf.where(return_beams == 0, beam_size, return_beams)  # N
-            with tf.control_dependencies(self._checks(beam_size, alpha, extra_length, wanted)):
-                result = self._decode(tf.identity(sentences), beam_size, alpha, extra_length, wanted)
+            with tf.control_dependencies(
+                self._checks(beam_size, alpha, extra_length, wanted)
+            ):
+                result = self._decode(
+                    tf.identity(sentences), beam_size, alpha, extra_length, wanted
+                )
             outputs = {self.target.noun: self.target.decode(result.ids)}
             return outputs | {"scores": result.scores, "log_probs": result.log_probs}
 
@@ -114,17 +145,29 @@ class DecodingGraph:
         def score(sources: Tensor, targets: Tensor) -> dict[str, Tensor]:
             counts = tf.shape(sources)[0], tf.shape(targets)[0]
             message = "Each source needs a target. Received, of each:"
-            with tf.control_dependencies([tf.debugging.Assert(counts[0] == counts[1], [message, *counts])]):
-                inputs, goals = self._pad(self.source.encode(sources)), self._pad(self.target.encode(targets))
+            with tf.control_dependencies(
+                [tf.debugging.Assert(counts[0] == counts[1], [message, *counts])]
+            ):
+                inputs, goals = (
+                    self._pad(self.source.encode(sources)),
+                    self._pad(self.target.encode(targets)),
+                )
             return {"log_probs": log_probs(self._model, inputs, goals)}
 
         inputs = self.source.spec("sources"), self.target.spec("targets")
         return tf.function(score, autograph=False, input_signature=inputs)
 
     def _decode(
-        self, sentences: Tensor, beam_size: Tensor, alpha: Tensor, extra_length: Tensor, wanted: Tensor
+        self,
+        sentences: Tensor,
+        beam_size: Tensor,
+        alpha: Tensor,
+        extra_length: Tensor,
+        wanted: Tensor,
     ) -> BeamResult:
-        """The `wanted` best hypotheses: ids [B, N, L], scores and log-probabilities [B, N]."""
+        """The `wanted` best hypotheses: ids [B, N, L], scores and log-probabilities [B,
+        N].
+        """
         rules = rules_of(self._options)
         if isinstance(self.source, SentencePieceText):
             sentences = self._source_form(sentences)
@@ -134,42 +177,81 @@ class DecodingGraph:
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
         empty = self.source.blank(sentences) | (lengths == 0)
         if rules.depends_on_batch:  # the batch has one length limit
-            lengths = tf.fill(tf.shape(lengths), tf.reduce_max(tf.where(empty, 0, lengths)))
+            lengths = tf.fill(
+                tf.shape(lengths), tf.reduce_max(tf.where(empty, 0, lengths))
+            )
         # the EOS is one of the decoded tokens; a blank sentence has none
         limits = lengths + tf.minimum(extra_length, LONGEST_BUCKET) + 1
         max_lengths = tf.where(empty, 0, tf.minimum(limits, self._longest))
-        length = tf.minimum(_padded_length(tf.reduce_max(max_lengths)), self._longest)  # L
+        # L
+        length = tf.minimum(_padded_length(tf.reduce_max(max_lengths)), self._longest)
 
         def with_beam(size: int) -> Callable[[], BeamResult]:
             options = dataclasses.replace(self._options, beam_size=size, return_beams=1)
-            return lambda: search(self._model, options, inputs, max_lengths, length, alpha, wanted, {})
+            return lambda: search(
+                self._model, options, inputs, max_lengths, length, alpha, wanted, {}
+            )
 
-        index = tf.argmax(tf.constant(self.beam_sizes) == beam_size, output_type=tf.int32)
+        index = tf.argmax(
+            tf.constant(self.beam_sizes) == beam_size, output_type=tf.int32
+        )
         result = tf.switch_case(index, [with_beam(size) for size in self.beam_sizes])
         return BeamResult(*(x[:, :wanted] for x in result))
 
     def _pad(self, rows: tf.RaggedTensor) -> Tensor:
-        """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as `Decoder` does."""
-        longest = tf.cast(tf.reduce_max(tf.concat([rows.row_lengths(), [1]], axis=0)), tf.int32)
-        message = f"A sentence must have at most {self._limit:,} tokens. Split it, or leave it blank. Received, tokens:"
-        with tf.control_dependencies([tf.debugging.Assert(longest <= self._limit + 1, [message, longest - 1])]):
+        """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as `Decoder`
+        does.
+        """
+        longest = tf.cast(
+            tf.reduce_max(tf.concat([rows.row_lengths(), [1]], axis=0)), tf.int32
+        )
+        message = (
+            f"A sentence must have at most {self._limit:,} tokens. Split it, or leave"
+            " it blank. Received, tokens:"
+        )
+        with tf.control_dependencies(
+            [tf.debugging.Assert(longest <= self._limit + 1, [message, longest - 1])]
+        ):
             block = rows.to_tensor(PAD)
         width = tf.minimum(_padded_length(longest), self._longest)
         return tf.pad(block, ((0, 0), (0, width - tf.shape(block)[1])))
 
-    def _checks(self, beam_size: Tensor, alpha: Tensor, extra_length: Tensor, wanted: Tensor) -> list[tf.Operation]:
+    def _checks(
+        self, beam_size: Tensor, alpha: Tensor, extra_length: Tensor, wanted: Tensor
+    ) -> list[tf.Operation]:
         known = ", ".join(map(str, self.beam_sizes))
         rules = (
-            (tf.reduce_any(tf.constant(self.beam_sizes) == beam_size), f"beam_size must be one of {known}", beam_size),
-            ((alpha >= 0) & (alpha <= 10), "alpha must be at least 0 and at most 10", alpha),
+            (
+                tf.reduce_any(tf.constant(self.beam_sizes) == beam_size),
+                f"beam_size must be one of {known}",
+                beam_size,
+            ),
+            (
+                (alpha >= 0) & (alpha <= 10),
+                "alpha must be at least 0 and at most 10",
+                alpha,
+            ),
             (extra_length >= 0, "extra_length must be at least 0", extra_length),
-            ((wanted >= 1) & (wanted <= beam_size), "return_beams must be at most beam_size, or 0 for all", wanted),
+            (
+                (wanted >= 1) & (wanted <= beam_size),
+                "return_beams must be at most beam_size, or 0 for all",
+                wanted,
+            ),
         )
-        return [tf.debugging.Assert(good, [f"{rule}. Received:", value]) for good, rule, value in rules]
+        return [
+            tf.debugging.Assert(good, [f"{rule}. Received:", value])
+            for good, rule, value in rules
+        ]
 
 
 def _padded_length(length: Tensor) -> Tensor:
-    """The smallest bucket boundary that is at least `length`, or `length` beyond the last; int32 scalars."""
+    """The smallest bucket boundary that is at least `length`, or `length` beyond the
+    last; int32 scalars.
+    """
     boundaries = bucket_boundaries(LONGEST_BUCKET)
     at = tf.searchsorted(tf.constant(boundaries), length[None])[0]
-    return tf.where(at < len(boundaries), tf.gather(boundaries, tf.minimum(at, len(boundaries) - 1)), length)
+    return tf.where(
+        at < len(boundaries),
+        tf.gather(boundaries, tf.minimum(at, len(boundaries) - 1)),
+        length,
+    )

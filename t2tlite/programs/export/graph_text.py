@@ -14,8 +14,12 @@ from t2tlite.types import Tensor
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
-# The characters that Python's str.isspace accepts and str.strip removes: a sentence of only these is blank.
-WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+# The characters that Python's str.isspace accepts and str.strip removes: a sentence of
+# only these is blank.
+WHITE_SPACE = (
+    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
+    r"\x{202f}\x{205f}\x{3000}]"
+)
 
 
 class SentencePieceText:
@@ -39,15 +43,24 @@ class SentencePieceText:
         return tf.strings.regex_full_match(batch, f"{WHITE_SPACE}*")
 
     def decode(self, ids: Tensor) -> Tensor:
-        """Token ids int32 [B, M, L], each row ended by an EOS, as the graph returns them."""
+        """Token ids int32 [B, M, L], each row ended by an EOS, as the graph returns
+        them.
+        """
         shape = tf.shape(ids)
         rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
-        texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(rows, before_end(rows)))
-        return tf.reshape(stripped(tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")), shape[:2])
+        texts = self.tokenizer.detokenize(
+            tf.ragged.boolean_mask(rows, before_end(rows))
+        )
+        return tf.reshape(
+            stripped(tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")),
+            shape[:2],
+        )
 
 
 class TokenIds:
-    """Token ids, padded with PAD, with the methods of `SentencePieceText`; an EOS at the end may be left out."""
+    """Token ids, padded with PAD, with the methods of `SentencePieceText`; an EOS at
+    the end may be left out.
+    """
 
     noun, tokenizer = "ids", None
 
@@ -59,29 +72,41 @@ class TokenIds:
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
         valid = tf.reduce_all((batch >= 0) & (batch < self._vocab_size))
-        message = f"Token ids must be at least 0 and less than {self._vocab_size}. Received:"
-        with tf.control_dependencies([tf.debugging.Assert(valid, [message, batch], summarize=20)]):
+        message = (
+            f"Token ids must be at least 0 and less than {self._vocab_size}. Received:"
+        )
+        with tf.control_dependencies(
+            [tf.debugging.Assert(valid, [message, batch], summarize=20)]
+        ):
             rows = tf.ragged.boolean_mask(batch, before_end(batch))
         return tf.concat([rows, tf.fill((tf.shape(batch)[0], 1), EOS)], axis=1)
 
     def blank(self, batch: Tensor) -> Tensor:
-        return tf.fill(tf.shape(batch)[:1], False)  # a blank sentence is recognised by having no ids
+        # a blank sentence is recognised by having no ids
+        return tf.fill(tf.shape(batch)[:1], False)
 
     def decode(self, ids: Tensor) -> Tensor:
         return tf.where(before_end(ids), ids, PAD)
 
 
-GraphText = SentencePieceText | TokenIds  # how one side of a model, source or target, enters and leaves a graph
+# how one side of a model, source or target, enters and leaves a graph
+GraphText = SentencePieceText | TokenIds
 
 
 def before_end(ids: Tensor) -> Tensor:
-    """Which ids [..., L] belong to a text, before its first EOS and not padding: bool [..., L]."""
+    """Which ids [..., L] belong to a text, before its first EOS and not padding: bool
+    [..., L].
+    """
     return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
 
 
 def graph_text(encoder: TextEncoder) -> GraphText:
     """Text if the vocabulary can be part of a graph, otherwise token ids."""
-    return SentencePieceText(encoder) if isinstance(encoder, SentencePieceEncoder) else TokenIds(encoder)
+    return (
+        SentencePieceText(encoder)
+        if isinstance(encoder, SentencePieceEncoder)
+        else TokenIds(encoder)
+    )
 
 
 def stripped(sentences: Tensor) -> Tensor:
@@ -90,8 +115,16 @@ def stripped(sentences: Tensor) -> Tensor:
 
 
 def tree_words(sentences: Tensor) -> Tensor:
-    """ParsingTask.source of each string: words between single spaces, brackets as -LRB- and -RRB-."""
-    replacements = (("[ \t-\r]+", " "), ("^ | $", ""), (r"\(", "-LRB-"), (r"\)", "-RRB-"), (r"\x00", "\ufffd"))
+    """ParsingTask.source of each string: words between single spaces, brackets as -LRB-
+    and -RRB-.
+    """
+    replacements = (
+        ("[ \t-\r]+", " "),
+        ("^ | $", ""),
+        (r"\(", "-LRB-"),
+        (r"\)", "-RRB-"),
+        (r"\x00", "\ufffd"),
+    )
     for pattern, text in replacements:
         sentences = tf.strings.regex_replace(sentences, pattern, text)
     return sentences

@@ -1,6 +1,7 @@
 """The format keras: the model alone in a `.keras` file, its vocabulary beside it.
 
-`keras.saving.load_model` restores the Transformer if t2tlite, which has its classes, is installed.
+`keras.saving.load_model` restores the Transformer if t2tlite, which has its classes, is
+installed.
 """
 
 from __future__ import annotations
@@ -27,16 +28,24 @@ def check(model: TextDecoder, settings: Settings) -> None:
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
-    """Writes the model and its vocabularies into a folder; returns paragraphs on their use."""
-    with warnings.catch_warnings():  # Keras 3.15 writes weights through an interface that NumPy 2 deprecates
-        warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
+    """Writes the model and its vocabularies into a folder; returns paragraphs on their
+    use.
+    """
+    # Keras 3.15 writes weights through an interface that NumPy 2 deprecates
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore",
+            "__array__ implementation doesn't accept a copy",
+            DeprecationWarning,
+        )
         keras_model(model).save(folder / FILE)
     names = [encoder.path.name for encoder in model.encoders]
     for encoder in model.encoders:
         copy_file(encoder.path, folder / encoder.path.name)
     return [
-        f"`{FILE}` is the model alone: token ids to logits, and `start_decoding` and `decode_step` for a search of "
-        "your own. Beam search is not in it, and neither is the vocabulary: text becomes token ids by "
+        f"`{FILE}` is the model alone: token ids to logits, and `start_decoding` and"
+        " `decode_step` for a search of your own. Beam search is not in it, and"
+        " neither is the vocabulary: text becomes token ids by "
         + " (source) and ".join(f"`{name}`" for name in dict.fromkeys(names))
         + (" (target)" if names[0] != names[1] else "")
         + ". Each sequence of ids ends with 1 (EOS) and is padded with 0.",
@@ -55,10 +64,16 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
     ]
 
 
-def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
-    """Loads the file, and compares beam search and log-probabilities; ValueError if they differ."""
+def verify(
+    model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]
+) -> str:
+    """Loads the file, and compares beam search and log-probabilities; ValueError if
+    they differ.
+    """
     loaded = keras.saving.load_model(folder / FILE)
     exported = TextDecoder(TensorFlowEngine(loaded), model.encoders, model.manifest)
     decode = functools.partial(decoded, exported, options=settings.decoding)
-    check_export(model, sentences, settings.decoding, decode, functools.partial(scored, exported))
+    check_export(
+        model, sentences, settings.decoding, decode, functools.partial(scored, exported)
+    )
     return "beam search and log-probabilities"

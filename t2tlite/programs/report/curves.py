@@ -1,4 +1,6 @@
-"""The curves in the report of a run: its metrics over steps, and a warning of overfitting."""
+"""The curves in the report of a run: its metrics over steps, and a warning of
+overfitting.
+"""
 
 from __future__ import annotations
 
@@ -13,83 +15,150 @@ CURVE_ROWS = 12  # of the table of values
 RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 
 Metrics = Mapping[str, Mapping[int, float]]  # name -> step -> value
-Chart = tuple[str, str, dict[str, str], bool]  # title, unit, legend -> metric, whether the scale is logarithmic
+# title, unit, legend -> metric, whether the scale is logarithmic
+Chart = tuple[str, str, dict[str, str], bool]
 CHARTS: list[Chart] = [
-    ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
+    (
+        "Loss",
+        "nats per target token",
+        {"training": "train/loss", "dev": "dev/loss"},
+        False,
+    ),
     ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
     ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
     ("Learning rate", "step size of Adam", {"training": "train/learning_rate"}, False),
-    ("Speed", "source and target tokens/s", {"training": "train/tokens_per_second"}, False),
+    (
+        "Speed",
+        "source and target tokens/s",
+        {"training": "train/tokens_per_second"},
+        False,
+    ),
 ]
 
 
 def overfitting_blocks(metrics: Metrics) -> list[str]:
-    """A warning if the dev loss rose by more than RISE from its best while the training loss fell."""
+    """A warning if the dev loss rose by more than RISE from its best while the training
+    loss fell.
+    """
     dev, training = metrics.get("dev/loss", {}), metrics.get("train/loss", {})
     if not dev:
         return []
     best, last = min(dev, key=dev.__getitem__), max(dev)
-    before = [loss for step, loss in training.items() if 2 * best - last < step <= best]  # as many steps as after
+    # as many steps as after
+    before = [loss for step, loss in training.items() if 2 * best - last < step <= best]
     after = [loss for step, loss in training.items() if best < step <= last]
-    if not (before and after) or dev[last] <= (1 + RISE) * dev[best] or mean(after) >= mean(before):
+    if (
+        not (before and after)
+        or dev[last] <= (1 + RISE) * dev[best]
+        or mean(after) >= mean(before)
+    ):
         return []
-    rise = f"The dev loss was best at step {best:,}, {dev[best]:.4g}, and rose to {dev[last]:.4g} by step {last:,}"
-    fall = f"while the training loss fell from {mean(before):.4g} to {mean(after):.4g} (means)"
+    rise = (
+        f"The dev loss was best at step {best:,}, {dev[best]:.4g}, and rose to"
+        f" {dev[last]:.4g} by step {last:,}"
+    )
+    fall = (
+        f"while the training loss fell from {mean(before):.4g} to {mean(after):.4g}"
+        " (means)"
+    )
     advice = (
-        "Stop there: use the best checkpoint (--checkpoint_path=best). More dropout, more data or a smaller model "
-        "lets training continue to improve."
+        "Stop there: use the best checkpoint (--checkpoint_path=best). More dropout,"
+        " more data or a smaller model lets training continue to improve."
     )
     return [paragraph(f"Warning: overfitting. {rise}, {fall}. {advice}")]
 
 
 def curve_blocks(metrics: Metrics) -> list[str]:
-    """The charts of metrics, without matplotlib a note instead, and a table of their values at some steps."""
+    """The charts of metrics, without matplotlib a note instead, and a table of their
+    values at some steps.
+    """
     known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
-    others = [name for name in metrics if name.startswith("dev/") and name not in known]  # BLEU or F1
-    scores = [(f"{_shown(name)} on dev", "percent", {"dev": name}, False) for name in others]
+    # BLEU or F1
+    others = [name for name in metrics if name.startswith("dev/") and name not in known]
+    scores = [
+        (f"{_shown(name)} on dev", "percent", {"dev": name}, False) for name in others
+    ]
     charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
-    columns = [metric for _, _, lines, _ in charts for metric in lines.values() if metric in metrics]
+    columns = [
+        metric
+        for _, _, lines, _ in charts
+        for metric in lines.values()
+        if metric in metrics
+    ]
     if not columns:
         return [paragraph("The run has no TensorBoard events to draw.")]
     steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
-    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
-    rows = [[f"{step:,}", *(_at(metrics[name], step) for name in columns)] for step in chosen]
+    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[
+        -1:
+    ]
+    rows = [
+        [f"{step:,}", *(_at(metrics[name], step) for name in columns)]
+        for step in chosen
+    ]
     values = table(["step", *columns], rows)
-    note = "The training loss includes label smoothing and dropout, the dev loss neither."
+    note = (
+        "The training loss includes label smoothing and dropout, the dev loss neither."
+    )
     evaluated = _only_evaluation(metrics)
     try:
         drawn = _draw(charts, metrics)
     except ImportError:
-        reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
-        advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
+        reason = (
+            "The curves are not drawn, because matplotlib is not installed. Install it"
+            " with "
+        )
+        advice = paragraph(
+            reason,
+            Code("pip install 't2tlite[plots]'"),
+            f" and write the report again. {note}",
+        )
         return [advice, *evaluated, values]
     charts_drawn = [drawings(drawn)] if drawn else []
-    return [paragraph(note), *evaluated, *charts_drawn, folded("Values of the curves", values)]
+    return [
+        paragraph(note),
+        *evaluated,
+        *charts_drawn,
+        folded("Values of the curves", values),
+    ]
 
 
 def _draw(charts: Sequence[Chart], metrics: Metrics) -> list[str]:
-    """The charts of metrics with more than one value. Raises ImportError if matplotlib is not installed."""
+    """The charts of metrics with more than one value. Raises ImportError if matplotlib
+    is not installed.
+    """
     from t2tlite.programs.report.line_chart import line_chart
 
     drawn = []
     for title, unit, lines, log in charts:
-        series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
+        series = {
+            name: metrics[metric]
+            for name, metric in lines.items()
+            if len(metrics.get(metric, ())) > 1
+        }
         drawn.append(line_chart(title, unit, series, log))
     return list(filter(None, drawn))
 
 
 def _only_evaluation(metrics: Metrics) -> list[str]:
-    """A table of the dev metrics if the run was evaluated only once, as charts would be single dots."""
-    on_dev = {name: values for name, values in metrics.items() if name.startswith("dev/")}
+    """A table of the dev metrics if the run was evaluated only once, as charts would be
+    single dots.
+    """
+    on_dev = {
+        name: values for name, values in metrics.items() if name.startswith("dev/")
+    }
     steps = sorted({step for values in on_dev.values() for step in values})
     if len(steps) != 1:
         return []
     rows = [[_shown(name), _at(values, steps[0])] for name, values in on_dev.items()]
-    return [table(["on dev", "value"], rows, f"The only evaluation, at step {steps[0]:,}")]
+    return [
+        table(["on dev", "value"], rows, f"The only evaluation, at step {steps[0]:,}")
+    ]
 
 
 def _at(values: Mapping[int, float], step: int) -> str:
-    """The value at a step, or the last one before it: some metrics are recorded only every few seconds."""
+    """The value at a step, or the last one before it: some metrics are recorded only
+    every few seconds.
+    """
     until_then = [value for at, value in values.items() if at <= step]
     if not until_then:
         return ""

@@ -1,7 +1,9 @@
-"""A document of tables, listings and drawings in Markdown, and the HTML page made from it.
+"""A document of tables, listings and drawings in Markdown, and the HTML page made from
+it.
 
-A document is a sequence of blocks. The functions below return blocks of GitHub-flavoured Markdown; drawings are HTML,
-on the page only. Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
+A document is a sequence of blocks. The functions below return blocks of
+GitHub-flavoured Markdown; drawings are HTML, on the page only. Text is plain: whatever
+Markdown or HTML would read as mark-up is escaped.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from markdown_it import MarkdownIt
 from tabulate import tabulate
 
 NUMBER = re.compile(r"[-+]?\d[\d,.]*(e[-+]?\d+)?( (s|MB))?$|$")  # or nothing
-INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")  # not the _ inside a name
-BLOCK_MARKUP = re.compile(r"^(\d*)([-+=>.)])")  # at the beginning of a paragraph: a list, a rule, a quotation
+# not the _ inside a name
+INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
+# at the beginning of a paragraph: a list, a rule, a quotation
+BLOCK_MARKUP = re.compile(r"^(\d*)([-+=>.)])")
 
 
 class Code(str):
@@ -40,7 +44,9 @@ def paragraph(*pieces: str) -> str:
 
 def numbered(texts: Sequence[str]) -> str:
     """A numbered list."""
-    return "\n".join(f"{number}. {paragraph(text)}" for number, text in enumerate(texts, start=1))
+    return "\n".join(
+        f"{number}. {paragraph(text)}" for number, text in enumerate(texts, start=1)
+    )
 
 
 def listing(text: str) -> str:
@@ -49,38 +55,65 @@ def listing(text: str) -> str:
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """A table, each row as long as the header. Columns of numbers are aligned on the right."""
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = ""
+) -> str:
+    """A table, each row as long as the header. Columns of numbers are aligned on the
+    right.
+    """
     aligned = []
     for column in zip(*rows, strict=True):
-        is_numeric = any(column) and all(NUMBER.match(c) and not isinstance(c, Code) for c in column)
+        is_numeric = any(column) and all(
+            NUMBER.match(c) and not isinstance(c, Code) for c in column
+        )
         aligned.append("right" if is_numeric else "left")
     cells = [[_cell(cell) for cell in row] for row in rows]
-    made = tabulate(cells, list(map(_cell, header)), "pipe", colalign=aligned, disable_numparse=True)
+    made = tabulate(
+        cells, list(map(_cell, header)), "pipe", colalign=aligned, disable_numparse=True
+    )
     return f"{paragraph(caption)}:\n\n{made}" if caption else made
 
 
 def folded(summary: str, block: str) -> str:
     """A long block, which a click opens."""
-    return f"<details><summary>{html.escape(summary)}</summary>\n\n{block}\n\n</details>"
+    return (
+        f"<details><summary>{html.escape(summary)}</summary>\n\n{block}\n\n</details>"
+    )
 
 
 def drawings(svgs: Sequence[str], captions: Sequence[str] = ()) -> Drawings:
-    """SVG drawings side by side as far as there is room, each with its caption if there are captions."""
-    captions = [f"<figcaption>{html.escape(text)}</figcaption>" for text in captions] or [""] * len(svgs)
-    figures = [f"<figure>{caption}{svg}</figure>" for caption, svg in zip(captions, svgs, strict=True)]
-    return Drawings(f'<div class="drawings">{"".join(figures)}</div>'.replace("\n", " "))
+    """SVG drawings side by side as far as there is room, each with its caption if there
+    are captions.
+    """
+    captions = [
+        f"<figcaption>{html.escape(text)}</figcaption>" for text in captions
+    ] or [""] * len(svgs)
+    figures = [
+        f"<figure>{caption}{svg}</figure>"
+        for caption, svg in zip(captions, svgs, strict=True)
+    ]
+    return Drawings(
+        f'<div class="drawings">{"".join(figures)}</div>'.replace("\n", " ")
+    )
 
 
 def to_markdown(blocks: Sequence[str]) -> str:
     """The document as Markdown."""
-    return "\n\n".join(block for block in blocks if not isinstance(block, Drawings)) + "\n"
+    return (
+        "\n\n".join(block for block in blocks if not isinstance(block, Drawings)) + "\n"
+    )
 
 
 def to_html(title: str, blocks: Sequence[str]) -> str:
-    """The document as one HTML file, which needs no other file, script or network, and is not allowed any."""
+    """The document as one HTML file, which needs no other file, script or network, and
+    is not allowed any.
+    """
     body = MarkdownIt("commonmark").enable("table").render("\n\n".join(blocks))
-    page = importlib.resources.files("t2tlite.programs.report").joinpath("page.html").read_text(encoding="utf-8")
+    page = (
+        importlib.resources.files("t2tlite.programs.report")
+        .joinpath("page.html")
+        .read_text(encoding="utf-8")
+    )
     return string.Template(page).substitute(title=html.escape(title), body=body)
 
 
@@ -89,9 +122,13 @@ def _inline(text: str) -> str:
     line = re.sub(r"[\r\n]+", " ", text)
     if isinstance(text, Code) and line and "`" not in line:
         return f"`{line}`"
-    return INLINE_MARKUP.sub(r"\\\g<0>", line.replace("&", "&amp;").replace("<", "&lt;"))
+    return INLINE_MARKUP.sub(
+        r"\\\g<0>", line.replace("&", "&amp;").replace("<", "&lt;")
+    )
 
 
 def _cell(text: str) -> str:
     """Text in a table, where a bar would end the cell even inside code."""
-    return _inline(text).replace("|", r"\|") if isinstance(text, Code) else _inline(text)
+    return (
+        _inline(text).replace("|", r"\|") if isinstance(text, Code) else _inline(text)
+    )

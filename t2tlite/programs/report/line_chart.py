@@ -1,4 +1,5 @@
-"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them.
+"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the
+page around them.
 
 Importing this module raises ImportError if matplotlib is not installed.
 """
@@ -21,8 +22,16 @@ COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the d
 MAX_POINTS = 200  # a longer line is drawn through the means of this many segments
 MAX_VALUE = 1e100  # matplotlib cannot draw values near the largest float
 MAX_DOTS = 60  # a longer line has no dots
+INKED = (
+    "text.color",
+    "axes.edgecolor",
+    "axes.labelcolor",
+    "xtick.color",
+    "ytick.color",
+    "grid.color",
+)
 STYLE = {
-    **dict.fromkeys("text.color axes.edgecolor axes.labelcolor xtick.color ytick.color grid.color".split(), INK),
+    **dict.fromkeys(INKED, INK),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -37,24 +46,36 @@ STYLE = {
 }
 
 
-def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
-    """Draws one line, or two, over training steps: `series`, name -> step -> value, which are in `unit`.
+def line_chart(
+    title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False
+) -> str:
+    """Draws one line, or two, over training steps: `series`, name -> step -> value,
+    which are in `unit`.
 
-    A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are
-    not finite or above MAX_VALUE are left out, and on a logarithmic scale (`log`) those not above 0. Returns an `<svg>`
-    element that needs no style sheet, font or script; empty if there is nothing to draw.
+    A line of few points shows them as dots; one of many is smoothed by the means of
+    equal segments. Values that are not finite or above MAX_VALUE are left out, and on a
+    logarithmic scale (`log`) those not above 0. Returns an `<svg>` element that needs
+    no style sheet, font or script; empty if there is nothing to draw.
     """
     lines = {name: _points(values, log) for name, values in series.items()}
     lines = {name: points for name, points in lines.items() if len(points)}
     if not lines:
         return ""
-    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}  # makes a drawing's names the same at each call
+    # makes a drawing's names the same at each call
+    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(5, 2.8), layout="constrained")
         axes = figure.subplots()
         for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
             marker = "o" if len(points) <= MAX_DOTS else None
-            axes.plot(*points.T, color=colour, marker=marker, markersize=3, linewidth=1.3, label=name)
+            axes.plot(
+                *points.T,
+                color=colour,
+                marker=marker,
+                markersize=3,
+                linewidth=1.3,
+                label=name,
+            )
         axes.set_title(title, parse_math=False)
         axes.set(xlabel="step", ylabel=unit)
         axes.set_xlim(left=0)
@@ -62,7 +83,9 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
         if log:
             axes.set_yscale("log")
             low, high = axes.get_ylim()
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+            axes.yaxis.set_major_locator(
+                LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,))
+            )
             axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
             axes.yaxis.set_minor_locator(NullLocator())
         if len(lines) > 1:
@@ -74,17 +97,33 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
 
 
 def _embeddable(svg: str, label: str) -> str:
-    """A matplotlib drawing as an element of a page: in the page's colours and font, without ids."""
+    """A matplotlib drawing as an element of a page: in the page's colours and font,
+    without ids.
+    """
     svg = svg.partition("<svg")[2]
-    svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)  # would hold for the whole page
+    # would hold for the whole page
+    svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
-    svg = svg.replace("xlink:href", "href").replace("'DejaVu Sans'", "system-ui, sans-serif")
-    return f'<svg class="chart" role="img" aria-label="{html.escape(label)}"{svg.replace(INK, "currentColor")}'
+    svg = svg.replace("xlink:href", "href").replace(
+        "'DejaVu Sans'", "system-ui, sans-serif"
+    )
+    return (
+        '<svg class="chart" role="img"'
+        f' aria-label="{html.escape(label)}"{svg.replace(INK, "currentColor")}'
+    )
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
-    """The points to draw of a line, at most MAX_POINTS, by step: [points, (step, value)]."""
+    """The points to draw of a line, at most MAX_POINTS, by step: [points, (step,
+    value)].
+    """
     lowest = 0 if log else -MAX_VALUE
-    points = [(step, value) for step, value in sorted(values.items()) if lowest < value < MAX_VALUE]
-    segments = np.array_split(np.array(points).reshape(-1, 2), max(1, min(len(points), MAX_POINTS)))
+    points = [
+        (step, value)
+        for step, value in sorted(values.items())
+        if lowest < value < MAX_VALUE
+    ]
+    segments = np.array_split(
+        np.array(points).reshape(-1, 2), max(1, min(len(points), MAX_POINTS))
+    )
     return np.array([segment.mean(axis=0) for segment in segments if len(segment)])

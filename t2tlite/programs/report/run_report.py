@@ -1,8 +1,10 @@
-"""A report of a run, as one HTML page and Markdown: the model, its data, training and scores.
+"""A report of a run, as one HTML page and Markdown: the model, its data, training and
+scores.
 
     RunFolder, events.py -> sections (this file, samples.py, curves.py) -> document.py
 
-If parts of a run are missing or damaged, the report shows the rest and says what is missing.
+If parts of a run are missing or damaged, the report shows the rest and says what is
+missing.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
 from t2tlite.programs.report import document
 from t2tlite.programs.report.curves import curve_blocks, overfitting_blocks
-from t2tlite.programs.report.document import Code, folded, heading, listing, numbered, paragraph, table
+from t2tlite.programs.report.document import (
+    Code,
+    folded,
+    heading,
+    listing,
+    numbered,
+    paragraph,
+    table,
+)
 from t2tlite.programs.report.events import History, read_history
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.load import run_dataset
@@ -34,8 +44,14 @@ from t2tlite.tasks.task import open_task, signature_lines
 
 T = TypeVar("T")
 
-SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if they differ from the default
-NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
+# of decoding; others if they differ from the default
+SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")
+NAMES = {
+    "tensorflow": "TensorFlow",
+    "keras": "Keras",
+    "numpy": "NumPy",
+    "python": "Python",
+}
 
 
 class Missing(list[str]):
@@ -50,14 +66,21 @@ class Missing(list[str]):
             return None
 
 
-def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
-    """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
+def write_report(
+    run: RunFolder, data_dir: Path | None, base: HParams | None
+) -> tuple[Path, Path]:
+    """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their
+    paths.
 
-    The run's data is in `data_dir`, by default where it was during training; `base` is the run's hparam set, or None if
-    it is not known. Raises OSError if the files cannot be written.
+    The run's data is in `data_dir`, by default where it was during training; `base` is
+    the run's hparam set, or None if it is not known. Raises OSError if the files cannot
+    be written.
     """
     missing = Missing()
-    manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
+    manifest = missing.attempt(
+        run.manifest,
+        "Problem and data are not known, so samples lack sources and references. ",
+    )
     history = read_history(run.path)
     decodes, complaints = run.decode_records()
     hparams = missing.attempt(run.hparams)
@@ -67,21 +90,39 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Summary": summary,
         "What is missing here": [],  # known after the others
         "Scores": _scores(run, manifest, decodes),
-        "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
+        "Samples": (
+            _samples(run, manifest, decodes[0], data_dir, missing)
+            if manifest and decodes
+            else []
+        ),
         "Curves": curve_blocks(history.metrics),
         "Checkpoints": _checkpoints(run),
         "Hyperparameters": _hparams(run, hparams, base, missing),
-        "Data": missing.attempt(lambda: _data(manifest, hparams)) or [] if manifest else [],
-        "Software and command": _software(missing.attempt(run.environment), run.command()),
+        "Data": (
+            missing.attempt(lambda: _data(manifest, hparams)) or [] if manifest else []
+        ),
+        "Software and command": _software(
+            missing.attempt(run.environment), run.command()
+        ),
     }
     sections["What is missing here"] = [numbered(missing)] if missing else []
     problem = manifest.name if manifest else "unknown problem"
     title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
     blocks = [
         heading(title, 1),
-        paragraph(f"Report of a training run of t2tlite, folder {run.path.resolve().name}"),
-        *(block for name, section in sections.items() if section for block in (heading(name, 2), *section)),
-        paragraph(f"Written by t2t-report of t2tlite {t2tlite.__version__} on {_date(time.time())}."),
+        paragraph(
+            f"Report of a training run of t2tlite, folder {run.path.resolve().name}"
+        ),
+        *(
+            block
+            for name, section in sections.items()
+            if section
+            for block in (heading(name, 2), *section)
+        ),
+        paragraph(
+            f"Written by t2t-report of t2tlite {t2tlite.__version__} on"
+            f" {_date(time.time())}."
+        ),
     ]
     page, markdown = run.report_files
     write_text(page, document.to_html(title, blocks))
@@ -90,7 +131,11 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
 
 
 def _summary(
-    run: RunFolder, manifest: RunManifest | None, history: History, decodes: Sequence[DecodeRecord], missing: Missing
+    run: RunFolder,
+    manifest: RunManifest | None,
+    history: History,
+    decodes: Sequence[DecodeRecord],
+    missing: Missing,
 ) -> list[str]:
     rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
     if manifest:
@@ -99,22 +144,47 @@ def _summary(
     checkpoints = run.checkpoints()
     if checkpoints:
         rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
-        variables = missing.attempt(lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. ")
-        parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
+        variables = missing.attempt(
+            lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. "
+        )
+        parameters = sum(
+            math.prod(shape)
+            for name, shape in variables or ()
+            if name.startswith("model/")
+        )
         rows += [("parameters", f"{parameters:,}")] if parameters else []
     if manifest and manifest.corpora:
-        rows.append(("training pairs", f"{sum(corpus.pairs for corpus in manifest.corpora.values()):,}"))
+        rows.append(
+            (
+                "training pairs",
+                f"{sum(corpus.pairs for corpus in manifest.corpora.values()):,}",
+            )
+        )
     if history.seconds:
-        rows.append(("training time", f"{timedelta(seconds=round(history.seconds))}, evaluation included"))
+        rows.append(
+            (
+                "training time",
+                f"{timedelta(seconds=round(history.seconds))}, evaluation included",
+            )
+        )
     costs = missing.attempt(run.costs)
     if costs:
-        rows.append(("training cost", f"{costs[-1].flops:.2g} floating-point operations, by formula"))
+        rows.append(
+            (
+                "training cost",
+                f"{costs[-1].flops:.2g} floating-point operations, by formula",
+            )
+        )
     best = missing.attempt(run.best)
     if best:
-        metrics = ", ".join(f"{name} {value:.4g}" for name, value in best.metrics.items())
+        metrics = ", ".join(
+            f"{name} {value:.4g}" for name, value in best.metrics.items()
+        )
         rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
     for record in decodes[:1]:
-        scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
+        scores = ", ".join(
+            f"{name} {_score(value)}" for name, value in record.scores.items()
+        )
         rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
     return [table(["", ""], rows), *overfitting_blocks(history.metrics)]
 
@@ -125,16 +195,27 @@ def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
         return tf.train.list_variables(path)
 
 
-def _scores(run: RunFolder, manifest: RunManifest | None, decodes: Sequence[DecodeRecord]) -> list[str]:
+def _scores(
+    run: RunFolder, manifest: RunManifest | None, decodes: Sequence[DecodeRecord]
+) -> list[str]:
     if not decodes:
         split = "dev" if manifest and "test" not in manifest.splits else "test"
         command = Code(f"t2t-decoder --output_dir={run} --split={split}")
-        return [paragraph("No split has been decoded yet. This does it, and the next report shows it: ", command)]
+        return [
+            paragraph(
+                "No split has been decoded yet. This does it, and the next report shows"
+                " it: ",
+                command,
+            )
+        ]
     names = list(dict.fromkeys(name for record in decodes for name in record.scores))
     scores, settings = [], []
     for record in decodes:
         which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
-        values = [_score(record.scores[name]) if name in record.scores else "" for name in names]
+        values = [
+            _score(record.scores[name]) if name in record.scores else ""
+            for name in names
+        ]
         scores.append([*which, f"{record.sentences:,}", *values])
         options = [
             f"{name} {value}"
@@ -142,48 +223,95 @@ def _scores(run: RunFolder, manifest: RunManifest | None, decodes: Sequence[Deco
             if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
         ]
         signatures = signature_lines(record.signatures)
-        settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
+        settings.append(
+            [
+                *which,
+                ", ".join(options),
+                f"{record.seconds:,.1f} s",
+                Code(" ".join(signatures)),
+            ]
+        )
     header = ["split", "step", "checkpoint"]
-    how = table([*header, "decoding", "time", "signature"], settings, "How it was decoded and scored")
+    how = table(
+        [*header, "decoding", "time", "signature"],
+        settings,
+        "How it was decoded and scored",
+    )
     return [table([*header, "sentences", *names], scores), how]
 
 
 def _samples(
-    run: RunFolder, manifest: RunManifest, record: DecodeRecord, data_dir: Path | None, missing: Missing
+    run: RunFolder,
+    manifest: RunManifest,
+    record: DecodeRecord,
+    data_dir: Path | None,
+    missing: Missing,
 ) -> list[str]:
-    task = missing.attempt(lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. ")
-    outputs = missing.attempt(lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. ")
+    task = missing.attempt(
+        lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. "
+    )
+    outputs = missing.attempt(
+        lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. "
+    )
     if task is None or outputs is None:
         return []
-    texts = missing.attempt(lambda: _pairs(run, record, data_dir), "Samples lack sources and references. ") or ([], [])
+    texts = missing.attempt(
+        lambda: _pairs(run, record, data_dir), "Samples lack sources and references. "
+    ) or ([], [])
     chosen = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread"
     note = f"{chosen}, decoded with {_checkpoint(record)}."
-    samples = missing.attempt(lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. ")
+    samples = missing.attempt(
+        lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. "
+    )
     return [paragraph(note), *(samples or [])]
 
 
-def _pairs(run: RunFolder, record: DecodeRecord, data_dir: Path | None) -> tuple[list[str], list[str]]:
+def _pairs(
+    run: RunFolder, record: DecodeRecord, data_dir: Path | None
+) -> tuple[list[str], list[str]]:
     """The sources and references of a decoded split."""
     store = run_dataset(run, data_dir).store(record.split)
     if len(store) != record.sentences:
-        raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
+        raise ValueError(
+            f"{record.split} has {len(store):,} pairs now, and had"
+            f" {record.sentences:,}."
+        )
     return store.source_text(), store.target_text()
 
 
 def _checkpoints(run: RunFolder) -> list[str]:
     rows = []
-    for folder, role in ((run.path, ""), (run.best_folder, "best on dev"), (run.averaged_folder, "average of several")):
+    for folder, role in (
+        (run.path, ""),
+        (run.best_folder, "best on dev"),
+        (run.averaged_folder, "average of several"),
+    ):
         for path in map(Path, list_checkpoints(folder)):
             files = [file.stat() for file in folder.glob(f"{path.name}.*")]
             megabytes = f"{sum(file.st_size for file in files) / 1e6:,.1f} MB"
             written = _date(max((file.st_mtime for file in files), default=0.0))
-            rows.append([Code(str(path.relative_to(run.path))), f"{step_of(str(path)):,}", megabytes, written, role])
+            rows.append(
+                [
+                    Code(str(path.relative_to(run.path))),
+                    f"{step_of(str(path)):,}",
+                    megabytes,
+                    written,
+                    role,
+                ]
+            )
     if not rows:
-        return [paragraph("The run has no checkpoint: it was stopped before the first one was saved.")]
+        return [
+            paragraph(
+                "The run has no checkpoint: it was stopped before the first one was"
+                " saved."
+            )
+        ]
     return [table(["checkpoint", "step", "size", "written", ""], rows)]
 
 
-def _hparams(run: RunFolder, hparams: HParams | None, base: HParams | None, missing: Missing) -> list[str]:
+def _hparams(
+    run: RunFolder, hparams: HParams | None, base: HParams | None, missing: Missing
+) -> list[str]:
     name = run.flags().get("hparams_set")
     compared = "so hyperparameters are compared with the defaults."
     if name is None:
@@ -193,10 +321,21 @@ def _hparams(run: RunFolder, hparams: HParams | None, base: HParams | None, miss
         missing.append(f"The hparam set {name} is not known here, {compared} {advice}")
     if hparams is None:
         return []
-    column, against = (name, name) if name and base else ("default", "the defaults, the paper's base model")
-    rows = [[Code(field), str(old), str(new)] for field, (new, old) in hparams.diff(base or HParams()).items()]
-    differences = table(["field", column, "this run"], rows, f"Differences from {against}")
-    everything = folded("All hyperparameters", _values("field", dataclasses.asdict(hparams)))
+    column, against = (
+        (name, name)
+        if name and base
+        else ("default", "the defaults, the paper's base model")
+    )
+    rows = [
+        [Code(field), str(old), str(new)]
+        for field, (new, old) in hparams.diff(base or HParams()).items()
+    ]
+    differences = table(
+        ["field", column, "this run"], rows, f"Differences from {against}"
+    )
+    everything = folded(
+        "All hyperparameters", _values("field", dataclasses.asdict(hparams))
+    )
     return [differences if rows else paragraph(f"As in {against}."), everything]
 
 
@@ -206,60 +345,104 @@ def _corpora(manifest: RunManifest, hparams: HParams | None) -> str:
     if len(corpora) < 2 or hparams is None:
         return ""
     weights = hparams.weights or [1] * len(corpora)
-    in_epoch = [corpus.pairs * weight for corpus, weight in zip(corpora.values(), weights, strict=True)]
+    in_epoch = [
+        corpus.pairs * weight
+        for corpus, weight in zip(corpora.values(), weights, strict=True)
+    ]
     rows = [
         [name, f"{corpus.pairs:,}", str(weight), f"{pairs / sum(in_epoch):.1%}"]
-        for (name, corpus), weight, pairs in zip(corpora.items(), weights, in_epoch, strict=True)
+        for (name, corpus), weight, pairs in zip(
+            corpora.items(), weights, in_epoch, strict=True
+        )
     ]
     header = ["corpus", "pairs", "weight", "share of an epoch"]
     return table(header, rows, "Training corpora, by corpus_weights")
 
 
 def _data(manifest: RunManifest, hparams: HParams | None) -> list[str]:
-    fields = "pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"
+    fields = (
+        "pairs",
+        "source_tokens",
+        "target_tokens",
+        "longest_source",
+        "longest_target",
+    )
     rows = []
     for name in manifest.splits:
         split = manifest.split(name)
-        counts = *(getattr(split, field) for field in fields), sum(split.dropped.values())
+        counts = (
+            *(getattr(split, field) for field in fields),
+            sum(split.dropped.values()),
+        )
         rows.append([name, *(f"{count:,}" for count in counts)])
     header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
-    caption = "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
+    caption = (
+        "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
+    )
     vocabularies = manifest.vocabulary_entries()
     sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
-    files = [*(("vocabulary", file) for file in vocabularies), *(("made from", file) for file in manifest.made_from)]
-    shards = [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]
+    files = [
+        *(("vocabulary", file) for file in vocabularies),
+        *(("made from", file) for file in manifest.made_from),
+    ]
+    shards = [
+        (name, shard)
+        for name, split in manifest.splits.items()
+        for shard in split.shards
+    ]
     blocks = [
         table(header, rows, caption) if rows else "",
         _corpora(manifest, hparams),
-        paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."),
+        paragraph(
+            f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."
+        ),
         _files(files, "Vocabulary, and the raw files that the data was made from"),
-        folded(f"All {len(shards):,} files of tokens", _files(shards)) if shards else "",
+        (
+            folded(f"All {len(shards):,} files of tokens", _files(shards))
+            if shards
+            else ""
+        ),
         _values("option of the problem", manifest.options) if manifest.options else "",
     ]
     return list(filter(None, blocks))
 
 
 def _values(kind: str, values: Mapping[str, Any]) -> str:
-    return table([kind, "value"], [[Code(name), str(value)] for name, value in values.items()])
+    return table(
+        [kind, "value"], [[Code(name), str(value)] for name, value in values.items()]
+    )
 
 
 def _files(entries: Iterable[tuple[str, Any]], caption: str = "") -> str:
-    rows = [[kind, Code(entry.file), f"{entry.bytes:,}", Code(entry.sha256)] for kind, entry in entries]
+    rows = [
+        [kind, Code(entry.file), f"{entry.bytes:,}", Code(entry.sha256)]
+        for kind, entry in entries
+    ]
     return table(["", "file", "bytes", "sha256"], rows, caption)
 
 
 def _software(environment: Environment | None, command: Sequence[str]) -> list[str]:
     blocks = [paragraph("The versions that trained the run are not recorded.")]
     if environment:
-        rows = [[NAMES.get(name, name), str(value)] for name, value in dataclasses.asdict(environment).items()]
+        rows = [
+            [NAMES.get(name, name), str(value)]
+            for name, value in dataclasses.asdict(environment).items()
+        ]
         blocks = [table(["trained with", ""], rows)]
-    return [*blocks, *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else [])]
+    return [
+        *blocks,
+        *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else []),
+    ]
 
 
 def _checkpoint(record: DecodeRecord) -> str:
     """The checkpoint's name, with its folder if it is not one of the run's newest."""
     path = Path(record.checkpoint)
-    return f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
+    return (
+        f"{path.parent.name}/{path.name}"
+        if path.parent.name in ("best", "averaged")
+        else path.name
+    )
 
 
 def _score(value: float) -> str:

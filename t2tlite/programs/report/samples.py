@@ -1,4 +1,6 @@
-"""Samples of a run's outputs for a split, beside their sources and references; trees are drawn."""
+"""Samples of a run's outputs for a split, beside their sources and references; trees
+are drawn.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +16,40 @@ SENTENCES, TREES = 8, 4  # shown
 
 
 def sample_blocks(
-    task: Task, outputs: Sequence[str], sources: Sequence[str] = (), references: Sequence[str] = ()
+    task: Task,
+    outputs: Sequence[str],
+    sources: Sequence[str] = (),
+    references: Sequence[str] = (),
 ) -> list[str]:
     """Some outputs, evenly spread over a split, as blocks of a document.
 
-    `outputs` has the best of each sentence, `references` the targets of the token store; sources and references are
-    empty if they are not known.
+    `outputs` has the best of each sentence, `references` the targets of the token
+    store; sources and references are empty if they are not known.
     """
     if task.makes_trees:
         blocks = []
         for i in evenly_spaced(len(outputs), TREES):
-            gold = {"gold": task.reference(sources[i], references[i])} if sources else {}
+            gold = (
+                {"gold": task.reference(sources[i], references[i])} if sources else {}
+            )
             sentence = sources[i] if sources else ""
-            blocks += _tree_blocks(f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]})
+            blocks += _tree_blocks(
+                f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]}
+            )
         return blocks
     columns = {"source": sources, "output": outputs, "reference": references}
     known = {name: texts for name, texts in columns.items() if texts}
-    rows = [[f"{i + 1:,}", *(texts[i] for texts in known.values())] for i in evenly_spaced(len(outputs), SENTENCES)]
+    rows = [
+        [f"{i + 1:,}", *(texts[i] for texts in known.values())]
+        for i in evenly_spaced(len(outputs), SENTENCES)
+    ]
     return [table(["sentence", *known], rows)]
 
 
 def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]:
-    """A sentence with its trees side by side; `texts` has the bracketed trees by caption."""
+    """A sentence with its trees side by side; `texts` has the bracketed trees by
+    caption.
+    """
     trees, note = {}, ""
     for name, text in texts.items():
         try:

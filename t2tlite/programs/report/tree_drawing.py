@@ -1,8 +1,8 @@
 """A constituency tree as an SVG drawing.
 
-Every constituent owns the columns of its words, so nothing can overlap: labels stand above the middle of their
-children, a level lower for each step from the root. The words are one line at the bottom, each with a dotted line to
-its tag.
+Every constituent owns the columns of its words, so nothing can overlap: labels stand
+above the middle of their children, a level lower for each step from the root. The words
+are one line at the bottom, each with a dotted line to its tag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ FONT_SIZE = 13
 GAP = 12  # between two columns
 LEVEL = 40  # from a label's baseline to its children's
 MARGIN = 10
-WIDTHS = {**dict.fromkeys("iljtfrI.,:;'`!|()[] ", 0.36), **dict.fromkeys("mwMW@%", 0.92)}  # of the font size
+# of the font size
+WIDTHS = {
+    **dict.fromkeys("iljtfrI.,:;'`!|()[] ", 0.36),
+    **dict.fromkeys("mwMW@%", 0.92),
+}
 
 
 @dataclasses.dataclass
@@ -40,59 +44,86 @@ class _Node:
 def tree_svg(tree: Tree) -> str:
     """Draws a tree of any size and depth as an `<svg>` element.
 
-    It has the colour of the text around it, and needs no style sheet, font or script. It is as wide as its words need,
-    so the element around it should scroll.
+    It has the colour of the text around it, and needs no style sheet, font or script.
+    It is as wide as its words need, so the element around it should scroll.
     """
     nodes = _place(tree)
     texts, lines = [], []
     for node in nodes:
         style = "" if node.is_word else ' class="label"'
-        texts.append(f'<text{style} x="{node.x:.1f}" y="{node.y}">{html.escape(node.text)}</text>')
+        texts.append(
+            f'<text{style} x="{node.x:.1f}"'
+            f' y="{node.y}">{html.escape(node.text)}</text>'
+        )
         for child in node.children:
             style = ' stroke-dasharray="1 3"' if child.is_word else ""
-            lines.append(f'<path{style} d="M{node.x:.1f} {node.y + 5}L{child.x:.1f} {child.y - FONT_SIZE}"/>')
+            lines.append(
+                f'<path{style} d="M{node.x:.1f} {node.y + 5}L{child.x:.1f}'
+                f' {child.y - FONT_SIZE}"/>'
+            )
     width, height = nodes[0].width + 2 * MARGIN, max(node.y for node in nodes) + MARGIN
-    title = html.escape(" ".join(node.text for node in nodes if node.is_word) or tree.label)
+    title = html.escape(
+        " ".join(node.text for node in nodes if node.is_word) or tree.label
+    )
     return (
-        f'<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" height="{height}" '
-        f'viewBox="0 0 {width:.1f} {height}" font-family="system-ui,sans-serif" font-size="{FONT_SIZE}" '
-        f'text-anchor="middle" fill="currentColor"><title>{title}</title>'
-        "<style>.tree .label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}</style>"
-        f'<g stroke="currentColor" stroke-opacity=".45">{"".join(lines)}</g>{"".join(texts)}</svg>'
+        '<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img"'
+        f' width="{width:.0f}" height="{height}" viewBox="0 0 {width:.1f} {height}"'
+        f' font-family="system-ui,sans-serif" font-size="{FONT_SIZE}"'
+        f' text-anchor="middle" fill="currentColor"><title>{title}</title><style>.tree'
+        " .label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}</style><g"
+        ' stroke="currentColor"'
+        f' stroke-opacity=".45">{"".join(lines)}</g>{"".join(texts)}</svg>'
     )
 
 
 def _place(tree: Tree) -> list[_Node]:
-    """Every node in its place, parents before children and left before right; nothing here recurses."""
+    """Every node in its place, parents before children and left before right; nothing
+    here recurses.
+    """
     nodes, waiting = [], [_Node(tree, y=MARGIN + FONT_SIZE)]
     while waiting:
         node = waiting.pop()
         nodes.append(node)
         if isinstance(node.item, Tree):
-            node.children = [_Node(child, node.y + LEVEL) for child in node.item.children]
+            node.children = [
+                _Node(child, node.y + LEVEL) for child in node.item.children
+            ]
             waiting += reversed(node.children)
     bottom = max(node.y for node in nodes)
     for node in reversed(nodes):  # widths from the words up
         node.y = bottom if node.is_word else node.y
-        node.width = max(text_width(node.text) + GAP, sum(child.width for child in node.children))
+        node.width = max(
+            text_width(node.text) + GAP, sum(child.width for child in node.children)
+        )
     for node in nodes:  # columns from the root down
-        left = node.left + (node.width - sum(child.width for child in node.children)) / 2
+        left = (
+            node.left + (node.width - sum(child.width for child in node.children)) / 2
+        )
         for child in node.children:
             child.left = left
             left += child.width
     for node in reversed(nodes):
         node.x = node.left + node.width / 2
         if node.children:
-            inside = (node.width - text_width(node.text) - GAP) / 2  # how far the text may stand from the middle
+            # how far the text may stand from the middle
+            inside = (node.width - text_width(node.text) - GAP) / 2
             middle = (node.children[0].x + node.children[-1].x) / 2
             node.x = min(max(middle, node.x - inside), node.x + inside)
     return nodes
 
 
 def text_width(text: str) -> float:
-    """The approximate width of a text in a sans-serif font, in pixels, rounded up rather than down."""
+    """The approximate width of a text in a sans-serif font, in pixels, rounded up
+    rather than down.
+    """
     ems = 0.0
     for c in text:
-        usual = 1.0 if unicodedata.east_asian_width(c) in "WF" else 0.72 if c.isupper() else 0.6
+        usual = (
+            1.0
+            if unicodedata.east_asian_width(c) in "WF"
+            else 0.72
+            if c.isupper()
+            else 0.6
+        )
         ems += 0.0 if unicodedata.combining(c) else WIDTHS.get(c, usual)
     return ems * FONT_SIZE

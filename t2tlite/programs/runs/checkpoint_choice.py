@@ -1,4 +1,6 @@
-"""Which checkpoint of a run to use: what commands report on the newest, the best and the averaged one."""
+"""Which checkpoint of a run to use: what commands report on the newest, the best and
+the averaged one.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,40 @@ from pathlib import Path
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
 from t2tlite.run_folder import DevEvaluation, RunFolder
 
-NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}  # of metrics of decoded dev, in percent
+# of metrics of decoded dev, in percent
+NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}
 
 
 def after_training(run: RunFolder, stops_early: bool) -> list[str]:
-    """Lines on the newest and the best checkpoint of a run, their metrics on dev, and how to choose one.
+    """Lines on the newest and the best checkpoint of a run, their metrics on dev, and
+    how to choose one.
 
     `stops_early`: whether early stopping is on. Empty if there is no best checkpoint.
     """
     best, checkpoints = run.best(), run.checkpoints()
     if best is None or not checkpoints:
         return []
-    by = next((f"dev {NAMES[name]}" for name in ("bleu", "f1") if name in best.metrics), "dev loss")
+    by = next(
+        (f"dev {NAMES[name]}" for name in ("bleu", "f1") if name in best.metrics),
+        "dev loss",
+    )
     newest = step_of(checkpoints[-1])
     if best.step == newest:
-        return [f"Its newest checkpoint, of step {newest:,}, is also the best by {by}: {_metrics(best)}."]
+        return [
+            f"Its newest checkpoint, of step {newest:,}, is also the best by {by}:"
+            f" {_metrics(best)}."
+        ]
     evaluations = run.evaluations()
-    of_newest = [_metrics(evaluation) for evaluation in evaluations if evaluation.step == newest]
+    of_newest = [
+        _metrics(evaluation) for evaluation in evaluations if evaluation.step == newest
+    ]
     newest_shown = ": ".join([f"step {newest:,}", *of_newest[:1]])
     lines = [
         f"Newest checkpoint, {newest_shown}. t2t-decoder uses it by default.",
-        f"Best checkpoint by {by}, step {best.step:,}: {_metrics(best)}. t2t-decoder --checkpoint_path=best uses it.",
+        (
+            f"Best checkpoint by {by}, step {best.step:,}: {_metrics(best)}."
+            " t2t-decoder --checkpoint_path=best uses it."
+        ),
     ]
     worse = sum(evaluation.step > best.step for evaluation in evaluations)
     if worse and not stops_early:
@@ -40,23 +55,33 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
 def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     """Notes on a checkpoint that is about to be used, one line each.
 
-    They say whether it is not the newest, another is the best, or it is later than the newest, of training that was
-    rolled back: newer checkpoints were deleted to train again from an earlier one.
+    They say whether it is not the newest, another is the best, or it is later than the
+    newest, of training that was rolled back: newer checkpoints were deleted to train
+    again from an earlier one.
     """
-    newest, best = (step_of((list_checkpoints(folder) or [""])[-1]) for folder in (run.path, run.best_folder))
+    newest, best = (
+        step_of((list_checkpoints(folder) or [""])[-1])
+        for folder in (run.path, run.best_folder)
+    )
     if checkpoint in run.checkpoints()[-1:]:
         if best in (0, newest):
             return []
         return [
-            f"Using the newest checkpoint, of step {newest:,}; the best by dev, of step {best:,}, is "
-            "--checkpoint_path=best."
+            f"Using the newest checkpoint, of step {newest:,}; the best by dev, of step"
+            f" {best:,}, is --checkpoint_path=best."
         ]
     notes = [f"Using checkpoint {checkpoint}."]
     folder, step = Path(checkpoint).parent, step_of(checkpoint)
-    if newest and step > newest and folder.resolve() in (run.best_folder.resolve(), run.averaged_folder.resolve()):
+    if (
+        newest
+        and step > newest
+        and folder.resolve()
+        in (run.best_folder.resolve(), run.averaged_folder.resolve())
+    ):
         notes.append(
-            f"It is later than the newest checkpoint of {run} (step {newest:,}): it comes from training that was "
-            f"rolled back. t2t-trainer resumes only without it. Delete {folder}, or put the missing checkpoints back."
+            f"It is later than the newest checkpoint of {run} (step {newest:,}): it"
+            " comes from training that was rolled back. t2t-trainer resumes only"
+            f" without it. Delete {folder}, or put the missing checkpoints back."
         )
     return notes
 
@@ -64,5 +89,8 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
 def _metrics(evaluation: DevEvaluation) -> str:
     """`dev loss 2.3456, perplexity 10.441, accuracy 0.5210, BLEU 23.45`."""
     digits = {"perplexity": 3, **dict.fromkeys(NAMES, 2)}
-    shown = (f"{NAMES.get(name, name)} {value:.{digits.get(name, 4)}f}" for name, value in evaluation.metrics.items())
+    shown = (
+        f"{NAMES.get(name, name)} {value:.{digits.get(name, 4)}f}"
+        for name, value in evaluation.metrics.items()
+    )
     return f"dev {', '.join(shown)}"

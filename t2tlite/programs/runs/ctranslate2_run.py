@@ -1,9 +1,11 @@
-"""Opens a run for decoding with CTranslate2: the model is converted once and kept in the run directory.
+"""Opens a run for decoding with CTranslate2: the model is converted once and kept in
+the run directory.
 
-RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made from
+RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says
+                                what it was made from
 
-A directory made from another checkpoint, or by another version of t2tlite, is replaced. TensorFlow is imported only
-then, to read the checkpoint.
+A directory made from another checkpoint, or by another version of t2tlite, is replaced.
+TensorFlow is imported only then, to read the checkpoint.
 """
 
 from __future__ import annotations
@@ -44,13 +46,18 @@ class Stamp:
 
 
 def open_converted(
-    folder: RunFolder, checkpoint: str, quantization: str | None, report: Callable[[str], object], threads: int = 1
+    folder: RunFolder,
+    checkpoint: str,
+    quantization: str | None,
+    report: Callable[[str], object],
+    threads: int = 1,
 ) -> CTranslate2Engine:
-    """The engine that decodes with a run's model, converted to CTranslate2, by default in float32.
+    """The engine that decodes with a run's model, converted to CTranslate2, by default
+    in float32.
 
-    The Keras model is loaded only for its attention; `report` is called before the model is converted. `threads` is how
-    many decode at a time. Raises ValueError if CTranslate2 cannot compute the model here, and OSError if the run cannot
-    be written.
+    The Keras model is loaded only for its attention; `report` is called before the
+    model is converted. `threads` is how many decode at a time. Raises ValueError if
+    CTranslate2 cannot compute the model here, and OSError if the run cannot be written.
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)
@@ -61,21 +68,35 @@ def open_converted(
     path = folder.ctranslate2_folder / quantization
     load_keras = functools.partial(_restored_model, folder, checkpoint)
     open_engine = functools.partial(
-        CTranslate2Engine, path, encoders, quantization, hparams.max_positions, parameters, load_keras, threads
+        CTranslate2Engine,
+        path,
+        encoders,
+        quantization,
+        hparams.max_positions,
+        parameters,
+        load_keras,
+        threads,
     )
 
     engine = open_engine() if _stamp_of(path) == stamp else None
-    if engine is None or _stamp_of(path) != stamp:  # another process may have replaced it meanwhile
+    # another process may have replaced it meanwhile
+    if engine is None or _stamp_of(path) != stamp:
         try:
-            with only_process(folder.ctranslate2_folder, "convert a run's model", wait=True):
+            with only_process(
+                folder.ctranslate2_folder, "convert a run's model", wait=True
+            ):
                 if _stamp_of(path) != stamp:
-                    report(f"Converting {checkpoint} for CTranslate2 ({quantization}), once: it is kept in {path}.")
+                    report(
+                        f"Converting {checkpoint} for CTranslate2 ({quantization}),"
+                        f" once: it is kept in {path}."
+                    )
                     _convert(hparams, encoders, parameters, checkpoint, path, stamp)
                 engine = open_engine()
         except OSError as error:
             raise OSError(
-                f"The converted model is kept in {path}, which must be writable. Received: {error}. Make it writable, "
-                "or decode with the engine tensorflow."
+                f"The converted model is kept in {path}, which must be writable."
+                f" Received: {error}. Make it writable, or decode with the engine"
+                " tensorflow."
             ) from error
     return engine
 
@@ -89,7 +110,12 @@ def _stamp_of(path: Path) -> Stamp | None:
 
 
 def _convert(
-    hparams: HParams, encoders: Sequence[TextEncoder], parameters: int, checkpoint: str, path: Path, stamp: Stamp
+    hparams: HParams,
+    encoders: Sequence[TextEncoder],
+    parameters: int,
+    checkpoint: str,
+    path: Path,
+    stamp: Stamp,
 ) -> None:
     """Makes or replaces a model directory, which nothing else is writing."""
     with quiet_stderr():
@@ -104,7 +130,10 @@ def _convert(
         shutil.rmtree(path, ignore_errors=True)
         unfinished.rename(path)
     except KeyError as error:
-        raise ValueError(f"Checkpoint {checkpoint} is of another model: it has no {error}. Use another.") from error
+        raise ValueError(
+            f"Checkpoint {checkpoint} is of another model: it has no {error}. Use"
+            " another."
+        ) from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

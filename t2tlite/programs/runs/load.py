@@ -1,6 +1,8 @@
-"""Opens a run directory: its model, ready to decode with an engine, and the data that it was trained on.
+"""Opens a run directory: its model, ready to decode with an engine, and the data that
+it was trained on.
 
-Importing this module loads neither TensorFlow nor CTranslate2; loading a run loads the one that decodes.
+Importing this module loads neither TensorFlow nor CTranslate2; loading a run loads the
+one that decodes.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from pathlib import Path
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine, check_supported
+from t2tlite.decoding.engine import (
+    CTRANSLATE2,
+    ENGINES,
+    TENSORFLOW,
+    Engine,
+    check_supported,
+)
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
 from t2tlite.programs.runs.ctranslate2_run import open_converted
@@ -30,19 +38,24 @@ def load(
     jit_compile: bool | None = None,
     threads: int = 1,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode; `t2tlite.load` explains the first four arguments.
+    """The trained model in a run directory, ready to decode; `t2tlite.load` explains
+    the first four arguments.
 
-    `report` is called with messages for the user. `jit_compile` is whether XLA compiles TensorFlow's search, by default
-    as in training. `threads` is how many will decode at a time, which share the cores. Raises as `t2tlite.load`.
+    `report` is called with messages for the user. `jit_compile` is whether XLA compiles
+    TensorFlow's search, by default as in training. `threads` is how many will decode at
+    a time, which share the cores. Raises as `t2tlite.load`.
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
     if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}.")
+        raise ValueError(
+            f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}."
+        )
     if engine == TENSORFLOW and quantization is not None:
         raise ValueError(
-            f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the weights as they were trained. "
-            f"Received: quantization={quantization} with engine={engine}."
+            f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the"
+            f" weights as they were trained. Received: quantization={quantization} with"
+            f" engine={engine}."
         )
     folder = RunFolder(run)
     hparams, manifest = folder.hparams(), folder.manifest()
@@ -55,7 +68,11 @@ def load(
         import_tensorflow()
         from t2tlite.programs.runs.keras_run import open_keras
 
-        opened = open_keras(folder, checkpoint, hparams.jit_compile if jit_compile is None else jit_compile)
+        opened = open_keras(
+            folder,
+            checkpoint,
+            hparams.jit_compile if jit_compile is None else jit_compile,
+        )
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
@@ -63,19 +80,27 @@ def load(
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
-    """Raises ValueError naming an option or a feature that the engine does not support."""
+    """Raises ValueError naming an option or a feature that the engine does not
+    support.
+    """
     if engine == CTRANSLATE2:
         check_supported(f"The engine {engine}", SUPPORTED, options, *features)
 
 
 def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:
-    """Problem, hparam set, parameters, step with its metrics, and run; what is unknown is left out."""
+    """Problem, hparam set, parameters, step with its metrics, and run; what is unknown
+    is left out.
+    """
     evaluations = []
-    if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():  # an average was not evaluated
+    # an average was not evaluated
+    if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():
         with contextlib.suppress(ValueError):  # damaged; training reports it
             evaluations = folder.evaluations()
     step = step_of(checkpoint)
-    metrics = next((evaluation.metrics for evaluation in evaluations if evaluation.step == step), {})
+    metrics = next(
+        (evaluation.metrics for evaluation in evaluations if evaluation.step == step),
+        {},
+    )
     shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
     hparams_set = folder.flags().get("hparams_set", "")
     parts = [
@@ -89,22 +114,33 @@ def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) ->
 
 
 def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
-    """The data that a run was trained on, in `data_dir`, by default where it was during training.
+    """The data that a run was trained on, in `data_dir`, by default where it was during
+    training.
 
-    Raises FileNotFoundError if it is not there, and ValueError if it has another vocabulary.
+    Raises FileNotFoundError if it is not there, and ValueError if it has another
+    vocabulary.
     """
     manifest = folder.manifest()
-    name = None if manifest.imported_from else manifest.name  # None: any data of its vocabulary
+    # None: any data of its vocabulary
+    name = None if manifest.imported_from else manifest.name
     if name is None and data_dir is None:
-        names = ",".join(str(folder.path / entry.file) for entry in manifest.vocabulary_entries())
+        names = ",".join(
+            str(folder.path / entry.file) for entry in manifest.vocabulary_entries()
+        )
         raise FileNotFoundError(
-            f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
-            f"--vocab_file={names}, and name its folder with --data_dir."
+            f"The run in {folder} was imported and has no data. Make some with its"
+            f" vocabulary, t2t-datagen --vocab_file={names}, and name its folder with"
+            " --data_dir."
         )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error} Or give --data_dir, where the data of this run is now.") from error
+        raise FileNotFoundError(
+            f"{error} Or give --data_dir, where the data of this run is now."
+        ) from error
     if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
-        raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
+        raise ValueError(
+            f"The data in {dataset.folder} has another vocabulary than the run in"
+            f" {folder}."
+        )
     return dataset

@@ -1,4 +1,6 @@
-"""Trains a model in a new run directory, or resumes the run in one; `run_folder.py` describes its files."""
+"""Trains a model in a new run directory, or resumes the run in one; `run_folder.py`
+describes its files.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,12 @@ from t2tlite.training.loop import ALL_DEV_SETS, Hooks, Sample, TrainingJob, trai
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
-from t2tlite.training.workers import check_workers_agree, gather, is_chief, wait_for_workers
+from t2tlite.training.workers import (
+    check_workers_agree,
+    gather,
+    is_chief,
+    wait_for_workers,
+)
 
 SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
@@ -44,8 +51,10 @@ SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 class RunOptions:
     """Options of a run besides the hparams and the loop's settings."""
 
-    eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
-    warm_start_from: str | None = None  # run or checkpoint whose weights a new run starts from; None: random
+    # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
+    eval_bleu: bool = False
+    # run or checkpoint whose weights a new run starts from; None: random
+    warm_start_from: str | None = None
     command: Sequence[str] = ()  # the command line, recorded in flags.txt
 
 
@@ -66,8 +75,8 @@ def train_run(
 ) -> TrainedRun:
     """Trains a model on a dataset, in a new run directory or resuming an old run.
 
-    Raises ValueError if another process trains in the directory, it holds another run, or the run to start from has
-    another vocabulary.
+    Raises ValueError if another process trains in the directory, it holds another run,
+    or the run to start from has another vocabulary.
     """
     folder.check_path()
     with contextlib.ExitStack() as locked:
@@ -75,15 +84,26 @@ def train_run(
             locked.enter_context(only_process(folder.path, "train a run"))
             remove_unfinished(folder.path)
             remove_unfinished(folder.best_folder)
-        hparams, trained_with = _checked(dataset, hparams, folder, config, strategy, options)
+        hparams, trained_with = _checked(
+            dataset, hparams, folder, config, strategy, options
+        )
         tf.keras.utils.set_random_seed(config.random_seed)
-        job = _job(dataset, hparams, folder, strategy, trained_with if not folder.checkpoints() else None)
+        job = _job(
+            dataset,
+            hparams,
+            folder,
+            strategy,
+            trained_with if not folder.checkpoints() else None,
+        )
         engine = TensorFlowEngine(job.model, hparams.jit_compile)
         scorer = TextDecoder(engine, dataset.encoders, dataset.manifest)
         hooks = _hooks(job, scorer, dataset, options.eval_bleu)
 
         def begin() -> None:
-            vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
+            vocabularies = [
+                dataset.folder / entry.file
+                for entry in dataset.manifest.vocabulary_entries()
+            ]
             folder.create(hparams, dataset.manifest, vocabularies)
             if options.command:
                 folder.write_flags(options.command)
@@ -103,12 +123,20 @@ def _checked(
     strategy: tf.distribute.Strategy,
     options: RunOptions,
 ) -> tuple[HParams, TrainedWith]:
-    """The hparams for these devices, and the record of seed and data. Raises ValueError as `train_run`."""
+    """The hparams for these devices, and the record of seed and data. Raises ValueError
+    as `train_run`.
+    """
     resumes = bool(folder.checkpoints())
     hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
-    hparams = with_dtype_policy(hparams, strategy, folder.hparams() if resumes else None)
+    hparams = with_dtype_policy(
+        hparams, strategy, folder.hparams() if resumes else None
+    )
     check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
-    warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from and not resumes else None
+    warm_start = (
+        _warm_start(options.warm_start_from, dataset)
+        if options.warm_start_from and not resumes
+        else None
+    )
     trained_with = TrainedWith(
         random_seed=config.random_seed,
         data_sha256=dataset.manifest.pairs_sha256,
@@ -124,10 +152,19 @@ def _checked(
 
 
 def _job(
-    dataset: Dataset, hparams: HParams, folder: RunFolder, strategy: tf.distribute.Strategy, begun: TrainedWith | None
+    dataset: Dataset,
+    hparams: HParams,
+    folder: RunFolder,
+    strategy: tf.distribute.Strategy,
+    begun: TrainedWith | None,
 ) -> TrainingJob:
-    """Builds the model and opens the data; `begun` is the record of a new run, None for one that resumes."""
-    sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.training.mean_lengths
+    """Builds the model and opens the data; `begun` is the record of a new run, None for
+    one that resumes.
+    """
+    sizes, lengths = (
+        dataset.manifest.vocabulary_sizes,
+        dataset.manifest.training.mean_lengths,
+    )
     corpora = dataset.manifest.corpora
     warm_start = begun.warm_start_from if begun else None
     if warm_start:
@@ -141,7 +178,11 @@ def _job(
         train_store=dataset.store(*corpora),
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_store=dataset.store("dev"),
-        more_dev={name: dataset.store(name) for name in dataset.manifest.splits if re.fullmatch(r"dev\d+", name)},
+        more_dev={
+            name: dataset.store(name)
+            for name in dataset.manifest.splits
+            if re.fullmatch(r"dev\d+", name)
+        },
         run=folder,
         vocabulary_sizes=sizes,
         available_memory=available,
@@ -151,27 +192,41 @@ def _job(
 
 
 def warm_start_hparams(path: str) -> HParams:
-    """The hparams of the run to start from, with a learning rate that rises only to where that run stopped.
+    """The hparams of the run to start from, with a learning rate that rises only to
+    where that run stopped.
 
-    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. The old
-    run's corpus_weights are left out, since they belong to its data. `path` is a run or one of its checkpoints;
-    FileNotFoundError if there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; the peak of the old schedule would undo what the
+    weights have learned. The old run's corpus_weights are left out, since they belong
+    to its data. `path` is a run or one of its checkpoints; FileNotFoundError if there
+    is no checkpoint, or it belongs to no run.
     """
     hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
     step = step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
     if past_peak <= 1:
         return hparams
-    constant = hparams.learning_rate_constant / past_peak**0.5  # as the rate has fallen since its peak
+    # as the rate has fallen since its peak
+    constant = hparams.learning_rate_constant / past_peak**0.5
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
-def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig) -> dict[str, Any]:
+def _settings(
+    folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig
+) -> dict[str, Any]:
     """The settings that all workers must share, by name."""
-    records = {"evaluations": folder.evaluations_file, "best evaluation": folder.best_file}  # they decide when to stop
+    # they decide when to stop
+    records = {
+        "evaluations": folder.evaluations_file,
+        "best evaluation": folder.best_file,
+    }
     return {
-        "newest checkpoint": step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0,
-        **{name: file_sha256(path)[:12] if path.is_file() else "none" for name, path in records.items()},
+        "newest checkpoint": (
+            step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0
+        ),
+        **{
+            name: file_sha256(path)[:12] if path.is_file() else "none"
+            for name, path in records.items()
+        },
         "t2tlite": t2tlite.__version__,
         "problem": dataset.name,
         "vocabulary": dataset.manifest.vocabulary_sha256[:12],
@@ -182,44 +237,54 @@ def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: Loo
 
 
 def _check_data(folder: RunFolder, dataset: Dataset) -> None:
-    """Raises ValueError if the run in the folder is of another problem or vocabulary."""
+    """Raises ValueError if the run in the folder is of another problem or
+    vocabulary.
+    """
     old, new = folder.manifest(), dataset.manifest
     if old.data != new.data:
         raise ValueError(
-            f"{folder} holds a run of another problem or vocabulary: {old.name}. Received: {new.name}. Use another "
-            "--output_dir."
+            f"{folder} holds a run of another problem or vocabulary: {old.name}."
+            f" Received: {new.name}. Use another --output_dir."
         )
 
 
 def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
-    """The record of a run that resumes; ValueError for another seed or other pairs. Reports another batch."""
+    """The record of a run that resumes; ValueError for another seed or other pairs.
+    Reports another batch.
+    """
     old = folder.trained_with()
     if old is None:  # deleted: only the manifest identifies the data
         old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
     if new.random_seed != old.random_seed:
         raise ValueError(
-            f"A run's --random_seed cannot change: it is {old.random_seed} in {folder}. Received: {new.random_seed}. "
-            "Leave the seed as it is, or use another --output_dir."
+            f"A run's --random_seed cannot change: it is {old.random_seed} in {folder}."
+            f" Received: {new.random_seed}. Leave the seed as it is, or use another"
+            " --output_dir."
         )
     if new.data_sha256 != old.data_sha256:
         raise ValueError(
-            f"A run's training and dev pairs cannot change. Received: {folder}, trained on other pairs of the same "
-            f"vocabulary. Name those with --data_dir, or use another --output_dir with --warm_start_from={folder}."
+            f"A run's training and dev pairs cannot change. Received: {folder}, trained"
+            " on other pairs of the same vocabulary. Name those with --data_dir, or"
+            f" use another --output_dir with --warm_start_from={folder}."
         )
     if new.global_batch_tokens != old.global_batch_tokens:
         say(
-            f"Changed global batch, from here on: {old.global_batch_tokens:,} -> {new.global_batch_tokens:,} tokens "
-            f"({old.replicas} -> {new.replicas} replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+            f"Changed global batch, from here on: {old.global_batch_tokens:,} ->"
+            f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
+            f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
         )
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
-    """Raises ValueError if a run cannot resume with these hparams, and reports those that differ."""
+    """Raises ValueError if a run cannot resume with these hparams, and reports those
+    that differ.
+    """
     if folder.manifest().imported_from is not None:
         raise ValueError(
-            f"A run can be resumed only with the state of its optimizer. Received: {folder}, imported without one. Use "
-            f"another --output_dir with --warm_start_from={folder}."
+            "A run can be resumed only with the state of its optimizer. Received:"
+            f" {folder}, imported without one. Use another --output_dir with"
+            f" --warm_start_from={folder}."
         )
     before = folder.hparams()
     changes = hparams.diff(before)
@@ -233,58 +298,84 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
         fixed.append("dtype_policy")  # the optimizer has a loss scale only with float16
     if fixed:
         raise ValueError(
-            f"{folder} holds a run of another model: {listed}. A run's {', '.join(fixed)} cannot change. Use another "
-            "--output_dir, or the run's own hparams."
+            f"{folder} holds a run of another model: {listed}. A run's"
+            f" {', '.join(fixed)} cannot change. Use another --output_dir, or the run's"
+            " own hparams."
         )
     say(f"Changed hparams, from here on: {listed}.")
 
 
 def _warm_start(path: str, dataset: Dataset) -> str:
-    """The checkpoint to start from; ValueError if its run has another vocabulary, also of the same size."""
+    """The checkpoint to start from; ValueError if its run has another vocabulary, also
+    of the same size.
+    """
     checkpoint, run = checkpoint_at(path), run_of(path)
     if not run.has_manifest():
         return checkpoint
     old, new = run.manifest(), dataset.manifest
     if old.vocabulary_sha256 != new.vocabulary_sha256:
-        files = ",".join(str(run.path / entry.file) for entry in old.vocabulary_entries())
+        files = ",".join(
+            str(run.path / entry.file) for entry in old.vocabulary_entries()
+        )
         raise ValueError(
-            "--warm_start_from needs a run of the same vocabulary: its embeddings are of other tokens otherwise. "
-            f"Received: {run}, whose vocabulary is not that of {dataset.name} in {dataset.folder}. Make the data with "
-            f"the run's vocabulary, t2t-datagen --vocab_file={files}, in another --data_dir."
+            "--warm_start_from needs a run of the same vocabulary: its embeddings are"
+            f" of other tokens otherwise. Received: {run}, whose vocabulary is not that"
+            f" of {dataset.name} in {dataset.folder}. Make the data with the run's"
+            f" vocabulary, t2t-datagen --vocab_file={files}, in another --data_dir."
         )
     return checkpoint
 
 
-def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: bool) -> Hooks:
-    """The loop's hooks: `score` (with `with_score`) decodes and scores dev, `samples` some of it greedily."""
+def _hooks(
+    job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: bool
+) -> Hooks:
+    """The loop's hooks: `score` (with `with_score`) decodes and scores dev, `samples`
+    some of it greedily.
+    """
     store, strategy = job.dev_store, job.strategy
     stores = {"dev": store, **job.more_dev}
-    texts = {name: (each.source_text(), each.target_text()) for name, each in stores.items()}
+    texts = {
+        name: (each.source_text(), each.target_text()) for name, each in stores.items()
+    }
     sources, references = texts["dev"]
     if with_score:
         for name, (lines, _) in texts.items():
-            scorer.check_lengths(lines, Origin(f"the sources of {name}"))  # an error before training, not in it
+            # an error before training, not in it
+            scorer.check_lengths(lines, Origin(f"the sources of {name}"))
     decoded: dict[str, Decoded] = {}  # of each dev set, the last
     # compiling is too slow for six sentences
-    sampler = TextDecoder(TensorFlowEngine(job.model), dataset.encoders, dataset.manifest)
+    sampler = TextDecoder(
+        TensorFlowEngine(job.model), dataset.encoders, dataset.manifest
+    )
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
     chosen = [fitting[i] for i in evenly_spaced(len(fitting), SAMPLES)]
 
     def score() -> Score:
-        """The chief decodes; all workers receive its score, so that all stop early or none does."""
+        """The chief decodes; all workers receive its score, so that all stop early or
+        none does.
+        """
         if is_chief(strategy):
-            decoded["dev"] = scorer.decode_and_score(sources, references, scorer.options())
+            decoded["dev"] = scorer.decode_and_score(
+                sources, references, scorer.options()
+            )
         result = decoded["dev"].score if decoded else None
         return Score(*json.loads(gather(strategy, json.dumps(result))[0]))
 
     def score_also() -> dict[str, Score]:
-        """The scores of the other dev sets, and of all together; by the chief alone, after `score`."""
+        """The scores of the other dev sets, and of all together; by the chief alone,
+        after `score`.
+        """
         for name in job.more_dev:
             decoded[name] = scorer.decode_and_score(*texts[name], scorer.options())
-        all_sources, all_references = ([line for pair in texts.values() for line in pair[side]] for side in (0, 1))
+        all_sources, all_references = (
+            [line for pair in texts.values() for line in pair[side]] for side in (0, 1)
+        )
         n_best = [outputs for name in texts for outputs in decoded[name].n_best]
         scores = {name: decoded[name].score for name in job.more_dev}
-        return {**scores, ALL_DEV_SETS: scorer.score_outputs(all_sources, all_references, n_best)}
+        return {
+            **scores,
+            ALL_DEV_SETS: scorer.score_outputs(all_sources, all_references, n_best),
+        }
 
     def samples() -> list[Sample]:
         greedy = sampler.options(beam_size=1)

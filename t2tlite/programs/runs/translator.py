@@ -25,10 +25,12 @@ from t2tlite.trees.raw_text import penn_words
 
 
 class Translator(TextDecoder):
-    """A trained model that translates, parses, scores and shows its attention; `TextDecoder` has the arguments.
+    """A trained model that translates, parses, scores and shows its attention;
+    `TextDecoder` has the arguments.
 
-    `translate`, `n_best`, `parse` and `score` return one result for one string, and a list for several. Their options
-    are fields of DecodeHParams, such as `beam_size=8`, by default the problem's; a bad one raises a ValueError.
+    `translate`, `n_best`, `parse` and `score` return one result for one string, and a
+    list for several. Their options are fields of DecodeHParams, such as `beam_size=8`,
+    by default the problem's; a bad one raises a ValueError.
     """
 
     run = ""  # the run directory, as `attention` shows it
@@ -41,7 +43,11 @@ class Translator(TextDecoder):
     ) -> str: ...
     @overload
     def translate(
-        self, sentences: Iterable[str], *, prefix: Iterable[str] | None = None, **options: float | str
+        self,
+        sentences: Iterable[str],
+        *,
+        prefix: Iterable[str] | None = None,
+        **options: float | str,
     ) -> list[str]: ...
     def translate(
         self,
@@ -50,13 +56,17 @@ class Translator(TextDecoder):
         prefix: str | Iterable[str] | None = None,
         **options: float | str,
     ) -> str | list[str]:
-        """The best translation of each sentence, in order; a blank sentence stays blank.
+        """The best translation of each sentence, in order; a blank sentence stays
+        blank.
 
-        A translation begins with its `prefix`, which may be empty and whose last word may be continued.
+        A translation begins with its `prefix`, which may be empty and whose last word
+        may be continued.
         """
         starts = None if prefix is None else as_list(prefix)
         task = self.task.as_sequences()
-        n_best = self.decode(as_list(sentences), self.options(**options), prefix=starts, task=task)
+        n_best = self.decode(
+            as_list(sentences), self.options(**options), prefix=starts, task=task
+        )
         return one_or_all(sentences, [outputs[0].text for outputs in n_best])
 
     @overload
@@ -68,15 +78,22 @@ class Translator(TextDecoder):
         self, sentences: Iterable[str], count: int | None = None, **options: float | str
     ) -> list[list[Output]]: ...
     def n_best(
-        self, sentences: str | Iterable[str], count: int | None = None, **options: float | str
+        self,
+        sentences: str | Iterable[str],
+        count: int | None = None,
+        **options: float | str,
     ) -> list[Output] | list[list[Output]]:
-        """The `count` best hypotheses of each sentence, best first, by default as many as `beam_size`.
+        """The `count` best hypotheses of each sentence, best first, by default as many
+        as `beam_size`.
 
-        Each has its `text`, its `score`, by which beam search orders them, and its log-probability `log_prob`; a
-        parser's are parses. A blank sentence has one, blank. Raises ValueError if `count` is above `beam_size`.
+        Each has its `text`, its `score`, by which beam search orders them, and its
+        log-probability `log_prob`; a parser's are parses. A blank sentence has one,
+        blank. Raises ValueError if `count` is above `beam_size`.
         """
         chosen = self.options(**options)
-        chosen = dataclasses.replace(chosen, return_beams=chosen.beam_size if count is None else count)
+        chosen = dataclasses.replace(
+            chosen, return_beams=chosen.beam_size if count is None else count
+        )
         return one_or_all(sentences, self.decode(as_list(sentences), chosen))
 
     @overload
@@ -84,61 +101,100 @@ class Translator(TextDecoder):
         self, sentences: str, *, raw_text: bool = False, **options: float | str
     ) -> Parse: ...
     @overload
-    def parse(self, sentences: Iterable[str], *, raw_text: bool = False, **options: float | str) -> list[Parse]: ...
     def parse(
-        self, sentences: str | Iterable[str], *, raw_text: bool = False, **options: float | str
+        self,
+        sentences: Iterable[str],
+        *,
+        raw_text: bool = False,
+        **options: float | str,
+    ) -> list[Parse]: ...
+    def parse(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        raw_text: bool = False,
+        **options: float | str,
     ) -> Parse | list[Parse]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
-        It is the one of the beam that fits the words best (`ParsingTask.choose`). Words and punctuation are separated
-        by spaces, as in the training trees; `raw_text` does so first, by the rules of the Penn Treebank. Brackets may
-        be written as they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
+        It is the one of the beam that fits the words best (`ParsingTask.choose`). Words
+        and punctuation are separated by spaces, as in the training trees; `raw_text`
+        does so first, by the rules of the Penn Treebank. Brackets may be written as
+        they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = self.task.parser(self.manifest.name)
-        texts = [penn_words(text) for text in as_list(sentences)] if raw_text else as_list(sentences)
+        texts = (
+            [penn_words(text) for text in as_list(sentences)]
+            if raw_text
+            else as_list(sentences)
+        )
         n_best = self.decode(texts, self.options(**options), task=task)
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
     def score(self, sources: str, targets: str, **options: float | str) -> float: ...  # type: ignore[overload-overlap]
     @overload
-    def score(self, sources: Iterable[str], targets: Iterable[str], **options: float | str) -> list[float]: ...
     def score(
-        self, sources: str | Iterable[str], targets: str | Iterable[str], **options: float | str
+        self, sources: Iterable[str], targets: Iterable[str], **options: float | str
+    ) -> list[float]: ...
+    def score(
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        **options: float | str,
     ) -> float | list[float]:
-        """The log-probability (natural) of each target, its EOS included, given its source.
+        """The log-probability (natural) of each target, its EOS included, given its
+        source.
 
-        Under tensor2tensor's rules: the negative of it, divided by the number of tokens. Raises ValueError as
-        `score_hypotheses`, and if only one of source and target is a string.
+        Under tensor2tensor's rules: the negative of it, divided by the number of
+        tokens. Raises ValueError as `score_hypotheses`, and if only one of source and
+        target is a string.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
-            raise ValueError(f"Source and target must both be strings, or both lists. Received: {received}.")
+            raise ValueError(
+                "Source and target must both be strings, or both lists. Received:"
+                f" {received}."
+            )
         chosen = self.options(**options)
         scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
         per_token = rules_of(chosen).scores_per_token
-        return one_or_all(sources, [target.score if per_token else target.log_prob for target in scored])
+        return one_or_all(
+            sources,
+            [target.score if per_token else target.log_prob for target in scored],
+        )
 
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """The pieces of a sentence and its translation, and the attention weights of all heads.
+        """The pieces of a sentence and its translation, and the attention weights of
+        all heads.
 
-        `target` is by default the model's own translation, with the problem's options. A notebook shows the result as a
-        page; `t2tlite.programs.visualise` draws it. A blank source raises a ValueError.
+        `target` is by default the model's own translation, with the problem's options.
+        A notebook shows the result as a page; `t2tlite.programs.visualise` draws it. A
+        blank source raises a ValueError.
         """
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
-            raise ValueError(f"A sentence must have words for its attention to be shown. Received: {source!r}.")
+            raise ValueError(
+                "A sentence must have words for its attention to be shown. Received:"
+                f" {source!r}."
+            )
         if target is None:
-            target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
+            target_ids = (
+                self._decoder(self.options(return_beams=1))
+                .decode([source_ids])[0][0]
+                .ids
+            )
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
         sides = [*source_ids, EOS], [*target_ids, EOS][: self.engine.max_positions]
-        inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
+        # one sentence: no padding
+        inputs, targets = (np.array([ids], np.int32) for ids in sides)
         text = self.target_encoder.text(target_ids)
         encoder, decoder, cross = (
-            [np.asarray(layer)[0] for layer in stack] for stack in self.engine.attention(inputs, targets)
+            [np.asarray(layer)[0] for layer in stack]
+            for stack in self.engine.attention(inputs, targets)
         )
         return Attention(
             self.source_encoder.pieces(sides[0]),
@@ -163,17 +219,23 @@ class Translator(TextDecoder):
         quantization: str = "",
         **options: float | str,
     ) -> Path:
-        """Exports the model for other programs, as t2t-export does (docs/export.md), and returns the folder.
+        """Exports the model for other programs, as t2t-export does (docs/export.md),
+        and returns the folder.
 
-        Options are the export's defaults. Raises as `t2tlite.programs.export.export.export_model`.
+        Options are the export's defaults. Raises as
+        `t2tlite.programs.export.export.export_model`.
         """
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
         folder = ExportFolder(export_dir, overwrite)
-        export_model(self, folder, format, Settings(self.options(**options), quantization))
+        export_model(
+            self, folder, format, Settings(self.options(**options), quantization)
+        )
         return folder.path
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
-    """The problem's decoding defaults with the changes of --decode_hparams; ValueError for a bad one."""
+    """The problem's decoding defaults with the changes of --decode_hparams; ValueError
+    for a bad one.
+    """
     return DecodeHParams.of(manifest.decode_defaults).override(changes)

@@ -17,11 +17,15 @@ from t2tlite.programs.serving.request_reading import ERRORS
 from t2tlite.programs.serving.service import Service
 
 DESCRIPTION = (
-    "Translates and parses with trained runs of t2tlite. Clients of LibreTranslate can use /translate, /languages, "
-    "/detect and /frontend/settings; /v1 is t2tlite's own API. Where an API key is needed, it is sent as "
-    "Authorization: Bearer KEY, or to LibreTranslate's paths as the field api_key."
+    "Translates and parses with trained runs of t2tlite. Clients of LibreTranslate can"
+    " use /translate, /languages, /detect and /frontend/settings; /v1 is t2tlite's own"
+    " API. Where an API key is needed, it is sent as Authorization: Bearer KEY, or to"
+    " LibreTranslate's paths as the field api_key."
 )
-NO_SUCH_PATH = {404: "There is nothing at this path.", 405: "This path does not take this method."}
+NO_SUCH_PATH = {
+    404: "There is nothing at this path.",
+    405: "This path does not take this method.",
+}
 
 
 def make_app(service: Service) -> FastAPI:
@@ -33,7 +37,9 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=ERRORS,
-        exception_handlers=dict.fromkeys((RequestError, RequestValidationError, HTTPException), answer_error),
+        exception_handlers=dict.fromkeys(
+            (RequestError, RequestValidationError, HTTPException), answer_error
+        ),
     )
     app.state.service = service
     for router in (own_api.router, libretranslate.router, server_paths.router):
@@ -50,11 +56,15 @@ def make_app(service: Service) -> FastAPI:
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """The response to a refused request, to missing or wrong parameters, and to an unknown path or method."""
+    """The response to a refused request, to missing or wrong parameters, and to an
+    unknown path or method.
+    """
     if isinstance(error, RequestValidationError):
         error = RequestError(400, sentence_about(error.errors()))
     elif isinstance(error, HTTPException):
         problem = NO_SUCH_PATH.get(error.status_code, error.detail)
-        error = RequestError(error.status_code, f"{problem} The page /docs lists what there is.")
+        error = RequestError(
+            error.status_code, f"{problem} The page /docs lists what there is."
+        )
     assert isinstance(error, RequestError)
     return error_response(error)

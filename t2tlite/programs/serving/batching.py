@@ -1,8 +1,10 @@
-"""The threads that run the models, and the queue in front of them, in which requests of many clients share batches.
+"""The threads that run the models, and the queue in front of them, in which requests of
+many clients share batches.
 
-A job is what one request asks for: items (sentences) computed by one function (`BatchFunction`). A batch contains
-the oldest item and items of similar length from all jobs with an equal function. A job that is not done then goes
-to the end, so that a long text does not keep short ones waiting.
+A job is what one request asks for: items (sentences) computed by one function
+(`BatchFunction`). A batch contains the oldest item and items of similar length from all
+jobs with an equal function. A job that is not done then goes to the end, so that a long
+text does not keep short ones waiting.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class BatchFunction(Protocol[ItemIn, ValueOut]):
 
     @property
     def width(self) -> int:
-        """How many times more an item costs than its tokens say: the beam size of a search."""
+        """How many times more an item costs than its tokens say: the beam size of a
+        search.
+        """
 
     def run(self, items: Sequence[ItemIn]) -> Sequence[ValueOut]:
         """The result of each item, in order."""
@@ -42,10 +46,14 @@ class BatchFunction(Protocol[ItemIn, ValueOut]):
 class Limits:
     """How much is computed at once."""
 
-    batch_tokens: int = 1024  # source tokens of a batch, padding counted, of searches up to the usual width
+    # source tokens of a batch, padding counted, of searches up to the usual width
+    batch_tokens: int = 1024
     usual_width: int = 4  # a batch of wider searches has as many fewer tokens
-    max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
-    window: int = 128  # sentences of which a batch is chosen, which bounds the wait for a batch of short ones
+    # that a batch which is not full waits for further requests
+    max_wait_s: float = 0.002
+    # sentences of which a batch is chosen, which bounds the wait for a batch of short
+    # ones
+    window: int = 128
 
     def tokens_at_width(self, width: int) -> int:
         """The most source tokens of a batch of searches of this width."""
@@ -57,7 +65,9 @@ Results = dict[int, Value]  # of some items of a job, by their indices
 
 @dataclasses.dataclass(eq=False)
 class Job(Generic[Item, Value]):
-    """The items of one request. `deliver` is called in a worker thread, with results or what went wrong."""
+    """The items of one request. `deliver` is called in a worker thread, with results or
+    what went wrong.
+    """
 
     function: BatchFunction[Item, Value]
     items: Sequence[Item]
@@ -66,25 +76,33 @@ class Job(Generic[Item, Value]):
     cancelled: bool = False
 
     def __post_init__(self) -> None:
-        self.waiting = dict.fromkeys(range(len(self.items)))  # indices of items without a batch, in order
+        # indices of items without a batch, in order
+        self.waiting = dict.fromkeys(range(len(self.items)))
         self.since = time.monotonic()
 
 
-WORKERS = 2  # threads that compute; a search of a small batch does not keep all cores busy
-STEP_COST = 8  # fixed cost of a search step, in units of one item; about that of a small model on two cores
+# threads that compute; a search of a small batch does not keep all cores busy
+WORKERS = 2
+# fixed cost of a search step, in units of one item; about that of a small model on two
+# cores
+STEP_COST = 8
 
 AnyJob = Job[Any, Any]
 Part = tuple[AnyJob, int]  # an item of a job, by index
 
 
 class Batcher:
-    """The queue and its threads; `observe` is called with (items, tokens, seconds) after each batch."""
+    """The queue and its threads; `observe` is called with (items, tokens, seconds)
+    after each batch.
+    """
 
     def __init__(
         self,
         max_jobs: int,
         limits: Limits | None = None,
-        observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: None,
+        observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: (
+            None
+        ),
         workers: int = WORKERS,
     ) -> None:
         self._max_jobs = max_jobs
@@ -93,7 +111,9 @@ class Batcher:
         self._jobs: collections.deque[AnyJob] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
+        self._threads = [
+            threading.Thread(target=self._work, daemon=True) for _ in range(workers)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -104,18 +124,26 @@ class Batcher:
             return sum(len(job.waiting) for job in self._jobs)
 
     def submit(self, job: AnyJob) -> None:
-        """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed wait already.
+        """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed
+        wait already.
 
-        Jobs are counted, not items: they take turns, so a long text delays others no more than a short one.
+        Jobs are counted, not items: they take turns, so a long text delays others no
+        more than a short one.
         """
         with self._changed:
             if self._stopped or len(self._jobs) >= self._max_jobs:
-                raise RequestError(503, "The server has as many requests as it can take. Try again later.", 1)
+                raise RequestError(
+                    503,
+                    "The server has as many requests as it can take. Try again later.",
+                    1,
+                )
             self._jobs.append(job)
             self._changed.notify_all()
 
     def cancel(self, job: AnyJob) -> None:
-        """Takes a job out of the queue; what is being computed of it is dropped when it is done."""
+        """Takes a job out of the queue; what is being computed of it is dropped when it
+        is done.
+        """
         with self._changed:
             job.cancelled = True
             if job in self._jobs:
@@ -137,12 +165,16 @@ class Batcher:
             self._observe(len(parts), tokens, time.monotonic() - started)
 
     def _compute(self, parts: list[Part]) -> None:
-        """Computes a batch and delivers to its jobs. If it fails, each job's part is computed by itself."""
+        """Computes a batch and delivers to its jobs. If it fails, each job's part is
+        computed by itself.
+        """
         by_job: dict[AnyJob, list[int]] = {}
         for job, index in parts:
             by_job.setdefault(job, []).append(index)
         try:
-            values = parts[0][0].function.run([job.items[index] for job, index in parts])
+            values = parts[0][0].function.run(
+                [job.items[index] for job, index in parts]
+            )
         except Exception as error:
             if len(by_job) > 1:
                 for job, indices in by_job.items():
@@ -175,8 +207,8 @@ class Batcher:
     def _choose(self, function: BatchFunction) -> tuple[list[Part], bool]:
         """The items of this function that make a batch, and whether others are left.
 
-        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The
-        first, which has waited longest, is in the batch.
+        They are chosen of those whose turn it is: an item of each job, then a second of
+        each, and so on. The first, which has waited longest, is in the batch.
         """
         jobs = [job for job in self._jobs if job.function == function]
         turns = zip_longest(*(zip(repeat(job), job.waiting) for job in jobs))
@@ -187,7 +219,9 @@ class Batcher:
         return [parts[i] for i in chosen], len(chosen) < len(parts)
 
     def _take(self, parts: list[Part]) -> None:
-        """Records that the items are being computed; jobs with items left go to the end of the queue."""
+        """Records that the items are being computed; jobs with items left go to the end
+        of the queue.
+        """
         for job, index in parts:
             del job.waiting[index]
         for job in dict.fromkeys(job for job, _ in parts):
@@ -198,16 +232,19 @@ class Batcher:
 
 
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
-    """Which of the items to compute together with the first, by index: those that make best use of the time.
+    """Which of the items to compute together with the first, by index: those that make
+    best use of the time.
 
-    A batch of n items takes about as long as (n + STEP_COST) times the longest. Of all batches of neighbours in
-    length with the first item, and at most `batch_tokens` with padding, that with the most tokens in its time wins.
+    A batch of n items takes about as long as (n + STEP_COST) times the longest. Of all
+    batches of neighbours in length with the first item, and at most `batch_tokens` with
+    padding, that with the most tokens in its time wins.
     """
     order = np.argsort(tokens, kind="stable")
     lengths = np.asarray(tokens)[order]
     place = int(np.flatnonzero(order == 0)[0])
     sums = np.concatenate([[0], np.cumsum(lengths)])
-    first, last = np.arange(place + 1)[:, None], np.arange(place, len(lengths))[None]  # every batch that holds it
+    # every batch that holds it
+    first, last = np.arange(place + 1)[:, None], np.arange(place, len(lengths))[None]
     count, longest = last - first + 1, lengths[last]
     value = (sums[last + 1] - sums[first]) / (longest * (count + STEP_COST))
     value[(longest * count > batch_tokens) & (count > 1)] = 0.0

@@ -1,4 +1,6 @@
-"""Request bodies: read up to a limit, then parsed outside the event loop, as JSON or as a form."""
+"""Request bodies: read up to a limit, then parsed outside the event loop, as JSON or as
+a form.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,15 @@ from starlette.requests import ClientDisconnect
 from t2tlite.programs.serving.errors import SHOWN, ClientGoneError, RequestError
 from t2tlite.programs.serving.schemas import RequestBody
 
-JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
+JSON, FORM, MULTIPART = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+)
 MAX_FIELDS = 1000  # of a form
-NOT_A_FORM = "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
+NOT_A_FORM = (
+    "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
+)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
 Body = TypeVar("Body", bound=RequestBody)
@@ -34,8 +42,13 @@ def media_type(request: Request) -> str:
 
 
 async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
-    """The body; RequestError 413 if it is too long, 408 if it does not come in time, 499 if the client goes away."""
-    too_long = RequestError(413, f"The body of a request must have at most {max_bytes:,} bytes. Send less text.")
+    """The body; RequestError 413 if it is too long, 408 if it does not come in time,
+    499 if the client goes away.
+    """
+    too_long = RequestError(
+        413,
+        f"The body of a request must have at most {max_bytes:,} bytes. Send less text.",
+    )
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise too_long
@@ -52,7 +65,9 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
     try:
         return await asyncio.wait_for(read(), timeout_s)
     except asyncio.TimeoutError:
-        raise RequestError(408, f"The body of a request must arrive within {timeout_s:g} seconds.") from None
+        raise RequestError(
+            408, f"The body of a request must arrive within {timeout_s:g} seconds."
+        ) from None
     except ClientDisconnect:
         raise ClientGoneError from None
 
@@ -64,16 +79,24 @@ def json_object(body: bytes) -> Fields:
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):
-        raise RequestError(400, f"The body must be a JSON object. Received: {_shown(content)}.")
+        raise RequestError(
+            400, f"The body must be a JSON object. Received: {_shown(content)}."
+        )
     return content
 
 
 def from_body(body: bytes, kind: type[Body]) -> Body:
-    """A request from JSON; RequestError 400 if the body is not JSON, or a field is missing, unknown or wrong."""
+    """A request from JSON; RequestError 400 if the body is not JSON, or a field is
+    missing, unknown or wrong.
+    """
     content = json_object(body)
-    for name in content:  # before pydantic, which would make a record of each unknown field
+    # before pydantic, which would make a record of each unknown field
+    for name in content:
         if name not in kind.model_fields:
-            raise RequestError(400, f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.")
+            raise RequestError(
+                400,
+                f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.",
+            )
     return checked(content, kind)
 
 
@@ -82,23 +105,32 @@ def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Con
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
-        raise RequestError(400, sentence_about(error.errors(include_url=False), absent)) from error
+        raise RequestError(
+            400, sentence_about(error.errors(include_url=False), absent)
+        ) from error
 
 
 def form_fields(body: bytes, content_type: str) -> Fields:
-    """The fields of a form; of one that is given several times, a list. RequestError 400 if it is not a form."""
+    """The fields of a form; of one that is given several times, a list. RequestError
+    400 if it is not a form.
+    """
     try:
         if content_type.lower().startswith(MULTIPART):
             pairs = _multipart(body, content_type)
         else:
             text = body.decode("ascii", "strict")
-            pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+            pairs = urllib.parse.parse_qsl(
+                text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
+            )
     except ValueError as error:
         raise RequestError(400, NOT_A_FORM) from error
     values_of: dict[str, list[str]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in values_of.items()}
+    return {
+        name: values[0] if len(values) == 1 else values
+        for name, values in values_of.items()
+    }
 
 
 def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
@@ -106,7 +138,9 @@ def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
 
     def add(name: bytes | None, value: bytes | None) -> None:
         if name is None or len(pairs) == MAX_FIELDS:
-            raise ValueError(f"A form must have at most {MAX_FIELDS} fields, each with a name.")
+            raise ValueError(
+                f"A form must have at most {MAX_FIELDS} fields, each with a name."
+            )
         pairs.append((name.decode("utf-8"), (value or b"").decode("utf-8")))
 
     def add_field(field: Field) -> None:
@@ -116,7 +150,12 @@ def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
         file.file_object.seek(0)
         add(file.field_name, file.file_object.read())
 
-    parse_form({"Content-Type": content_type.encode("latin-1")}, io.BytesIO(body), add_field, add_file)
+    parse_form(
+        {"Content-Type": content_type.encode("latin-1")},
+        io.BytesIO(body),
+        add_field,
+        add_file,
+    )
     return pairs
 
 
@@ -125,12 +164,21 @@ def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> s
     first, path = errors[0], _path(errors[0])
     if first["type"] == "missing":
         return f"The field {path[0]} is required. It is {absent}."
-    too_long = first["type"] == "int_parsing_size"  # a number of thousands of digits, as text
-    needed = "a smaller number" if too_long else first["msg"].removeprefix("Input should be ")
+    # a number of thousands of digits, as text
+    too_long = first["type"] == "int_parsing_size"
+    needed = (
+        "a smaller number"
+        if too_long
+        else first["msg"].removeprefix("Input should be ")
+    )
     alternatives = [error for error in errors if _path(error)[:1] == path[:1]]
-    if len(alternatives) > 1:  # a text, or a list of texts: what is wrong with the list's entry, if it is one
+    # a text, or a list of texts: what is wrong with the list's entry, if it is one
+    if len(alternatives) > 1:
         first = next((error for error in alternatives if len(_path(error)) > 1), first)
-        path, needed = _path(first), "a string" if len(_path(first)) > 1 else "a string or a list of strings"
+        path, needed = (
+            _path(first),
+            ("a string" if len(_path(first)) > 1 else "a string or a list of strings"),
+        )
     where = str(path[0]) + "".join(f"[{part}]" for part in path[1:])
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
 
@@ -140,7 +188,9 @@ def _path(error: ErrorDetails | Mapping[str, object]) -> list[str | int]:
     location = error["loc"]
     assert isinstance(location, tuple)
     names = [part for part in location if part != "query"]
-    return [str(part) for part in names[:1]] + [part for part in names[1:] if isinstance(part, int)]
+    return [str(part) for part in names[:1]] + [
+        part for part in names[1:] if isinstance(part, int)
+    ]
 
 
 def _shown(value: object) -> str:

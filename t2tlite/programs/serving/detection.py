@@ -1,4 +1,6 @@
-"""Which of the served languages a text is in, by py3langid, a naive Bayes classifier of 140 languages."""
+"""Which of the served languages a text is in, by py3langid, a naive Bayes classifier of
+140 languages.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +14,21 @@ from t2tlite.programs.serving.schemas import LibreDetection
 
 READ = 4000  # characters of a text
 CLEAR = 1.5  # how much likelier than the next language one must be
-SURE = 0.5  # the probability that one needs among all 140, if the classifier does not know all candidates
+# the probability that one needs among all 140, if the classifier does not know all
+# candidates
+SURE = 0.5
 
 
 def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
     """The candidates that a text may be in, most likely first.
 
-    If nothing speaks for one of them (no letter, or two are about as likely), the first one with confidence 0. A
-    candidate that the classifier does not know is never detected.
+    If nothing speaks for one of them (no letter, or two are about as likely), the first
+    one with confidence 0. A candidate that the classifier does not know is never
+    detected.
     """
-    undecided = [LibreDetection(language=code, confidence=0.0) for code in candidates[:1]]
+    undecided = [
+        LibreDetection(language=code, confidence=0.0) for code in candidates[:1]
+    ]
     text = text[:READ]
     if not any(character.isalpha() for character in text):
         return undecided
@@ -31,10 +38,16 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
         return undecided
     restricted = None not in labels.values()
     probabilities = dict(_identifier(known if restricted else None).rank(text))
-    best, second = sorted([0.0, 0.0, *(float(probabilities[label]) for label in known)])[:-3:-1]
+    best, second = sorted(
+        [0.0, 0.0, *(float(probabilities[label]) for label in known)]
+    )[:-3:-1]
     if best < CLEAR * second or (not restricted and best < SURE):
         return undecided
-    percents = {code: round(100 * float(probabilities[label]), 1) for code, label in labels.items() if label}
+    percents = {
+        code: round(100 * float(probabilities[label]), 1)
+        for code, label in labels.items()
+        if label
+    }
     return [
         LibreDetection(language=code, confidence=percent)
         for code, percent in sorted(percents.items(), key=lambda item: -item[1])
@@ -43,7 +56,9 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
 
 
 def _label(code: str) -> str | None:
-    """The classifier's label of a language code, or None if it does not know the language."""
+    """The classifier's label of a language code, or None if it does not know the
+    language.
+    """
     base = code.split("_")[0].lower()
     label = {"nb": "no"}.get(base, base)
     return label if label in _identifier().labels else None

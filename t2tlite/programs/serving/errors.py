@@ -11,9 +11,13 @@ CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
 
 
 class RequestError(Exception):
-    """A request that is answered with {"error": message} and a status; with Retry-After if it may be repeated."""
+    """A request that is answered with {"error": message} and a status; with Retry-After
+    if it may be repeated.
+    """
 
-    def __init__(self, status: int, message: str, retry_after_s: int | None = None) -> None:
+    def __init__(
+        self, status: int, message: str, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after_s = status, message, retry_after_s
 
@@ -27,7 +31,10 @@ class ClientGoneError(RequestError):
 
 def error_response(error: RequestError) -> Response:
     """The response of an error."""
-    message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate has no bytes
-    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    # a lone surrogate has no bytes
+    message = error.message.encode("utf-8", "replace").decode()
+    headers = (
+        {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    )
     content = ErrorResponse(error=message).model_dump_json()
     return Response(content, error.status, headers, "application/json")

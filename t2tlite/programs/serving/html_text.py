@@ -1,8 +1,10 @@
-"""The text of an HTML document and its markup, apart: what is translated, and what is left as it is.
+"""The text of an HTML document and its markup, apart: what is translated, and what is
+left as it is.
 
-Tags, comments, declarations, and scripts and style sheets with their content stay as they are. Tags such as <p>
-and <br> separate blocks of text. Each block is translated by itself, if it has a letter or a digit; other markup
-within a block is put into its translation (`tag_projection.py`).
+Tags, comments, declarations, and scripts and style sheets with their content stay as
+they are. Tags such as <p> and <br> separate blocks of text. Each block is translated by
+itself, if it has a letter or a digit; other markup within a block is put into its
+translation (`tag_projection.py`).
 """
 
 from __future__ import annotations
@@ -25,15 +27,17 @@ MARKUP = re.compile(
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 BLOCK_TAGS = frozenset(
-    "address article aside base blockquote body br button caption center col colgroup dd details dialog dir div "
-    "dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html "
-    "iframe legend li link main menu meta nav noscript ol optgroup option p pre search section select summary "
-    "table tbody td template textarea tfoot th thead title tr ul".split()
+    "address article aside base blockquote body br button caption center col colgroup"
+    " dd details dialog dir div dl dt fieldset figcaption figure footer form frame"
+    " frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link main"
+    " menu meta nav noscript ol optgroup option p pre search section select summary"
+    " table tbody td template textarea tfoot th thead title tr ul".split()
 )
 TRANSLATABLE = re.compile(r"[^\W_]")  # text without a letter or digit is left as it is
 LINE_BREAK = re.compile(r"[\r\n]")
 
-Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]  # of each sentence the translation and alignment
+# of each sentence the translation and alignment
+Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
 
 
 class PlainText(NamedTuple):
@@ -60,13 +64,18 @@ class Block(NamedTuple):
     text: str
     marks: list[Mark]
 
-    def translated(self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]) -> str:
+    def translated(
+        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
+    ) -> str:
         """The block as HTML, with translations in place of the sentences."""
         offsets = [mark.offset for mark in self.marks]
         parts: list[str] = []
         marks: list[Mark] = []
-        at, length, next_mark = 0, 0, 0  # in the text; of the parts; the first mark that is not in the result
-        for (before, sentence), (text, alignment) in zip(split.segments, sentences, strict=True):
+        # in the text; of the parts; the first mark that is not in the result
+        at, length, next_mark = 0, 0, 0
+        for (before, sentence), (text, alignment) in zip(
+            split.segments, sentences, strict=True
+        ):
             start = at + len(before)
             end = start + len(sentence)
             first = bisect_left(offsets, start, next_mark)
@@ -82,7 +91,8 @@ class Block(NamedTuple):
 
 
 class HtmlText:
-    """A document: `texts` are its blocks, without character references; `translated` puts others there.
+    """A document: `texts` are its blocks, without character references; `translated`
+    puts others there.
 
     If tags are not `inline`, all markup separates blocks.
     """
@@ -95,7 +105,9 @@ class HtmlText:
         pieces: list[str] = []
         marks: list[Mark] = []
         for markup in [*MARKUP.finditer(document), None]:
-            end, after = (len(document), len(document)) if markup is None else markup.span()
+            end, after = (
+                (len(document), len(document)) if markup is None else markup.span()
+            )
             pieces.append(html.unescape(document[at:end]))
             length += len(pieces[-1])
             at = after
@@ -118,11 +130,16 @@ class HtmlText:
         return sum(len(block.marks) for block in self._blocks)
 
     def translated(self, translations: Iterator[Translated]) -> str:
-        """The document with the next translations, one of each of `texts`, as its blocks."""
+        """The document with the next translations, one of each of `texts`, as its
+        blocks.
+        """
         parts = []
         at = 0
         for block in self._blocks:
-            parts += [self._document[at : block.start], block.translated(*next(translations))]
+            parts += [
+                self._document[at : block.start],
+                block.translated(*next(translations)),
+            ]
             at = block.end
         return "".join([*parts, self._document[at:]])
 

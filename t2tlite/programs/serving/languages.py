@@ -12,19 +12,22 @@ from t2tlite.tasks.task import open_task
 
 TREE = "tree"  # the "language" of a parser's output
 NAMES = {
-    "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali",
-    "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque",
-    "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati",
-    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
-    "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ka": "Georgian",
-    "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lb": "Luxembourgish", "lt": "Lithuanian",
-    "lv": "Latvian", "mk": "Macedonian", "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål",
-    "ne": "Nepali", "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
-    "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu",
-    "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek",
-    "vi": "Vietnamese", "zh": "Chinese", TREE: "Parse tree",
+    "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian",
+    "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh",
+    "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto",
+    "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish",
+    "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati", "he": "Hebrew",
+    "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
+    "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese",
+    "ka": "Georgian", "kk": "Kazakh", "ko": "Korean", "la": "Latin",
+    "lb": "Luxembourgish", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian",
+    "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål", "ne": "Nepali",
+    "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
+    "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
+    "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog",
+    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
+    "zh": "Chinese",
 }  # fmt: skip
 CODE = re.compile(r"[A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
 
@@ -40,54 +43,68 @@ def parse_pair(text: str) -> tuple[str, str]:
     """The codes of a pair such as `en-de`; ValueError if it is not one."""
     source, dash, target = text.strip().partition("-")
     if not (dash and CODE.fullmatch(source) and CODE.fullmatch(target)):
-        raise ValueError(f"A language pair must be SOURCE-TARGET, such as en-de or en-pt_BR. Received: {text!r}.")
+        raise ValueError(
+            "A language pair must be SOURCE-TARGET, such as en-de or en-pt_BR."
+            f" Received: {text!r}."
+        )
     if source == target:
         raise ValueError(f"The languages of a pair must differ. Received: {text!r}.")
     return source, target
 
 
 def with_tags(options: RunOptions) -> RunOptions:
-    """The options with a run, a pair and a tag for each entry of `languages`, in which a tag follows a colon.
+    """The options with a run, a pair and a tag for each entry of `languages`, in which
+    a tag follows a colon.
 
-    `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>, <2fr>).
+    `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>,
+    <2fr>).
     """
     parts = [text.partition(":") for text in options.languages]
     tags = tuple(tag.strip() for _, _, tag in parts)
     if len(options.runs) == 1 and all(tags):  # one run translates to several languages
         options = dataclasses.replace(options, runs=options.runs * max(len(tags), 1))
-    return dataclasses.replace(options, languages=tuple(pair for pair, _, _ in parts), tags=tags)
+    return dataclasses.replace(
+        options, languages=tuple(pair for pair, _, _ in parts), tags=tags
+    )
 
 
 def language_pairs(
     runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """The language pair of each run: as given (`en-de`, one for each run), or as its manifest records.
+    """The language pair of each run: as given (`en-de`, one for each run), or as its
+    manifest records.
 
-    A parser translates to TREE, from English if its manifest names no language; its entry in `given` may be the source
-    language alone. Raises ValueError if there are not as many pairs as runs, a run has none, or two runs the same.
+    A parser translates to TREE, from English if its manifest names no language; its
+    entry in `given` may be the source language alone. Raises ValueError if there are
+    not as many pairs as runs, a run has none, or two runs the same.
     """
     if given and len(given) != len(runs):
         raise ValueError(
-            f"--languages needs a pair for each --output_dir, in their order. Received: {len(given)} pairs "
-            f"({','.join(given)}) for {len(runs)} runs."
+            "--languages needs a pair for each --output_dir, in their order. Received:"
+            f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
         )
     pairs: list[tuple[str, str]] = []
     for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
         source, target = manifest.language_pair
         if open_task(manifest.task, manifest.options).makes_trees:
-            text = given[i].strip().removesuffix(f"-{TREE}") if given else source or "en"
+            text = (
+                given[i].strip().removesuffix(f"-{TREE}") if given else source or "en"
+            )
             source, target = parse_pair(f"{text}-{TREE}")
         elif given:
             source, target = parse_pair(given[i])
         elif not (source and target):
             raise ValueError(
-                f"--languages must be given, since {run} does not record its languages (problem {manifest.name}). Add "
-                "--languages=en-de, the codes of source and target, with a pair for each --output_dir."
+                f"--languages must be given, since {run} does not record its languages"
+                f" (problem {manifest.name}). Add --languages=en-de, the codes of"
+                " source and target, with a pair for each --output_dir."
             )
         if (source, target) in pairs:
             raise ValueError(
-                f"Each language pair can be served by one run. Received: {source}-{target} for {run} and for "
-                f"{runs[pairs.index((source, target))]}. Leave one out, or name their languages with --languages."
+                "Each language pair can be served by one run. Received:"
+                f" {source}-{target} for {run} and for"
+                f" {runs[pairs.index((source, target))]}. Leave one out, or name their"
+                " languages with --languages."
             )
         pairs.append((source, target))
     return pairs

@@ -1,4 +1,6 @@
-"""LibreTranslate's API: /translate, /languages, /detect and /frontend/settings, as its clients use them."""
+"""LibreTranslate's API: /translate, /languages, /detect and /frontend/settings, as its
+clients use them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ router = APIRouter(tags=["LibreTranslate"])
     openapi_extra=takes(schemas.LibreTranslateRequest, form=True),
     response_model_exclude_none=True,
 )
-async def translate(service: CurrentService, request: Request) -> schemas.LibreTranslateResponse:
+async def translate(
+    service: CurrentService, request: Request
+) -> schemas.LibreTranslateResponse:
     """Translates a text, or each text of a list."""
     body = await read_fields(service, request, schemas.LibreTranslateRequest)
     prepared = await service.in_thread(_prepare, service, body)
@@ -45,11 +49,15 @@ async def translate(service: CurrentService, request: Request) -> schemas.LibreT
     summary="Detect the language of a text",
     openapi_extra=takes(schemas.LibreDetectRequest, form=True),
 )
-async def detect_language(service: CurrentService, request: Request) -> list[schemas.LibreDetection]:
+async def detect_language(
+    service: CurrentService, request: Request
+) -> list[schemas.LibreDetection]:
     """Which of the languages served a text is in, most likely first."""
     texts = as_list((await read_fields(service, request, schemas.LibreDetectRequest)).q)
     service.check_size(texts, status=TOO_MUCH)
-    return await service.in_thread(detect, "\n".join(texts), list(service.catalogue.languages()))
+    return await service.in_thread(
+        detect, "\n".join(texts), list(service.catalogue.languages())
+    )
 
 
 @router.get("/languages", summary="The languages served")
@@ -66,7 +74,9 @@ async def settings(service: CurrentService) -> schemas.LibreSettings:
     """Limits and defaults."""
     translators = [model for model in service.catalogue.models if not model.makes_trees]
     pair = (translators[0].source, translators[0].target) if translators else ("", "")
-    source, target = (schemas.LibreLanguageName(code=code, name=language_name(code)) for code in pair)
+    source, target = (
+        schemas.LibreLanguageName(code=code, name=language_name(code)) for code in pair
+    )
     return schemas.LibreSettings(
         apiKeys=bool(service.options.api_key),
         keyRequired=bool(service.options.api_key),
@@ -101,7 +111,9 @@ def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
     if inline_tags and not (model.aligns and inline_tags * n_best <= MAX_PLACED_TAGS):
         documents, inline_tags = _without_inline_tags(texts), 0
     try:
-        job = TranslationJob(model, _pieces(documents), options, aligned=bool(inline_tags))
+        job = TranslationJob(
+            model, _pieces(documents), options, aligned=bool(inline_tags)
+        )
     except RequestError:
         if not inline_tags:
             raise
@@ -120,14 +132,18 @@ def _pieces(documents: Sequence[Document]) -> list[str]:
 
 
 def _response(
-    body: schemas.LibreTranslateRequest, prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]
+    body: schemas.LibreTranslateRequest,
+    prepared: Prepared,
+    results: Sequence[Sequence[AlignedOutput]],
 ) -> schemas.LibreTranslateResponse:
     ranks = [_at_rank(prepared, results, rank) for rank in range(1 + body.alternatives)]
     others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
     detected = prepared.detected
     if isinstance(body.q, str):
         return schemas.LibreTranslateResponse(
-            translatedText=ranks[0][0], alternatives=others[0] if others else None, detectedLanguage=detected
+            translatedText=ranks[0][0],
+            alternatives=others[0] if others else None,
+            detectedLanguage=detected,
         )
     return schemas.LibreTranslateResponse(
         translatedText=ranks[0],
@@ -136,20 +152,30 @@ def _response(
     )
 
 
-def _at_rank(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int) -> list[str]:
+def _at_rank(
+    prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int
+) -> list[str]:
     """The translated texts, with the hypotheses of this rank."""
     translations = prepared.job.at_rank(results, rank)
     return [document.translated(translations) for document in prepared.documents]
 
 
-def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> schemas.LibreDetection:
-    """The language from which to translate; RequestError 400 if several are possible and nothing tells which."""
-    possible = [code for code, targets in catalogue.languages().items() if target in targets]
+def _detect_source(
+    catalogue: Catalogue, texts: Sequence[str], target: str
+) -> schemas.LibreDetection:
+    """The language from which to translate; RequestError 400 if several are possible
+    and nothing tells which.
+    """
+    possible = [
+        code for code, targets in catalogue.languages().items() if target in targets
+    ]
     if not possible:
         problem = f"No model translates to {target[:SHOWN]}."
         raise RequestError(400, f"{problem} GET /languages lists the languages.")
     detected = detect("\n".join(texts), possible)[0]
     if not detected.confidence and len(possible) > 1:
         advice = f"Set source to {' or '.join(possible)}."
-        raise RequestError(400, f"The language of the text cannot be detected. {advice}")
+        raise RequestError(
+            400, f"The language of the text cannot be detected. {advice}"
+        )
     return detected

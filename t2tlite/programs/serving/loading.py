@@ -19,16 +19,24 @@ from t2tlite.run_folder import RunFolder
 EXAMPLES, MAX_EXAMPLE = 4, 60  # sentences for the page; characters of each
 
 
-def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
-    """The models of the runs, warm. Raises ValueError or OSError if a run cannot be loaded."""
+def load_catalogue(
+    options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]
+) -> Catalogue:
+    """The models of the runs, warm. Raises ValueError or OSError if a run cannot be
+    loaded.
+    """
     detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
     models: list[ServedModel] = []
-    loaded: dict[str, Translator] = {}  # by run, which may translate to several languages
+    # by run, which may translate to several languages
+    loaded: dict[str, Translator] = {}
     tags = options.tags or ("",) * len(pairs)
     for run, (source, target), tag in zip(options.runs, pairs, tags, strict=True):
         started = time.monotonic()
         tagged = f", by the tag {tag}" if tag else ""
-        report(f"Loading {run}: {language_name(source)} to {language_name(target)}{tagged}.")
+        report(
+            f"Loading {run}: {language_name(source)} to"
+            f" {language_name(target)}{tagged}."
+        )
         if run not in loaded:
             loaded[run] = load(
                 run,
@@ -43,22 +51,37 @@ def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report
                 report(note)
         translator = loaded[run]
         if tag and len(translator.source_encoder.encode(tag)) > 1:
-            report(f"The tag {tag} is not one piece of the vocabulary of {run}. Was the model trained with it?")
+            report(
+                f"The tag {tag} is not one piece of the vocabulary of {run}. Was the"
+                " model trained with it?"
+            )
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        beam_size, examples = max(MAX_BEAM_SIZE, defaults.beam_size), example_sentences(run, tag)
-        model = ServedModel(translator, source, target, defaults, beam_size, tag, examples)
+        beam_size, examples = (
+            max(MAX_BEAM_SIZE, defaults.beam_size),
+            example_sentences(run, tag),
+        )
+        model = ServedModel(
+            translator, source, target, defaults, beam_size, tag, examples
+        )
         model.warm_up()
         models.append(model)
-        report(f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f} seconds.")
+        report(
+            f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f}"
+            " seconds."
+        )
     return Catalogue(models)
 
 
 def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
-    """Short sources of dev, those with the tag without it; none if the run's data is not where it was in training."""
+    """Short sources of dev, those with the tag without it; none if the run's data is
+    not where it was in training.
+    """
     try:
         sources = run_dataset(RunFolder(run)).store("dev").source_text()
     except (OSError, ValueError):
         return ()
-    sentences = dict.fromkeys(text.removeprefix(tag).strip() for text in sources if text.startswith(tag))
+    sentences = dict.fromkeys(
+        text.removeprefix(tag).strip() for text in sources if text.startswith(tag)
+    )
     short = [sentence for sentence in sentences if 0 < len(sentence) <= MAX_EXAMPLE]
     return tuple(short[i] for i in evenly_spaced(len(short), EXAMPLES))

@@ -1,4 +1,6 @@
-"""Around every request: refuses what must not be computed; counts it, and observes its status and time."""
+"""Around every request: refuses what must not be computed; counts it, and observes its
+status and time.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,22 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from t2tlite.programs.serving.errors import CLIENT_GONE, SHOWN, RequestError, error_response
+from t2tlite.programs.serving.errors import (
+    CLIENT_GONE,
+    SHOWN,
+    RequestError,
+    error_response,
+)
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.service import Service
 
 OTHER = "other"  # the path of requests to paths that do not exist
-ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})  # what needs no model
+# what needs no model
+ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})
 SECURITY_HEADERS = [(b"x-content-type-options", b"nosniff")]
-FAILURE = RequestError(500, "The server could not answer this request; its log says why.")
+FAILURE = RequestError(
+    500, "The server could not answer this request; its log says why."
+)
 logger = logging.getLogger("t2tlite.programs.serving")
 
 
@@ -46,7 +56,8 @@ class Guard:
         try:
             if scope["path"] not in ALWAYS:
                 check_sender(Headers(scope=scope), self._service.options)
-                self._service.check_ready()  # now, not when the body is read: what is accepted is answered
+                # now, not when the body is read: what is accepted is answered
+                self._service.check_ready()
             await self._app(scope, receive, observed)
         except RequestError as error:  # raised here: the application answers its own
             await error_response(error)(scope, receive, observed)
@@ -62,22 +73,26 @@ class Guard:
             path = scope["path"] if scope["path"] in self._paths else OTHER
             method = scope["method"] if scope["method"] in ("GET", "POST") else OTHER
             seconds = time.monotonic() - started
-            self._service.metrics.observe_request(path, method, status or CLIENT_GONE, seconds)
+            self._service.metrics.observe_request(
+                path, method, status or CLIENT_GONE, seconds
+            )
 
 
 def check_sender(headers: Headers, options: ServerOptions) -> None:
-    """RequestError if another site's page in a browser may have sent it, unless --cors_origins names the site.
+    """RequestError if another site's page in a browser may have sent it, unless
+    --cors_origins names the site.
 
-    A page can send simple requests to any address. The browser says from which site: in Sec-Fetch-Site, or on
-    connections without TLS in Origin. A page whose own name resolves to this server (DNS rebinding) sends that
-    name as Host: 400 for a name that the server does not know, 403 for another site.
+    A page can send simple requests to any address. The browser says from which site: in
+    Sec-Fetch-Site, or on connections without TLS in Origin. A page whose own name
+    resolves to this server (DNS rebinding) sends that name as Host: 400 for a name that
+    the server does not know, 403 for another site.
     """
     host = headers.get("host", "")
     if not is_known_host(_host_name(host), options):
         raise RequestError(
             400,
-            f"The server does not know the host {host[:SHOWN]!r}. Start it with --allowed_hosts={host[:SHOWN]}, or "
-            "use its IP address.",
+            f"The server does not know the host {host[:SHOWN]!r}. Start it with"
+            f" --allowed_hosts={host[:SHOWN]}, or use its IP address.",
         )
     origin = headers.get("origin")
     if {origin, "*"} & set(options.cors_origins):
@@ -88,14 +103,21 @@ def check_sender(headers: Headers, options: ServerOptions) -> None:
     if site in ("cross-site", "same-site"):
         raise RequestError(
             403,
-            f"Pages of other sites may not send requests. Received: one of {str(origin)[:SHOWN]!r}. --cors_origins "
-            "names sites whose pages may.",
+            "Pages of other sites may not send requests. Received: one of"
+            f" {str(origin)[:SHOWN]!r}. --cors_origins names sites whose pages may.",
         )
 
 
 def is_known_host(name: str, options: ServerOptions) -> bool:
-    """Whether a Host header without its port names this server; without a header it does."""
-    if name in ("", "localhost", options.host.lower(), *map(str.lower, options.allowed_hosts)):
+    """Whether a Host header without its port names this server; without a header it
+    does.
+    """
+    if name in (
+        "",
+        "localhost",
+        options.host.lower(),
+        *map(str.lower, options.allowed_hosts),
+    ):
         return True
     try:
         ipaddress.ip_address(name)

@@ -1,4 +1,6 @@
-"""The options of t2t-serve; each field of `ServerOptions` is a flag of the same name."""
+"""The options of t2t-serve; each field of `ServerOptions` is a flag of the same
+name.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,12 @@ from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_BEAM_SIZE = 16
-MAX_HYPOTHESES = 20_000  # of all sentences of a request: each needs one or two kilobytes until it is answered
-MAX_PLACED_TAGS = 20_000  # inline tags of a request times its translations: each takes some 10 microseconds
-# A search cannot be interrupted. Its time grows with its steps, about as many as there are source tokens, and with what
-# each step computes.
+# of all sentences of a request: each needs one or two kilobytes until it is answered
+MAX_HYPOTHESES = 20_000
+# inline tags of a request times its translations: each takes some 10 microseconds
+MAX_PLACED_TAGS = 20_000
+# A search cannot be interrupted. Its time grows with its steps, about as many as there
+# are source tokens, and with what each step computes.
 MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 
@@ -21,24 +25,45 @@ MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 class ServerOptions(CheckedFields):
     """Where the server listens, and what it allows."""
 
-    host: str = checked_field("127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine.")
-    port: int = checked_field(5000, "Port to listen on; 0 for any free port.", low=0, high=65535)
+    host: str = checked_field(
+        "127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine."
+    )
+    port: int = checked_field(
+        5000, "Port to listen on; 0 for any free port.", low=0, high=65535
+    )
     allowed_hosts: tuple[str, ...] = checked_field(
         (),
-        "Names by which clients reach the server, comma-separated, such as translate.example.org; * for any. IP "
-        "addresses, localhost and --host are always allowed.",
+        "Names by which clients reach the server, comma-separated, such as"
+        " translate.example.org; * for any. IP addresses, localhost and --host are"
+        " always allowed.",
     )
     max_characters: int = checked_field(
-        20_000, "Maximum number of characters in a request; a blank text counts as one.", low=1
+        20_000,
+        "Maximum number of characters in a request; a blank text counts as one.",
+        low=1,
     )
-    max_texts: int = checked_field(1000, "Maximum number of texts or pairs in a request.", low=1)
+    max_texts: int = checked_field(
+        1000, "Maximum number of texts or pairs in a request.", low=1
+    )
     max_queue: int = checked_field(
-        256, "Maximum number of waiting requests; further requests are answered with 503.", low=1
+        256,
+        "Maximum number of waiting requests; further requests are answered with 503.",
+        low=1,
     )
-    timeout_s: float = checked_field(60.0, "Seconds after which a request is answered with 504.", low=0.001, high=86400)
-    api_key: str = checked_field("", "Key that requests must have: the field api_key, or Authorization: Bearer KEY.")
+    timeout_s: float = checked_field(
+        60.0,
+        "Seconds after which a request is answered with 504.",
+        low=0.001,
+        high=86400,
+    )
+    api_key: str = checked_field(
+        "",
+        "Key that requests must have: the field api_key, or Authorization: Bearer KEY.",
+    )
     cors_origins: tuple[str, ...] = checked_field(
-        (), "Web sites whose pages may send requests, comma-separated, such as https://example.org; * for all."
+        (),
+        "Web sites whose pages may send requests, comma-separated, such as"
+        " https://example.org; * for all.",
     )
 
 
@@ -47,9 +72,12 @@ class RunOptions(CheckedFields):
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]
-    languages: tuple[str, ...] = ()  # en-de, a pair for each run; by default what the runs record
-    tags: tuple[str, ...] = ()  # what stands before every source of a run, such as <2de>; by default nothing
+    # en-de, a pair for each run; by default what the runs record
+    languages: tuple[str, ...] = ()
+    # what stands before every source of a run, such as <2de>; by default nothing
+    tags: tuple[str, ...] = ()
     checkpoint_path: str | None = None
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW
-    quantization: str | None = None  # how CTranslate2 stores the weights; by default float32
+    # how CTranslate2 stores the weights; by default float32
+    quantization: str | None = None

@@ -19,7 +19,12 @@ from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
 from t2tlite.programs.serving.request_reading import key_of, read_json, takes
 from t2tlite.programs.serving.sentence_splitter import split_text
-from t2tlite.programs.serving.served_model import Attending, Parsing, Scoring, ServedModel
+from t2tlite.programs.serving.served_model import (
+    Attending,
+    Parsing,
+    Scoring,
+    ServedModel,
+)
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
 from t2tlite.programs.serving.word_attention import word_attention
@@ -36,7 +41,9 @@ router = APIRouter(prefix="/v1", tags=["t2tlite"])
 @router.get("/models", summary="The models served")
 async def models(service: CurrentService) -> schemas.ModelsResponse:
     """Describes each model."""
-    return schemas.ModelsResponse(models=[_description(service, model) for model in service.catalogue.models])
+    return schemas.ModelsResponse(
+        models=[_description(service, model) for model in service.catalogue.models]
+    )
 
 
 @router.post(
@@ -46,17 +53,27 @@ async def models(service: CurrentService) -> schemas.ModelsResponse:
     response_model=schemas.TranslateResponse,
     response_model_exclude_none=True,
 )
-async def translate(service: CurrentService, request: Request) -> schemas.TranslateResponse | Response:
+async def translate(
+    service: CurrentService, request: Request
+) -> schemas.TranslateResponse | Response:
     """Translates; with `stream` line by line."""
     body = await read_json(service, request, schemas.TranslateRequest)
     job = await service.in_thread(_translation_job, service, body)
     if body.stream:
-        return StreamingResponse(_lines(service, job), media_type="application/x-ndjson")
+        return StreamingResponse(
+            _lines(service, job), media_type="application/x-ndjson"
+        )
     results = await service.compute(request, job.function, job.sentences, job.tokens)
-    return schemas.TranslateResponse(translations=await service.in_thread(job.assemble, results))
+    return schemas.TranslateResponse(
+        translations=await service.in_thread(job.assemble, results)
+    )
 
 
-@router.post("/score", summary="Log-probabilities of translations", openapi_extra=takes(schemas.ScoreRequest))
+@router.post(
+    "/score",
+    summary="Log-probabilities of translations",
+    openapi_extra=takes(schemas.ScoreRequest),
+)
 async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
     """Scores each pair."""
     body = await read_json(service, request, schemas.ScoreRequest)
@@ -64,17 +81,23 @@ async def score(service: CurrentService, request: Request) -> schemas.ScoreRespo
     service.check_size([text for pair in body.pairs for text in pair], len(body.pairs))
     tokens = await service.in_thread(_pair_token_counts, model, body.pairs)
     scores = await service.compute(request, Scoring(model), body.pairs, tokens)
-    return schemas.ScoreResponse(scores=[schemas.Score(log_prob=value) for value in scores])
+    return schemas.ScoreResponse(
+        scores=[schemas.Score(log_prob=value) for value in scores]
+    )
 
 
-@router.post("/parse", summary="Parse sentences", openapi_extra=takes(schemas.ParseRequest))
+@router.post(
+    "/parse", summary="Parse sentences", openapi_extra=takes(schemas.ParseRequest)
+)
 async def parse(service: CurrentService, request: Request) -> schemas.ParseResponse:
     """Parses each sentence; a blank one has no tree."""
     body = await read_json(service, request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
     service.check_size(as_list(body.q))
     sentences = await service.in_thread(_sentences, body.q)
-    tokens = await service.in_thread(model.search_token_counts, sentences, model.options.beam_size)
+    tokens = await service.in_thread(
+        model.search_token_counts, sentences, model.options.beam_size
+    )
     parses = await service.compute(request, Parsing(model), sentences, tokens)
     return await service.in_thread(_parse_response, sentences, parses)
 
@@ -84,7 +107,9 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     summary="Which source words each target word attends to",
     openapi_extra=takes(schemas.AttentionRequest),
 )
-async def attention_by_words(service: CurrentService, request: Request) -> schemas.AttentionResponse:
+async def attention_by_words(
+    service: CurrentService, request: Request
+) -> schemas.AttentionResponse:
     """Cross-attention between words."""
     body = await read_json(service, request, schemas.AttentionRequest)
     attention, translation = await _attention(service, request, body)
@@ -106,7 +131,9 @@ async def attention_page(
 ) -> Response:
     """The page of `t2t-attention --html`, without the folder of the run."""
     service.check_key(key_of(request))
-    body = schemas.AttentionRequest(q=q, translation=translation, source=source, target=target)
+    body = schemas.AttentionRequest(
+        q=q, translation=translation, source=source, target=target
+    )
     attention, _ = await _attention(service, request, body)
     attention = dataclasses.replace(attention, run="")  # a folder of this machine
     try:
@@ -132,18 +159,26 @@ def _description(service: Service, model: ServedModel) -> schemas.Model:
     )
 
 
-def _translation_job(service: Service, body: schemas.TranslateRequest) -> TranslationJob:
+def _translation_job(
+    service: Service, body: schemas.TranslateRequest
+) -> TranslationJob:
     """The request, checked; raises RequestError."""
     model = service.catalogue.translator(body.source, body.target)
     if body.stream and not isinstance(body.q, str):
-        raise RequestError(400, "With stream, q must be a string. Received: a list. Send a request for each text.")
+        raise RequestError(
+            400,
+            "With stream, q must be a string. Received: a list. Send a request for each"
+            " text.",
+        )
     texts = as_list(body.q)
     service.check_size(texts)
     options = model.decode_options(body.n_best, body.beam_size, body.alpha)
     if body.alignments and not model.aligns:
         engine = model.translator.engine.name
         raise RequestError(
-            400, f"alignments need the engine {TENSORFLOW}. Received: a model served by {engine}. Leave them out."
+            400,
+            f"alignments need the engine {TENSORFLOW}. Received: a model served by"
+            f" {engine}. Leave them out.",
         )
     return TranslationJob(model, texts, options, body.n_best, aligned=body.alignments)
 
@@ -157,7 +192,11 @@ async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
         async for outputs in service.stream(job.function, job.sentences, job.tokens):
             index, (before, sentence) = next(numbered)
             hypotheses = job.hypotheses(outputs)
-            yield _line(schemas.StreamedSegment(index=index, source=sentence, before=before, hypotheses=hypotheses))
+            yield _line(
+                schemas.StreamedSegment(
+                    index=index, source=sentence, before=before, hypotheses=hypotheses
+                )
+            )
         yield _line(schemas.StreamEnd(after=text.after))
     except RequestError as error:
         yield _line(schemas.ErrorResponse(error=error.message))
@@ -167,7 +206,9 @@ def _line(content: BaseModel) -> bytes:
     return content.model_dump_json(exclude_none=True).encode() + b"\n"
 
 
-def _pair_token_counts(model: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[int]:
+def _pair_token_counts(
+    model: ServedModel, pairs: Sequence[tuple[str, str]]
+) -> list[int]:
     """The tokens of the longer side of each pair."""
     sources = model.token_counts([source for source, _ in pairs])
     targets = model.token_counts([target for _, target in pairs], targets=True)
@@ -181,7 +222,9 @@ def _sentences(q: str | list[str]) -> list[str]:
     return [" ".join(text.split()) for text in q]
 
 
-def _parse_response(sentences: Sequence[str], parses: Sequence[Parse]) -> schemas.ParseResponse:
+def _parse_response(
+    sentences: Sequence[str], parses: Sequence[Parse]
+) -> schemas.ParseResponse:
     return schemas.ParseResponse(parses=list(map(_parsed, sentences, parses)))
 
 
@@ -213,16 +256,28 @@ def nested(tree: Tree) -> list[object]:
     return root
 
 
-async def _attention(service: Service, request: Request, body: schemas.AttentionRequest) -> tuple[Attention, str]:
-    """The attention of a sentence to the given translation, or to the model's own if that is missing or blank."""
+async def _attention(
+    service: Service, request: Request, body: schemas.AttentionRequest
+) -> tuple[Attention, str]:
+    """The attention of a sentence to the given translation, or to the model's own if
+    that is missing or blank.
+    """
     model = service.catalogue.any_model(body.source, body.target)
-    translation = body.translation if body.translation and body.translation.strip() else None
+    translation = (
+        body.translation if body.translation and body.translation.strip() else None
+    )
     texts = [body.q] if translation is None else [body.q, translation]
     service.check_size(texts)
     if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
-        raise RequestError(400, "q and translation must be sentences without line breaks, and q must not be blank.")
+        raise RequestError(
+            400,
+            "q and translation must be sentences without line breaks, and q must not be"
+            " blank.",
+        )
     tokens = await service.in_thread(_attention_tokens, model, body.q, translation)
-    [attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
+    [attention] = await service.compute(
+        request, Attending(model), [(body.q, translation)], [tokens]
+    )
     return attention, translation or attention.target
 
 
@@ -231,4 +286,7 @@ def _attention_tokens(model: ServedModel, source: str, translation: str | None) 
     if translation is None:
         return sum(model.search_token_counts([source], model.options.beam_size))
     sources = model.token_counts([source], limit=MAX_SENTENCE_TOKENS)
-    return sum(sources + model.token_counts([translation], targets=True, limit=MAX_SENTENCE_TOKENS))
+    return sum(
+        sources
+        + model.token_counts([translation], targets=True, limit=MAX_SENTENCE_TOKENS)
+    )

@@ -1,8 +1,9 @@
-"""Splits text into sentences, so that they and the white space between them make the same text again.
+"""Splits text into sentences, so that they and the white space between them make the
+same text again.
 
-A sentence ends at a line break, or at a full stop, question mark, exclamation mark or ellipsis that white space
-and the beginning of a sentence follow. The full stops of common abbreviations, of initials and of German ordinal
-numbers are left alone.
+A sentence ends at a line break, or at a full stop, question mark, exclamation mark or
+ellipsis that white space and the beginning of a sentence follow. The full stops of
+common abbreviations, of initials and of German ordinal numbers are left alone.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from typing import NamedTuple
 
 ABBREVIATIONS = frozenset(
     # English
-    "mr mrs ms dr prof st jr sr vs etc e.g i.e cf no vol fig pp ca approx dept est gen gov hon inc ltd rev sgt capt "
+    "mr mrs ms dr prof st jr sr vs etc e.g i.e cf no vol fig pp ca approx dept est gen"
+    " gov hon inc ltd rev sgt capt "
     # German
-    "bzw z.b z d.h d u.a u usw evtl ggf hr fr nr str tel s.o s.u o.ä abb bd bspw sog vgl zzgl inkl mio mrd geb gest "
+    "bzw z.b z d.h d u.a u usw evtl ggf hr fr nr str tel s.o s.u o.ä abb bd bspw sog"
+    " vgl zzgl inkl mio mrd geb gest "
     # French
     "m mm mme mlle p.ex env av éd".split()
 )
 CLOSING = "\"'”’»)]›“"  # what may follow the last full stop of a sentence
 OPENING = "\"'“‘«([„‚¿¡›»-–—"  # what a sentence may begin with before its first letter
-# Each expression looks at a character a limited number of times, so any text is split in linear time: a run of
-# marks is matched from its start alone, and no optional part of BEGINNING can match what the one before it can.
-END = re.compile(rf"(?<![.!?…])[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*")
+# Each expression looks at a character a limited number of times, so any text is split
+# in linear time: a run of marks is matched from its start alone, and no optional part
+# of BEGINNING can match what the one before it can.
+END = re.compile(
+    rf"(?<![.!?…])[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*"
+)
 VISIBLE = re.compile(r"\S")
 BEGINNING = re.compile(rf"\s*(?:[{re.escape(OPENING)}]+\s*)?(\S)")
 
@@ -43,15 +49,18 @@ class SplitText(NamedTuple):
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""
-        parts = (segment.before + text for segment, text in zip(self.segments, sentences, strict=True))
+        parts = (
+            segment.before + text
+            for segment, text in zip(self.segments, sentences, strict=True)
+        )
         return "".join(parts) + self.after
 
 
 def split_text(text: str) -> SplitText:
     """The sentences of a text, each with the white space before it.
 
-    >>> split_text("Hello there.  How are you?\\n").segments
-    [Segment(before='', sentence='Hello there.'), Segment(before='  ', sentence='How are you?')]
+    >>> [segment.sentence for segment in split_text("Hello.  How are you?\\n").segments]
+    ['Hello.', 'How are you?']
     """
     segments: list[Segment] = []
     spaces: list[str] = []  # since the last sentence
@@ -68,13 +77,17 @@ def split_text(text: str) -> SplitText:
 
 
 def _sentences(line: str) -> list[str]:
-    """A line cut behind the end of each sentence; the parts, with their white space, make the line."""
+    """A line cut behind the end of each sentence; the parts, with their white space,
+    make the line.
+    """
     cuts, first = [0], _text_start(line, 0)
     for mark in END.finditer(line):
         if _is_end(line, first, mark):
             cuts.append(mark.end())
             first = _text_start(line, mark.end())
-    return [line[start:end] for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    return [
+        line[start:end] for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)
+    ]
 
 
 def _text_start(line: str, start: int) -> int:
@@ -84,7 +97,9 @@ def _text_start(line: str, start: int) -> int:
 
 
 def _is_end(line: str, start: int, mark: re.Match[str]) -> bool:
-    """Whether the mark ends a sentence of the line, whose first word begins at `start`."""
+    """Whether the mark ends a sentence of the line, whose first word begins at
+    `start`.
+    """
     beginning = BEGINNING.match(line, mark.end())
     if beginning is None:
         return False  # nothing follows
@@ -97,7 +112,12 @@ def _is_end(line: str, start: int, mark: re.Match[str]) -> bool:
     word = line[word_start : mark.start()].strip().lstrip(OPENING)
     if len(word) == 1 and word.isalpha() and word.isupper():
         return False  # an initial: J. Smith
-    if word.isdigit() and len(word) <= 2 and not following.isdigit() and word_start > start:
+    if (
+        word.isdigit()
+        and len(word) <= 2
+        and not following.isdigit()
+        and word_start > start
+    ):
         return False  # an ordinal number: am 3. Mai
     return word.lower() not in ABBREVIATIONS
 

@@ -10,7 +10,11 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.languages import TREE
-from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS
+from t2tlite.programs.serving.options import (
+    MAX_BEAM_SIZE,
+    MAX_SEARCH_TOKENS,
+    MAX_SENTENCE_TOKENS,
+)
 
 if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.decoding.alignment import Alignment
@@ -31,7 +35,8 @@ class ServedModel:
     target: str
     options: DecodeHParams  # unless a request says otherwise
     max_beam_size: int = MAX_BEAM_SIZE
-    tag: str = ""  # before every source, for a model that translates to several languages
+    # before every source, for a model that translates to several languages
+    tag: str = ""
     examples: tuple[str, ...] = ()  # sentences that the page offers
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
@@ -53,20 +58,22 @@ class ServedModel:
     ) -> DecodeHParams:
         """The options of a request; RequestError 400 if one is out of range.
 
-        The beam is at least as large as the n-best list. An n-best list is the whole beam, so that lists of
-        different lengths can share a batch.
+        The beam is at least as large as the n-best list. An n-best list is the whole
+        beam, so that lists of different lengths can share a batch.
         """
         beam = beam_size or max(self.options.beam_size, n_best)
         if not 1 <= n_best <= beam <= self.max_beam_size:
             raise RequestError(
                 400,
-                f"n_best must be from 1 to beam_size, and beam_size at most {self.max_beam_size}. Received: "
-                f"n_best={n_best}, beam_size={beam}.",
+                "n_best must be from 1 to beam_size, and beam_size at most"
+                f" {self.max_beam_size}. Received: n_best={n_best}, beam_size={beam}.",
             )
         alpha = self.options.alpha if alpha is None else float(alpha)
         return_beams = beam if n_best > 1 else 1
         try:
-            return dataclasses.replace(self.options, beam_size=beam, return_beams=return_beams, alpha=alpha)
+            return dataclasses.replace(
+                self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
+            )
         except ValueError as error:
             raise RequestError(400, str(error)) from error
 
@@ -79,23 +86,39 @@ class ServedModel:
     ) -> list[int]:
         """The tokens of each source or target, EOS included.
 
-        RequestError 413 if one has more than `limit`, EOS not counted, or than the model can read.
+        RequestError 413 if one has more than `limit`, EOS not counted, or than the
+        model can read.
         """
-        encoder = self.translator.target_encoder if targets else self.translator.source_encoder
+        encoder = (
+            self.translator.target_encoder
+            if targets
+            else self.translator.source_encoder
+        )
         texts = sentences if targets else self.tagged(sentences)
         longest = self.translator.max_source_tokens
         limit = longest if limit is None else min(limit, longest)
         counts = [len(ids) + 1 for ids in encoder.encode_batch(texts)]
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
-                received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:SHOWN]!r}."
-                raise RequestError(413, f"A sentence must have at most {limit:,} tokens. {received} {advice}")
+                received = (
+                    f"Received: one of {count - 1:,} tokens, beginning"
+                    f" {sentence[:SHOWN]!r}."
+                )
+                raise RequestError(
+                    413,
+                    f"A sentence must have at most {limit:,} tokens. {received}"
+                    f" {advice}",
+                )
         return counts
 
-    def search_token_counts(self, sentences: Sequence[str], beam_size: int) -> list[int]:
-        """`token_counts` of sentences to search; RequestError 413 also if one is too long for the beam.
+    def search_token_counts(
+        self, sentences: Sequence[str], beam_size: int
+    ) -> list[int]:
+        """`token_counts` of sentences to search; RequestError 413 also if one is too
+        long for the beam.
 
-        A search cannot be interrupted, so its tokens and their product with the beam size are bounded.
+        A search cannot be interrupted, so its tokens and their product with the beam
+        size are bounded.
         """
         limit = MAX_SEARCH_TOKENS // beam_size
         if limit >= min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS):
@@ -105,7 +128,8 @@ class ServedModel:
 
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""
-        if self.translator.engine.name == TENSORFLOW:  # of others, attention loads TensorFlow when it is asked for
+        # of others, attention loads TensorFlow when it is asked for
+        if self.translator.engine.name == TENSORFLOW:
             Attending(self).run([(WARM_UP, WARM_UP)])
         if self.makes_trees:
             Parsing(self).run([WARM_UP])
@@ -138,8 +162,13 @@ class Decoding:
         n_best = translator.decode(sources, self.options)
         if not self.aligned:
             return [[AlignedOutput(output) for output in outputs] for outputs in n_best]
-        aligned = translator.align(sources, n_best, tag_words=len(self.model.tag.split()))
-        return [list(map(AlignedOutput, *sentence)) for sentence in zip(n_best, aligned, strict=True)]
+        aligned = translator.align(
+            sources, n_best, tag_words=len(self.model.tag.split())
+        )
+        return [
+            list(map(AlignedOutput, *sentence))
+            for sentence in zip(n_best, aligned, strict=True)
+        ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +182,9 @@ class Parsing:
         return self.model.options.beam_size
 
     def run(self, items: Sequence[str]) -> list[Parse]:
-        return self.model.translator.parse(items, **dataclasses.asdict(self.model.options))
+        return self.model.translator.parse(
+            items, **dataclasses.asdict(self.model.options)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,14 +201,19 @@ class Scoring:
 
 @dataclasses.dataclass(frozen=True)
 class Attending:
-    """Pairs of a sentence and its translation, or None for the model's own, to attention weights."""
+    """Pairs of a sentence and its translation, or None for the model's own, to
+    attention weights.
+    """
 
     model: ServedModel
     width: ClassVar[int] = 1
 
     def run(self, items: Sequence[tuple[str, str | None]]) -> list[Attention]:
         sources = self.model.tagged([source for source, _ in items])
-        return [self.model.translator.attention(sources[i], target) for i, (_, target) in enumerate(items)]
+        return [
+            self.model.translator.attention(sources[i], target)
+            for i, (_, target) in enumerate(items)
+        ]
 
 
 class Catalogue:
@@ -186,20 +222,32 @@ class Catalogue:
     def __init__(self, models: Sequence[ServedModel]) -> None:
         self.models = list(models)
 
-    def translator(self, source: str | None = None, target: str | None = None) -> ServedModel:
-        """The model that translates so; RequestError 400 if there is none, or several and none is named."""
+    def translator(
+        self, source: str | None = None, target: str | None = None
+    ) -> ServedModel:
+        """The model that translates so; RequestError 400 if there is none, or several
+        and none is named.
+        """
         return self._find(False, source, target)
 
     def parser(self, source: str | None = None) -> ServedModel:
         """The parser of a language; RequestError 400 if there is none."""
         return self._find(True, source, None)
 
-    def any_model(self, source: str | None = None, target: str | None = None) -> ServedModel:
-        """The model of a pair, whose target may be TREE; RequestError 400 as the others."""
-        return self.parser(source) if target == TREE else self.translator(source, target)
+    def any_model(
+        self, source: str | None = None, target: str | None = None
+    ) -> ServedModel:
+        """The model of a pair, whose target may be TREE; RequestError 400 as the
+        others.
+        """
+        return (
+            self.parser(source) if target == TREE else self.translator(source, target)
+        )
 
     def languages(self) -> dict[str, list[str]]:
-        """The languages that can be translated to from each language; every language served is a key."""
+        """The languages that can be translated to from each language; every language
+        served is a key.
+        """
         targets_of: dict[str, list[str]] = {}
         for model in self.models:
             if not model.makes_trees:
@@ -207,15 +255,25 @@ class Catalogue:
                 targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
-    def _find(self, makes_trees: bool, source: str | None, target: str | None) -> ServedModel:
+    def _find(
+        self, makes_trees: bool, source: str | None, target: str | None
+    ) -> ServedModel:
         models = [model for model in self.models if model.makes_trees == makes_trees]
-        matches = [m for m in models if source in (None, m.source) and target in (None, m.target)]
+        matches = [
+            m
+            for m in models
+            if source in (None, m.source) and target in (None, m.target)
+        ]
         if len(matches) == 1:
             return matches[0]
         served = ", ".join(f"{m.source}-{m.target}" for m in models) or "none"
         wanted = f"{_shown(source)} to {_shown(target)}"
         does = "parse" if makes_trees else "translate"
-        problem = f"Several models {does} {wanted}: name one" if matches else f"No model {does}s {wanted}"
+        problem = (
+            f"Several models {does} {wanted}: name one"
+            if matches
+            else f"No model {does}s {wanted}"
+        )
         raise RequestError(400, f"{problem}. Language pairs served: {served}.")
 
 

@@ -46,4 +46,8 @@ async def metrics(service: CurrentService) -> Response:
 
 
 def _page(name: str) -> str:
-    return importlib.resources.files("t2tlite.programs.serving").joinpath(name).read_text(encoding="utf-8")
+    return (
+        importlib.resources.files("t2tlite.programs.serving")
+        .joinpath(name)
+        .read_text(encoding="utf-8")
+    )

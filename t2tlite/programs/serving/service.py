@@ -1,4 +1,6 @@
-"""The state of the server: loading, ready or draining; and how a request waits for what is computed of it."""
+"""The state of the server: loading, ready or draining; and how a request waits for what
+is computed of it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from typing import Annotated, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 
-from t2tlite.programs.serving.batching import Batcher, BatchFunction, Item, Job, Results, Value
+from t2tlite.programs.serving.batching import (
+    Batcher,
+    BatchFunction,
+    Item,
+    Job,
+    Results,
+    Value,
+)
 from t2tlite.programs.serving.errors import ClientGoneError, RequestError
 from t2tlite.programs.serving.metrics import Metrics
 from t2tlite.programs.serving.options import ServerOptions
@@ -63,37 +72,69 @@ class Service:
             raise RequestError(503, f"The server is {doing}. Try again later.", 5)
 
     def check_key(self, received: bytes | None) -> None:
-        """RequestError if an API key is needed and this is not it: 400 without one, 403 with another."""
+        """RequestError if an API key is needed and this is not it: 400 without one, 403
+        with another.
+        """
         if not self.options.api_key:
             return
         if not received:
-            raise RequestError(400, "An API key is required: the field api_key, or Authorization: Bearer KEY.")
+            raise RequestError(
+                400,
+                "An API key is required: the field api_key, or Authorization: Bearer"
+                " KEY.",
+            )
         if not hmac.compare_digest(received, self.options.api_key.encode()):
             raise RequestError(403, "The API key is not valid.")
 
-    def check_size(self, texts: Sequence[str], count: int | None = None, status: int = 413) -> None:
-        """RequestError if the texts are too many, or together longer than a request may be.
+    def check_size(
+        self, texts: Sequence[str], count: int | None = None, status: int = 413
+    ) -> None:
+        """RequestError if the texts are too many, or together longer than a request may
+        be.
 
-        A blank text counts as a character. `count` is how many there are for the limit, by default all.
+        A blank text counts as a character. `count` is how many there are for the limit,
+        by default all.
         """
         characters = sum(max(1, len(text)) for text in texts)
         for what, unit, size, limit in (
-            ("A request", "texts", len(texts) if count is None else count, self.options.max_texts),
-            ("The text of a request", "characters", characters, self.options.max_characters),
+            (
+                "A request",
+                "texts",
+                len(texts) if count is None else count,
+                self.options.max_texts,
+            ),
+            (
+                "The text of a request",
+                "characters",
+                characters,
+                self.options.max_characters,
+            ),
         ):
             if size > limit:
-                problem = f"{what} must have at most {limit:,} {unit}. Received: {size:,}."
+                problem = (
+                    f"{what} must have at most {limit:,} {unit}. Received: {size:,}."
+                )
                 raise RequestError(status, f"{problem} Split it into several requests.")
 
-    async def in_thread(self, function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Calls a function in a thread, so that meanwhile the event loop answers others."""
+    async def in_thread(
+        self, function: Callable[P, T], *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Calls a function in a thread, so that meanwhile the event loop answers
+        others.
+        """
         call = functools.partial(function, *args, **named)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def compute(
-        self, request: Request, function: BatchFunction[Item, Value], items: Sequence[Item], tokens: Sequence[int]
+        self,
+        request: Request,
+        function: BatchFunction[Item, Value],
+        items: Sequence[Item],
+        tokens: Sequence[int],
     ) -> list[Value]:
-        """The result of each item, in order. Raises RequestError 503, 504, or 499 if the client went away."""
+        """The result of each item, in order. Raises RequestError 503, 504, or 499 if
+        the client went away.
+        """
         return [value async for value in self.stream(function, items, tokens, request)]
 
     async def stream(
@@ -103,9 +144,11 @@ class Service:
         tokens: Sequence[int],
         request: Request | None = None,
     ) -> AsyncIterator[Value]:
-        """The result of each item, in order, as soon as it and those before it are computed.
+        """The result of each item, in order, as soon as it and those before it are
+        computed.
 
-        With `request`, raises RequestError 499 if its client goes away; FastAPI ends a response that streams.
+        With `request`, raises RequestError 499 if its client goes away; FastAPI ends a
+        response that streams.
         """
         if not items:
             return
@@ -119,7 +162,11 @@ class Service:
         job = Job(function, items, tokens, deliver)
         deadline = time.monotonic() + self.options.timeout_s
         self.batcher.submit(job)
-        watch = None if request is None else asyncio.ensure_future(_report_disconnect(request, arrived))
+        watch = (
+            None
+            if request is None
+            else asyncio.ensure_future(_report_disconnect(request, arrived))
+        )
         waiting: Results[Value] = {}
         try:
             for index in range(len(items)):
@@ -131,13 +178,21 @@ class Service:
             if watch is not None:
                 watch.cancel()
 
-    async def _next_part(self, arrived: asyncio.Queue[Results[Value] | Exception], deadline: float) -> Results[Value]:
-        """The results that arrive next; RequestError if they are errors, or do not arrive in time."""
+    async def _next_part(
+        self, arrived: asyncio.Queue[Results[Value] | Exception], deadline: float
+    ) -> Results[Value]:
+        """The results that arrive next; RequestError if they are errors, or do not
+        arrive in time.
+        """
         try:
             part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
         except asyncio.TimeoutError:
-            problem = f"The request was not done after {self.options.timeout_s:g} seconds."
-            raise RequestError(504, f"{problem} Send less text, or try again later.") from None
+            problem = (
+                f"The request was not done after {self.options.timeout_s:g} seconds."
+            )
+            raise RequestError(
+                504, f"{problem} Send less text, or try again later."
+            ) from None
         if isinstance(part, Exception):
             raise _failure(part)
         return part
@@ -152,18 +207,26 @@ async def service_of(request: Request) -> Service:
 CurrentService = Annotated[Service, Depends(service_of)]  # a parameter of an endpoint
 
 
-async def _report_disconnect(request: Request, arrived: asyncio.Queue[Results[Value] | Exception]) -> None:
-    """Puts an error into the queue when the client, whose body was read before, has closed the connection."""
+async def _report_disconnect(
+    request: Request, arrived: asyncio.Queue[Results[Value] | Exception]
+) -> None:
+    """Puts an error into the queue when the client, whose body was read before, has
+    closed the connection.
+    """
     while (await request.receive())["type"] != "http.disconnect":
         pass
     arrived.put_nowait(ClientGoneError())
 
 
 def _failure(error: Exception) -> RequestError:
-    """Maps a worker's exception to a response: ValueError is shown (400), others are logged (500)."""
+    """Maps a worker's exception to a response: ValueError is shown (400), others are
+    logged (500).
+    """
     if isinstance(error, RequestError):
         return error
     if isinstance(error, ValueError):  # ours: what is required, what was received
         return RequestError(400, str(error))
     logger.error("A request failed.", exc_info=error)
-    return RequestError(500, "The server could not compute this request; its log says why.")
+    return RequestError(
+        500, "The server could not compute this request; its log says why."
+    )

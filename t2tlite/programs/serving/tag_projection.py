@@ -1,14 +1,16 @@
 """Puts the inline tags of a sentence into its translation, by its word alignment.
 
-The rule: a tag encloses the smallest range of target words that holds all that are aligned to a source word
-inside it. A tag without words goes before the word that is aligned to the next source word, within what encloses
-it. Punctuation before the first word of a range and behind its last is inside if the tag encloses punctuation
-there in the source, or begins or ends with the sentence. Where the ranges of two tags overlap, the one that begins
-first is extended, so that tags are nested. A tag whose other half is in another sentence begins before, or ends
-behind, all words inside it.
+The rule: a tag encloses the smallest range of target words that holds all that are
+aligned to a source word inside it. A tag without words goes before the word that is
+aligned to the next source word, within what encloses it. Punctuation before the first
+word of a range and behind its last is inside if the tag encloses punctuation there in
+the source, or begins or ends with the sentence. Where the ranges of two tags overlap,
+the one that begins first is extended, so that tags are nested. A tag whose other half
+is in another sentence begins before, or ends behind, all words inside it.
 
-Each tag and each word is looked at a limited number of times, except that NumPy finds the range of the words
-inside a tag; for as many words as a request may have, that takes microseconds.
+Each tag and each word is looked at a limited number of times, except that NumPy finds
+the range of the words inside a tag; for as many words as a request may have, that takes
+microseconds.
 """
 
 from __future__ import annotations
@@ -24,12 +26,20 @@ import numpy as np
 from t2tlite.decoding.alignment import Alignment
 
 TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
-EMPTY_TAGS = frozenset("area embed img input param source track wbr script style".split())  # the last with content
-UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")  # the end of an attribute, as in <a href=t2t.org/>
+# the last with content
+EMPTY_TAGS = frozenset(
+    "area embed img input param source track wbr script style".split()
+)
+# the end of an attribute, as in <a href=t2t.org/>
+UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")
 WORD = re.compile(r"\S+")
-CORE = re.compile(r"[^\W_](?:.*[^\W_])?")  # of a word: from its first to its last letter or digit
-# Places where a tag may stand in a target word: an opening tag at an even one, a closing tag at an odd one
-BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES = range(7)
+# of a word: from its first to its last letter or digit
+CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
+# Places where a tag may stand in a target word: an opening tag at an even one, a
+# closing tag at an odd one
+BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES = range(
+    7
+)
 
 
 class Mark(NamedTuple):
@@ -40,7 +50,9 @@ class Mark(NamedTuple):
 
 
 class Word(NamedTuple):
-    """Where a word is in its text; its core is the whole word if it has no letter or digit."""
+    """Where a word is in its text; its core is the whole word if it has no letter or
+    digit.
+    """
 
     start: int
     core_start: int
@@ -50,11 +62,20 @@ class Word(NamedTuple):
     @property
     def offsets(self) -> tuple[int, ...]:
         """The offset of each place of a target word."""
-        return self.start, self.core_start, self.core_start, self.core_end, self.core_end, self.end
+        return (
+            self.start,
+            self.core_start,
+            self.core_start,
+            self.core_end,
+            self.core_end,
+            self.end,
+        )
 
 
 class Range(NamedTuple):
-    """Places from that of an opening tag to that of its closing tag; equal where a tag has no words."""
+    """Places from that of an opening tag to that of its closing tag; equal where a tag
+    has no words.
+    """
 
     low: int
     high: int
@@ -62,7 +83,9 @@ class Range(NamedTuple):
     behind: str = ""
 
 
-def project(source: str, marks: Sequence[Mark], target: str, alignment: Alignment) -> list[Mark]:
+def project(
+    source: str, marks: Sequence[Mark], target: str, alignment: Alignment
+) -> list[Mark]:
     """The marks of a sentence in its translation, by the rule above.
 
     >>> project("a b", [Mark(2, "<i>"), Mark(3, "</i>")], "B A", [(1, 0), (0, 1)])
@@ -79,7 +102,11 @@ def project(source: str, marks: Sequence[Mark], target: str, alignment: Alignmen
     projected: list[Mark] = []
     first, low = 0, 0
     for half in [*halves, len(marks)]:  # what is between two halves stays between them
-        high = end if half == len(marks) else min(max(low, places.of_half(marks[half])), end)
+        high = (
+            end
+            if half == len(marks)
+            else min(max(low, places.of_half(marks[half])), end)
+        )
         ranges = _ranges(marks, partners, range(first, half), places, (low, high))
         projected += [Mark(offsets[place], markup) for place, markup in _nested(ranges)]
         if half < len(marks):
@@ -97,7 +124,9 @@ def _words(text: str) -> list[Word]:
 
 
 class _Places:
-    """Where the tags of a source sentence go in its translation, whose places end at `end`."""
+    """Where the tags of a source sentence go in its translation, whose places end at
+    `end`.
+    """
 
     def __init__(self, source: str, alignment: Alignment, end: int) -> None:
         self._words = _words(source)
@@ -107,9 +136,11 @@ class _Places:
         for source_word, target_word in alignment:
             aligned[source_word].append(target_word * PLACES)
         numbers = range(len(self._words))
-        self._first = np.array([min(aligned[i], default=end) for i in numbers])  # end, -1: not aligned
+        # end, -1: not aligned
+        self._first = np.array([min(aligned[i], default=end) for i in numbers])
         self._last = np.array([max(aligned[i], default=-1) for i in numbers])
-        self._next = [*map(int, self._first), end]  # of each word, or else of the next that is aligned
+        # of each word, or else of the next that is aligned
+        self._next = [*map(int, self._first), end]
         for i in reversed(numbers):
             if self._next[i] == end:
                 self._next[i] = self._next[i + 1]
@@ -120,28 +151,51 @@ class _Places:
         if word == len(self._words) or self._last[word] < 0:
             return self._next[word]
         start, _, core_end, _ = self._words[word]
-        return self._next[word] + (BEFORE if offset <= start else BEFORE_CORE if offset < core_end else BEFORE_SUFFIX)
+        return self._next[word] + (
+            BEFORE
+            if offset <= start
+            else BEFORE_CORE
+            if offset < core_end
+            else BEFORE_SUFFIX
+        )
 
     def of_span(self, start: int, end: int) -> tuple[int, int]:
         """The places of a tag around these characters."""
-        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end) - 1
+        first, last = (
+            bisect_right(self._ends, start),
+            bisect_left(self._starts, end) - 1,
+        )
         if start >= end or first > last:
             return (self.of_point(start),) * 2
         start, end = max(start, self._starts[first]), min(end, self._ends[last])
-        after_core, before_core = start >= self._words[first].core_end, end <= self._words[last].core_start
+        after_core, before_core = (
+            start >= self._words[first].core_end,
+            end <= self._words[last].core_start,
+        )
         if after_core and first < last:  # of this word, punctuation alone is inside
             first, after_core = first + 1, False
         if before_core and first < last:
             last, before_core = last - 1, False
-        low, high = int(self._first[first : last + 1].min()), int(self._last[first : last + 1].max())
+        low, high = (
+            int(self._first[first : last + 1].min()),
+            int(self._last[first : last + 1].max()),
+        )
         if high < 0:
             return (self.of_point(start),) * 2
         if after_core:
             return high + BEFORE_SUFFIX, high + BEHIND
         if before_core:
             return low + BEFORE, low + BEHIND_PREFIX
-        opening = BEFORE if start == self._starts[0] or start < self._words[first].core_start else BEFORE_CORE
-        closing = BEHIND if end == self._ends[-1] or end > self._words[last].core_end else BEHIND_CORE
+        opening = (
+            BEFORE
+            if start == self._starts[0] or start < self._words[first].core_start
+            else BEFORE_CORE
+        )
+        closing = (
+            BEHIND
+            if end == self._ends[-1] or end > self._words[last].core_end
+            else BEHIND_CORE
+        )
         return low + opening, high + closing
 
     def of_half(self, mark: Mark) -> int:
@@ -152,7 +206,8 @@ class _Places:
 
 
 def _partners(marks: Sequence[Mark]) -> list[int | None]:
-    """Of each tag the index of its other half, its own if it has none, or None if that is in another sentence.
+    """Of each tag the index of its other half, its own if it has none, or None if that
+    is in another sentence.
 
     A tag that is not closed before the tag around it is has no other half.
     """
@@ -162,7 +217,9 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
     for i, (_, markup) in enumerate(marks):
         tag = TAG.match(markup)
         name = tag[2].lower() if tag else ""
-        is_empty = name in EMPTY_TAGS or (markup.endswith("/>") and not UNQUOTED_SLASH.search(markup))
+        is_empty = name in EMPTY_TAGS or (
+            markup.endswith("/>") and not UNQUOTED_SLASH.search(markup)
+        )
         if tag is None or is_empty:
             continue
         if not tag[1]:
@@ -182,9 +239,15 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
 
 
 def _ranges(
-    marks: Sequence[Mark], partners: Sequence[int | None], indices: range, places: _Places, limits: tuple[int, int]
+    marks: Sequence[Mark],
+    partners: Sequence[int | None],
+    indices: range,
+    places: _Places,
+    limits: tuple[int, int],
 ) -> list[Range]:
-    """The ranges of some marks, in order: each within that of the tag around it, all within the limits."""
+    """The ranges of some marks, in order: each within that of the tag around it, all
+    within the limits.
+    """
     ranges: list[Range] = []
     around = [limits]
     done = indices.start  # marks before this one are in a range
@@ -203,15 +266,18 @@ def _ranges(
             around.append((low, high))
         else:
             done = partner + 1
-            ranges.append(Range(low, low, "".join(mark.markup for mark in marks[i:done])))
+            ranges.append(
+                Range(low, low, "".join(mark.markup for mark in marks[i:done]))
+            )
     return ranges
 
 
 def _nested(ranges: Sequence[Range]) -> Iterator[tuple[int, str]]:
     """The markup of ranges by place, nested; a tag comes before those inside it.
 
-    Ranges that are open lie on a stack, and those that end at the same place are counted together: when a range that
-    begins later ends later than they do, they are extended at once.
+    Ranges that are open lie on a stack, and those that end at the same place are
+    counted together: when a range that begins later ends later than they do, they are
+    extended at once.
     """
     behind: list[str] = []
     open_ends: list[tuple[int, int]] = []  # place and number, the last ends first

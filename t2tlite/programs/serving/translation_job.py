@@ -17,22 +17,33 @@ from t2tlite.programs.serving.served_model import AlignedOutput, Decoding, Serve
 class TranslationJob:
     """The sentences of some texts, and what is made of their outputs.
 
-    Raises RequestError 413 if a sentence is too long for the model or the beam, or there are too many hypotheses.
+    Raises RequestError 413 if a sentence is too long for the model or the beam, or
+    there are too many hypotheses.
     """
 
     def __init__(
-        self, model: ServedModel, texts: Sequence[str], options: DecodeHParams, n_best: int = 1, aligned: bool = False
+        self,
+        model: ServedModel,
+        texts: Sequence[str],
+        options: DecodeHParams,
+        n_best: int = 1,
+        aligned: bool = False,
     ) -> None:
         self.function = Decoding(model, options, aligned)
         self.texts = [split_text(text) for text in texts]
-        self.sentences = [segment.sentence for text in self.texts for segment in text.segments]
+        self.sentences = [
+            segment.sentence for text in self.texts for segment in text.segments
+        ]
         hypotheses = len(self.sentences) * options.return_beams
         if hypotheses > MAX_HYPOTHESES:
-            received = f"{len(self.sentences):,} sentences with {options.return_beams} each"
+            received = (
+                f"{len(self.sentences):,} sentences with {options.return_beams} each"
+            )
             raise RequestError(
                 413,
-                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received: {received}. Split the text, or "
-                "ask for one translation of each sentence.",
+                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
+                f" {received}. Split the text, or ask for one translation of each"
+                " sentence.",
             )
         self.tokens = model.search_token_counts(self.sentences, options.beam_size)
         self._n_best = n_best
@@ -54,11 +65,19 @@ class TranslationJob:
         translations = []
         for text, outputs in self._by_text(results):
             segments = [
-                TranslatedSegment(source=sentence, before=before, hypotheses=self.hypotheses(hypotheses))
-                for (before, sentence), hypotheses in zip(text.segments, outputs, strict=True)
+                TranslatedSegment(
+                    source=sentence,
+                    before=before,
+                    hypotheses=self.hypotheses(hypotheses),
+                )
+                for (before, sentence), hypotheses in zip(
+                    text.segments, outputs, strict=True
+                )
             ]
             whole = text.join([hypotheses[0].output.text for hypotheses in outputs])
-            translations.append(Translation(text=whole, segments=segments, after=text.after))
+            translations.append(
+                Translation(text=whole, segments=segments, after=text.after)
+            )
         return translations
 
     def _by_text(
@@ -71,8 +90,14 @@ class TranslationJob:
             yield text, results[start:end]
             start = end
 
-    def at_rank(self, results: Sequence[Sequence[AlignedOutput]], rank: int) -> Iterator[Translated]:
-        """Each text with, of each of its sentences, the output of this rank, counted from 0, or the last one."""
+    def at_rank(
+        self, results: Sequence[Sequence[AlignedOutput]], rank: int
+    ) -> Iterator[Translated]:
+        """Each text with, of each of its sentences, the output of this rank, counted
+        from 0, or the last one.
+        """
         for text, outputs in self._by_text(results):
-            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs]
+            chosen = [
+                hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs
+            ]
             yield text, [(output.text, alignment or []) for output, alignment in chosen]

@@ -1,4 +1,6 @@
-"""The cost of the rows of Table 3: by formula, and from the time of a few steps of each row."""
+"""The cost of the rows of Table 3: by formula, and from the time of a few steps of each
+row.
+"""
 
 from __future__ import annotations
 
@@ -22,65 +24,111 @@ from t2tlite.training.train_step import make_optimizer, make_train_step
 PROBE_STEPS = 3  # timed, after as many untimed steps
 
 
-def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int) -> str:
-    """Sizes and costs of the rows by formula, a table in Markdown. Raises as `check_positions`."""
+def cost_table(
+    rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int
+) -> str:
+    """Sizes and costs of the rows by formula, a table in Markdown. Raises as
+    `check_positions`.
+    """
     check_positions(rows, base, dataset)
-    columns = ("row", "params ×10^6", "paper", "FLOPs per step", "steps", "FLOPs in all", "memory, GB")
+    columns = (
+        "row",
+        "params ×10^6",
+        "paper",
+        "FLOPs per step",
+        "steps",
+        "FLOPs in all",
+        "memory, GB",
+    )
     lines = []
     for row in rows:
         hparams = row.apply(base)
         cost, steps = cost_of(hparams, dataset), hparams.train_steps
         sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
-        flops = (f"{cost.flops_per_step:.2e}", f"{steps:,}", f"{cost.flops_per_step * steps:.2e}")
+        flops = (
+            f"{cost.flops_per_step:.2e}",
+            f"{steps:,}",
+            f"{cost.flops_per_step * steps:.2e}",
+        )
         lines.append((row.name, *sizes, *flops, f"{cost.memory_bytes / 1e9:.1f}"))
-    pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
+    pieces = " and ".join(
+        f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes)
+    )
     return (
-        f"{markdown_table(columns, lines, labels=1)}\n"
-        f"By formula, for each of {replicas} replica(s) and each seed; TensorFlow needs some memory in addition."
-        f" Vocabulary: {pieces} pieces (paper: 37,000).\n"
+        f"{markdown_table(columns, lines, labels=1)}\nBy formula, for each of"
+        f" {replicas} replica(s) and each seed; TensorFlow needs some memory in"
+        f" addition. Vocabulary: {pieces} pieces (paper: 37,000).\n"
     )
 
 
 def timed_rows(
-    rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
+    rows: Sequence[Row],
+    base: HParams,
+    num_seeds: int,
+    dataset: Dataset,
+    strategy: tf.distribute.Strategy,
 ) -> Iterator[str]:
-    """Times a few steps of each row, and yields a Markdown table piece by piece, as it becomes known."""
+    """Times a few steps of each row, and yields a Markdown table piece by piece, as it
+    becomes known.
+    """
     started = time.monotonic()
     flops = [cost_of(row.apply(base), dataset).flops_per_step for row in rows]
     hours = 0.0
     for number, row in enumerate(rows):
         passed = time.monotonic() - started
-        left = f", {passed * sum(flops[number:]) / sum(flops[:number]):,.0f} s to go" if number else ""
-        say(f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of {row.name}{left}.")
+        left = (
+            f", {passed * sum(flops[number:]) / sum(flops[:number]):,.0f} s to go"
+            if number
+            else ""
+        )
+        say(
+            f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of"
+            f" {row.name}{left}."
+        )
         hparams = row.apply(base)
         try:
             seconds = seconds_per_step(hparams, dataset, strategy)
             hours_of_row = seconds * hparams.train_steps / 3600
             hours += hours_of_row
-            cells = (row.name, f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{hours_of_row:.2f}")
+            cells = (
+                row.name,
+                f"{seconds:.3g}",
+                f"{hparams.train_steps:,}",
+                f"{hours_of_row:.2f}",
+            )
         except tf.errors.ResourceExhaustedError:  # not enough memory
             cells = (row.name, "too large", f"{hparams.train_steps:,}", "too large")
         forget_models()
-        table = markdown_table(("row", "seconds per step", "steps", "hours"), [cells], labels=1)
+        table = markdown_table(
+            ("row", "seconds per step", "steps", "hours"), [cells], labels=1
+        )
         yield table if number == 0 else table.splitlines(keepends=True)[-1]
     yield (
-        f"\n{hours * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
-        "decoding.\n"
+        f"\n{hours * num_seeds:.2f} hours of training in all with {num_seeds} seed(s),"
+        " without evaluating and decoding.\n"
     )
 
 
-def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
-    """Median time of a training step on real batches, without compilation: each batch is run once before."""
+def seconds_per_step(
+    hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> float:
+    """Median time of a training step on real batches, without compilation: each batch
+    is run once before.
+    """
     corpora = dataset.manifest.corpora
     store = dataset.store(*corpora)
     lengths = store.source_lengths, store.target_lengths
     pairs = [corpus.pairs for corpus in corpora.values()]
-    plan = training_plan(hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs)
+    plan = training_plan(
+        hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs
+    )
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
         optimizer = make_optimizer(model)
     train_step = make_train_step(strategy, model, optimizer)
-    batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
+    batches = distribute(
+        strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps
+    )
     times = []
     for iterator in (iter(batches), iter(batches)):
         for _ in range(PROBE_STEPS):

@@ -1,8 +1,10 @@
-"""Table 3 of the paper: its rows, each a change of a base model, with the paper's results.
+"""Table 3 of the paper: its rows, each a change of a base model, with the paper's
+results.
 
-A change of a size is relative (hs256 halves the width, l2 has a third of the layers, h1 an eighth of the heads), so
-that the table keeps its meaning with a smaller base. Dropout and label smoothing are absolute. Applied to
-transformer_base, each row is the paper's.
+A change of a size is relative (hs256 halves the width, l2 has a third of the layers, h1
+an eighth of the heads), so that the table keeps its meaning with a smaller base.
+Dropout and label smoothing are absolute. Applied to transformer_base, each row is the
+paper's.
 """
 
 from __future__ import annotations
@@ -18,30 +20,43 @@ from t2tlite.registry import did_you_mean
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Row:
-    """A row of Table 3. Perplexity (per token) and BLEU are the paper's, on newstest2013."""
+    """A row of Table 3. Perplexity (per token) and BLEU are the paper's, on
+    newstest2013.
+    """
 
     group: str  # base, A to E, or big
     name: str  # tensor2tensor's name for it, without "transformer_"
-    change: Mapping[str, Any]  # fields of HParams with their values; a Fraction multiplies the base's value
+    # fields of HParams with their values; a Fraction multiplies the base's value
+    change: Mapping[str, Any]
     setting: str  # the row in the paper's words
     perplexity: float
     bleu: float
     parameters: int | None = None  # millions; None where the table has a blank
 
     def apply(self, base: HParams) -> HParams:
-        """The row as a change of `base`; ValueError if a ratio gives no whole number, or hparams do not fit."""
+        """The row as a change of `base`; ValueError if a ratio gives no whole number,
+        or hparams do not fit.
+        """
         try:
-            return dataclasses.replace(base, **{name: self._value(name, base) for name in self.change})
+            return dataclasses.replace(
+                base, **{name: self._value(name, base) for name in self.change}
+            )
         except ValueError as error:
-            raise ValueError(f"Row {self.name} of Table 3 does not fit this base: {error}") from error
+            raise ValueError(
+                f"Row {self.name} of Table 3 does not fit this base: {error}"
+            ) from error
 
     @property
     def label(self) -> str:
-        """The group as the paper writes it, "(A)"; empty for base and big, which are in no group."""
+        """The group as the paper writes it, "(A)"; empty for base and big, which are in
+        no group.
+        """
         return f"({self.group})" if self.group != self.name else ""
 
     def _value(self, name: str, base: HParams) -> Any:
-        """The value of a field. A value of 0, which means another field's, stays 0 if that field is scaled too."""
+        """The value of a field. A value of 0, which means another field's, stays 0 if
+        that field is scaled too.
+        """
         factor, old = self.change[name], getattr(base, name)
         if not isinstance(factor, Fraction):
             return factor
@@ -50,26 +65,38 @@ class Row:
         new = factor * old
         if new.denominator != 1:
             raise ValueError(
-                f"{name} must be a multiple of {factor.denominator}. Received: {name}={old}. Choose another base, or "
-                "other rows."
+                f"{name} must be a multiple of {factor.denominator}. Received:"
+                f" {name}={old}. Choose another base, or other rows."
             )
         return int(new)
 
 
 def layers(factor: Fraction) -> dict[str, Fraction]:
     """A change of N, in the encoder and in the decoder."""
-    return dict.fromkeys(("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"), factor)
+    return dict.fromkeys(
+        ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"), factor
+    )
 
 
 def width(factor: Fraction) -> dict[str, Fraction]:
-    """A change of d_model, and with it d_k and d_v: the number of heads stays the same."""
-    return dict.fromkeys(("hidden_size", "attention_key_channels", "attention_value_channels"), factor)
+    """A change of d_model, and with it d_k and d_v: the number of heads stays the
+    same.
+    """
+    return dict.fromkeys(
+        ("hidden_size", "attention_key_channels", "attention_value_channels"), factor
+    )
 
 
 F, KEYS, DROPOUT = Fraction, "attention_key_channels", "layer_prepostprocess_dropout"
-BIG = {**width(F(2)), "filter_size": F(2), "num_heads": F(2), "train_steps": F(3), DROPOUT: 0.3}
+BIG = {
+    **width(F(2)),
+    "filter_size": F(2),
+    "num_heads": F(2),
+    "train_steps": F(3),
+    DROPOUT: 0.3,
+}
 ROWS = (  # the last column: million weights
-    #   group   name           change                      in the paper                 PPL   BLEU  10^6
+    #   group name change in the paper PPL BLEU 10^6
     Row("base", "base",        {},                         "base",                      4.92, 25.8, 65),
     Row("A",    "h1",          {"num_heads": F(1, 8)},     "h=1, d_k=d_v=512",          5.29, 24.9),
     Row("A",    "h4",          {"num_heads": F(1, 2)},     "h=4, d_k=d_v=128",          5.00, 25.5),
@@ -94,12 +121,14 @@ ROWS = (  # the last column: million weights
 
 
 def select(names: Sequence[str]) -> list[Row]:
-    """Rows by name or by group letter, in the paper's order; ValueError if there is no such row or group."""
+    """Rows by name or by group letter, in the paper's order; ValueError if there is no
+    such row or group.
+    """
     known = {row.name for row in ROWS} | {row.group for row in ROWS}
     for name in names:
         if name not in known:
             raise ValueError(
-                f"--rows takes names of rows of Table 3, and its groups A to E. Received: {name!r}. "
-                f"{did_you_mean(name, known)}"
+                "--rows takes names of rows of Table 3, and its groups A to E."
+                f" Received: {name!r}. {did_you_mean(name, known)}"
             )
     return [row for row in ROWS if row.name in names or row.group in names]

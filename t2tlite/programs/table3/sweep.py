@@ -1,8 +1,10 @@
-"""Table 3 of the paper as a sweep: train each row, measure it, and write the table so far.
+"""Table 3 of the paper as a sweep: train each row, measure it, and write the table so
+far.
 
 O/ROW               the run of a row; O/ROW.seed2 with another seed
 O/ROW/result.json   its result, written when the row is finished
-O/table3.md, .json  the table, and table3.png its plot; written anew after each row (table.py)
+O/table3.md, .json  the table, and table3.png its plot; written anew after each row
+                    (table.py)
 """
 
 from __future__ import annotations
@@ -43,51 +45,80 @@ class Sweep:
     base: HParams  # changed by each row
     folder: Path  # of the runs and the table
     strategy: tf.distribute.Strategy  # the devices
-    config: LoopConfig  # of the training loop; each row has its own train_steps and random_seed
+    # of the training loop; each row has its own train_steps and random_seed
+    config: LoopConfig
     command: Sequence[str]  # the command line, for the table and each run's flags.txt
 
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
-        """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
+        """Trains and measures each row that is not finished, seed by seed, and writes
+        the table after each.
 
-        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end (ValueError).
-        The table, whose path is returned, shows all rows that fit the base, with all results so far. Raises ValueError
-        before anything is trained if a folder has a row of other hparams.
+        A row whose loss is not finite, or that runs out of memory, is left out and
+        reported at the end (ValueError). The table, whose path is returned, shows all
+        rows that fit the base, with all results so far. Raises ValueError before
+        anything is trained if a folder has a row of other hparams.
         """
         check_positions(rows, self.base, self.dataset)
-        todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
+        todo = [
+            (row, seed)
+            for seed in seeds
+            for row in rows
+            if not self._is_finished(row, seed)
+        ]
         finished = len(seeds) * len(rows) - len(todo)
-        say(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
+        say(
+            f"{len(todo)} runs to do"
+            + (f", {finished} are finished." if finished else ".")
+        )
         if not has_matplotlib():
-            say("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
+            say(
+                "table3.png needs matplotlib: pip install 't2tlite[plots]'. The table"
+                " is written without it."
+            )
         path = self.table().write(self.folder)
         failed = []
         for number, (row, seed) in enumerate(todo, start=1):
-            say(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
+            say(
+                f"\nRow {number} of {len(todo)}: {row.name}, seed"
+                f" {seed}{self._time_left(todo[number - 1 :])}."
+            )
             try:
                 result = self._run_row(row, seed)
-            except (FloatingPointError, MemoryError, tf.errors.ResourceExhaustedError) as error:
+            except (
+                FloatingPointError,
+                MemoryError,
+                tf.errors.ResourceExhaustedError,
+            ) as error:
                 reason = reason_of(error)
                 say(f"Row {row.name}, seed {seed} failed: {reason}")
                 failed.append(f"{row.name}, seed {seed} ({reason})")
             else:
                 path = self.table().write(self.folder)
-                scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
+                scores = (
+                    f"perplexity {result.perplexity:.3f}, {result.metric}"
+                    f" {result.bleu:.2f}"
+                )
                 say(f"Row {row.name}: {scores}. Table: {path}")
             finally:
                 forget_models()
         if failed:
             raise ValueError(
-                f"Every row must train to its end. Received: {'; '.join(failed)}. If memory is not enough, "
-                "lower batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
+                f"Every row must train to its end. Received: {'; '.join(failed)}. If"
+                " memory is not enough, lower batch_size and raise accumulate_steps by"
+                " the same factor for all rows, in another --output_dir."
             )
         return path
 
     def _run_row(self, row: Row, seed: int) -> Result:
         """Trains, evaluates and decodes; writes result.json."""
         hparams, run = row.apply(self.base), self._run_folder(row, seed)
-        config = dataclasses.replace(self.config, train_steps=hparams.train_steps, random_seed=seed)
+        config = dataclasses.replace(
+            self.config, train_steps=hparams.train_steps, random_seed=seed
+        )
         options = RunOptions(command=self.command)
-        evaluation, decoder = train_run(self.dataset, hparams, run, config, self.strategy, options)
+        evaluation, decoder = train_run(
+            self.dataset, hparams, run, config, self.strategy, options
+        )
         cost = (run.costs() or [NO_COST])[-1]
         score = _score_dev(run, decoder, self.dataset)
         result = Result(
@@ -113,29 +144,44 @@ class Sweep:
 
     def _run_folder(self, row: Row, seed: int) -> RunFolder:
         """The run of a row: ROW for seed 1, ROW.seed2 for seed 2."""
-        return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
+        return RunFolder(
+            self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}")
+        )
 
     def _is_finished(self, row: Row, seed: int) -> bool:
-        """Whether a row has its result; ValueError for one, or a checkpoint, of other hparams, data or seed."""
+        """Whether a row has its result; ValueError for one, or a checkpoint, of other
+        hparams, data or seed.
+        """
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
-        recorded = result.hparams if result else run.hparams() if run.checkpoints() else hparams
+        recorded = (
+            result.hparams
+            if result
+            else run.hparams()
+            if run.checkpoints()
+            else hparams
+        )
         changes = hparams.diff(recorded)
         if changes:
-            listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
+            listed = ", ".join(
+                f"{name} {old} -> {new}" for name, (new, old) in changes.items()
+            )
             raise ValueError(
-                f"{run} holds a row of other hparams: {listed}. Use another --output_dir, or delete {run} to train it "
-                "anew."
+                f"{run} holds a row of other hparams: {listed}. Use another"
+                f" --output_dir, or delete {run} to train it anew."
             )
         if result and (result.data, result.seed) != (self.dataset.manifest.data, seed):
             raise ValueError(
-                f"{run} must hold a result of {self.dataset.name} with this vocabulary and seed {seed}. Received: one "
-                f"of {result.problem}, seed {result.seed}. Use another --output_dir."
+                f"{run} must hold a result of {self.dataset.name} with this vocabulary"
+                f" and seed {seed}. Received: one of {result.problem}, seed"
+                f" {result.seed}. Use another --output_dir."
             )
         return result is not None
 
     def table(self) -> Table:
-        """The rows that fit the base, with all results for these hparams and data, in order of seeds."""
+        """The rows that fit the base, with all results for these hparams and data, in
+        order of seeds.
+        """
         table: dict[Row, list[Result]] = {}
         for row in ROWS:
             try:
@@ -144,18 +190,24 @@ class Sweep:
                 continue
             runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
             results = filter(None, (read_result(RunFolder(run)) for run in runs))
-            same = [result for result in results if (result.data, result.hparams) == wanted]
+            same = [
+                result for result in results if (result.data, result.hparams) == wanted
+            ]
             table[row] = sorted(same, key=lambda result: result.seed)
         return Table(self.dataset.name, self.base, table, shlex.join(self.command))
 
     def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
-        """`, about 3:20 h of training to go`, from the operations and times of finished rows."""
+        """`, about 3:20 h of training to go`, from the operations and times of finished
+        rows.
+        """
         done = self.table().results()
         seconds = sum(result.seconds for result in done)
         if not seconds:
             return ""
         speed = sum(self._flops(result.hparams) for result in done) / seconds
-        minutes = round(sum(self._flops(row.apply(self.base)) for row, _ in todo) / speed / 60)
+        minutes = round(
+            sum(self._flops(row.apply(self.base)) for row, _ in todo) / speed / 60
+        )
         return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
 
     def _flops(self, hparams: HParams) -> float:
@@ -164,21 +216,30 @@ class Sweep:
 
 
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
-    """Raises ValueError if a dev pair is too long to decode, or for learned positions."""
+    """Raises ValueError if a dev pair is too long to decode, or for learned
+    positions.
+    """
     dev = dataset.manifest.split("dev")
     if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
         raise ValueError(
-            f"Dev is decoded, so each source must have at most {MAX_SOURCE_TOKENS:,} tokens. Received: one with "
-            f"{dev.longest_source - 1:,} in {dataset.folder}. Make data without it."
+            f"Dev is decoded, so each source must have at most {MAX_SOURCE_TOKENS:,}"
+            f" tokens. Received: one with {dev.longest_source - 1:,} in"
+            f" {dataset.folder}. Make data without it."
         )
     for row in rows:
         whose = f"dev's longest sentence (row {row.name}; --rows can leave it out)"
-        row.apply(base).check_positions(max(dev.longest_source, dev.longest_target), whose)
+        row.apply(base).check_positions(
+            max(dev.longest_source, dev.longest_target), whose
+        )
 
 
 def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
     """The cost of one step with these hparams on this data, by formula."""
-    return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.training.mean_lengths)
+    return estimate(
+        hparams,
+        dataset.manifest.vocabulary_sizes,
+        dataset.manifest.training.mean_lengths,
+    )
 
 
 def forget_models() -> None:
@@ -188,10 +249,17 @@ def forget_models() -> None:
 
 
 def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
-    """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam of 4."""
+    """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam
+    of 4.
+    """
     store, options = dataset.store("dev"), decoder.options(beam_size=BEAM_SIZE)
     sources = store.source_text()
     with progress_bar(total=len(sources), desc="decoding dev", disable=None) as bar:
-        decoded = decoder.decode_and_score(sources, store.target_text(), options, bar.update)
-    write_lines(run.decoded_file(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
+        decoded = decoder.decode_and_score(
+            sources, store.target_text(), options, bar.update
+        )
+    write_lines(
+        run.decoded_file(run.decode_name("dev", run.checkpoints()[-1])),
+        [best.text for best in decoded.best],
+    )
     return decoded.score

@@ -1,4 +1,6 @@
-"""Imports tensor2tensor checkpoints into a run folder, which changes when all are read and checked."""
+"""Imports tensor2tensor checkpoints into a run folder, which changes when all are read
+and checked.
+"""
 
 from __future__ import annotations
 
@@ -40,28 +42,43 @@ from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
-# The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest source of a batch.
+# The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest
+# source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
-# Problem -> task and options, unless it is translation. tensor2tensor's only problem whose targets are trees:
+# Problem -> task and options, unless it is translation. tensor2tensor's only problem
+# whose targets are trees:
 TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
-NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which manifests of one model may differ
-VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run
+# fields in which manifests of one model may differ
+NOT_COMPARED = ("imported_from", "t2tlite")
+# in a run
+VOCABULARY_NAMES = {
+    1: ["vocab.subwords"],
+    2: ["vocab.source.subwords", "vocab.target.subwords"],
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What is to be imported; ValueError for a number of vocabularies that no model has."""
+    """What is to be imported; ValueError for a number of vocabularies that no model
+    has.
+    """
 
     checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
     vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
-    hparams_file: Path | None = None  # by default hparams.json in the checkpoint's folder or the folder above
-    target_space: int | None = None  # the row of the target space embedding; by default the one trained, or 0
-    problem: str | None = None  # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
+    # by default hparams.json in the checkpoint's folder or the folder above
+    hparams_file: Path | None = None
+    # the row of the target space embedding; by default the one trained, or 0
+    target_space: int | None = None
+    # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
+    problem: str | None = None
 
     def __post_init__(self) -> None:
         count = len(self.vocabularies)
         if count not in VOCABULARY_NAMES:
-            raise ValueError(f"--t2t_vocab must be one file, or source's and target's. Received: {count} files.")
+            raise ValueError(
+                "--t2t_vocab must be one file, or source's and target's. Received:"
+                f" {count} files."
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +87,8 @@ class Imported:
 
     checkpoints: list[str]  # in the run directory
     parameters: int
-    target_space: int | None  # the imported row of the target space embedding, if there is one
+    # the imported row of the target space embedding, if there is one
+    target_space: int | None
     notes: list[str]  # for the user, one line each
 
 
@@ -80,45 +98,62 @@ def import_run(
     command: Sequence[str],
     progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Imported:
-    """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
+    """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may
+    have earlier imports.
 
-    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, say in a tqdm
-    bar. Raises ValueError for an unsupported model, or files or a folder that do not fit. The same call resumes.
+    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence
+    of checkpoints, say in a tqdm bar. Raises ValueError for an unsupported model, or
+    files or a folder that do not fit. The same call resumes.
     """
     paths = _checkpoints(given.checkpoint.absolute())
     trained_in = Path(paths[0]).parent
     hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
     if hparams_file is None:
         raise FileNotFoundError(
-            f"The model's hparams.json is required. Received: none in {trained_in} nor above it. "
-            "Name it with --t2t_hparams: t2t-trainer wrote it into its --output_dir."
+            f"The model's hparams.json is required. Received: none in {trained_in} nor"
+            " above it. Name it with --t2t_hparams: t2t-trainer wrote it into its"
+            " --output_dir."
         )
     recorded_problem = _recorded_problem(trained_in, hparams_file.parent)
-    variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
+    # of the newest: at step 0 the optimizer state is still empty
+    variables = _read(paths[-1])
     hparams, notes = convert_hparams(read_hparams(hparams_file))
-    names = VOCABULARY_NAMES[len(given.vocabularies)]  # the files of older versions have other endings
-    entries = [VocabularyEntry.of(path, name) for path, name in zip(given.vocabularies, names, strict=True)]
+    # the files of older versions have other endings
+    names = VOCABULARY_NAMES[len(given.vocabularies)]
+    entries = [
+        VocabularyEntry.of(path, name)
+        for path, name in zip(given.vocabularies, names, strict=True)
+    ]
     _check_vocabularies(given.vocabularies, entries, embedding_sizes(variables))
     sizes = [entries[0].size, entries[-1].size]
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
-        hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
-        notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
+        hparams = dataclasses.replace(
+            hparams, shared_embedding_and_softmax_weights=False
+        )
+        notes.append(
+            "The vocabularies are of different sizes, so tensor2tensor did not share"
+            " embeddings either."
+        )
     target_space = _target_space(hparams, variables, given.target_space, notes)
-    manifest = _manifest(given.problem or recorded_problem, entries, trained_in, target_space)
+    manifest = _manifest(
+        given.problem or recorded_problem, entries, trained_in, target_space
+    )
     _check_folder(folder, hparams, manifest)
     stored = sum(variables[name].size for name in model_variables(variables))
     described = count_parameters(hparams, sizes)
     if described > 4 * stored:  # it may not fit in memory
         raise ValueError(
-            f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
-            f"of {described:,}. Give the hparams.json that it was trained with."
+            f"{hparams_file} must describe the model of {paths[-1]}, which has"
+            f" {stored:,} weights. Received: hparams of {described:,}. Give the"
+            " hparams.json that it was trained with."
         )
 
     model = build_transformer(hparams, *sizes)
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)
-        with saving_folder(folder.path) as saving:  # the run changes when all are read and checked
+        # the run changes when all are read and checked
+        with saving_folder(folder.path) as saving:
             for path in progress(paths[::-1]):  # the newest first, which has been read
                 if path != paths[-1]:
                     variables = _read(path)
@@ -138,37 +173,48 @@ def _checkpoints(given: Path) -> list[str]:
     beside = list_checkpoints(given if given.is_dir() else given.parent)
     if given.is_dir() and beside:
         return beside
-    problem = ", which has no model.ckpt-N.index." if given.is_dir() else f"; there is no {prefix}.index."
+    problem = (
+        ", which has no model.ckpt-N.index."
+        if given.is_dir()
+        else f"; there is no {prefix}.index."
+    )
     if beside:
         problem += f" Its folder has {', '.join(Path(path).name for path in beside)}."
     raise FileNotFoundError(
-        f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}{problem}"
+        "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
+        f" these. Received: {given}{problem}"
     )
 
 
 def _read(path: str) -> dict[str, np.ndarray]:
-    """The model's variables by name, and the optimizer state of the target space embedding."""
+    """The model's variables by name, and the optimizer state of the target space
+    embedding.
+    """
     try:
         with readable_path(path) as readable:
             reader = tf.train.load_checkpoint(readable)
             names = reader.get_variable_to_shape_map()
-            wanted = model_variables(names) + [name for name in names if name.endswith(TARGET_SPACES_MOMENTS)]
+            wanted = model_variables(names) + [
+                name for name in names if name.endswith(TARGET_SPACES_MOMENTS)
+            ]
             if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
                 scopes = sorted({name.split("/")[0] for name in wanted})
                 raise ValueError(
-                    f"The checkpoint must be of tensor2tensor's model transformer. Received: {path}, with variables of "
-                    f"{', '.join(scopes) or 'no model'}."
+                    "The checkpoint must be of tensor2tensor's model transformer."
+                    f" Received: {path}, with variables of"
+                    f" {', '.join(scopes) or 'no model'}."
                 )
             return {name: reader.get_tensor(name) for name in wanted}
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
         raise ValueError(
-            f"A whole checkpoint is required. Received: {path}, which cannot be read: {reason_of(error)}. Copy it "
-            "again, all its files."
+            f"A whole checkpoint is required. Received: {path}, which cannot be read:"
+            f" {reason_of(error)}. Copy it again, all its files."
         ) from error
 
 
 def _recorded_problem(*folders: Path) -> str:
-    """The problem that tensor2tensor's trainer recorded in a folder or above it; otherwise "imported".
+    """The problem that tensor2tensor's trainer recorded in a folder or above it;
+    otherwise "imported".
 
     Raises ValueError if it recorded another model than `transformer`.
     """
@@ -177,52 +223,75 @@ def _recorded_problem(*folders: Path) -> str:
     matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
     flags = {match[1]: match[2] for match in matches if match}
     if flags.get("model", "transformer") != "transformer":
-        raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
+        raise ValueError(
+            f"model must be transformer. Received: model={flags['model']} in its"
+            " flags_t2t.txt."
+        )
     return flags.get("problem", "imported")
 
 
 def _beside(name: str, *folders: Path) -> Path | None:
-    """A file in the folder of a checkpoint or, since averages have their own folders, in the one above."""
+    """A file in the folder of a checkpoint or, since averages have their own folders,
+    in the one above.
+    """
     paths = (where / name for folder in folders for where in (folder, folder.parent))
     return next(filter(Path.is_file, paths), None)
 
 
-def _check_vocabularies(paths: Sequence[Path], entries: Sequence[VocabularyEntry], wanted: Sequence[int]) -> None:
-    """Raises ValueError unless the vocabularies have the sizes of a checkpoint's embeddings, `wanted`."""
+def _check_vocabularies(
+    paths: Sequence[Path], entries: Sequence[VocabularyEntry], wanted: Sequence[int]
+) -> None:
+    """Raises ValueError unless the vocabularies have the sizes of a checkpoint's
+    embeddings, `wanted`.
+    """
     if {entry.size for entry in entries} != set(wanted):
         pairs = zip(paths, entries, strict=True)
         given = " and ".join(f"{path} with {entry.size:,}" for path, entry in pairs)
         raise ValueError(
-            f"The vocabularies must be those of the checkpoint, whose embeddings are for "
-            f"{' and '.join(f'{size:,}' for size in wanted) or 'no'} subtokens. Received: {given}. Give "
-            "--t2t_vocab the file or the two files (source,target) that the model was trained with."
+            "The vocabularies must be those of the checkpoint, whose embeddings are"
+            f" for {' and '.join(f'{size:,}' for size in wanted) or 'no'} subtokens."
+            f" Received: {given}. Give --t2t_vocab the file or the two files"
+            " (source,target) that the model was trained with."
         )
 
 
 def _target_space(
-    hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None, notes: list[str]
+    hparams: HParams,
+    variables: dict[str, np.ndarray],
+    wanted: int | None,
+    notes: list[str],
 ) -> int | None:
-    """The row of the target space embedding, or None if the model has none; may add to `notes`."""
+    """The row of the target space embedding, or None if the model has none; may add to
+    `notes`.
+    """
     if not hparams.use_target_space_embedding:
         if wanted is not None:
             raise ValueError(
-                "--target_space_id is for models with use_target_space_embedding=true. Received: --target_space_id="
-                f"{wanted}, and hparams with false. Leave it out."
+                "--target_space_id is for models with use_target_space_embedding=true."
+                f" Received: --target_space_id={wanted}, and hparams with false. Leave"
+                " it out."
             )
         return None
     trained = trained_target_space(variables)
     if wanted is None and trained is None:
         notes.append(
-            "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, as in "
-            "nearly all problems; if yours set target_space_id, give --target_space_id."
+            "The checkpoint does not show which row of its target space embedding was"
+            " trained. Row 0 is used, as in nearly all problems; if yours set"
+            " target_space_id, give --target_space_id."
         )
     elif None not in (wanted, trained) and wanted != trained:
-        notes.append(f"Row {trained} of the target space embedding was trained; row {wanted} is used as requested.")
+        notes.append(
+            f"Row {trained} of the target space embedding was trained; row {wanted} is"
+            " used as requested."
+        )
     return next((row for row in (wanted, trained) if row is not None), 0)
 
 
 def _manifest(
-    problem: str, entries: Sequence[VocabularyEntry], trained_in: Path, target_space: int | None
+    problem: str,
+    entries: Sequence[VocabularyEntry],
+    trained_in: Path,
+    target_space: int | None,
 ) -> RunManifest:
     task, options = TASKS.get(problem, (TranslationTask.name, {}))
     return RunManifest(
@@ -242,7 +311,9 @@ def _manifest(
 
 
 def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
-    """Raises ValueError unless the folder has no run, or the same imported model, to be added to."""
+    """Raises ValueError unless the folder has no run, or the same imported model, to be
+    added to.
+    """
     folder.check_path()
     if not folder.has_manifest():
         if not folder.exists() and not folder.checkpoints():
@@ -252,20 +323,32 @@ def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) ->
         what = "a run that was not imported"
     else:
         before = folder.manifest()
-        compared = [field.name for field in dataclasses.fields(RunManifest) if field.name not in NOT_COMPARED]
-        differing = [name for name in compared if getattr(before, name) != getattr(manifest, name)]
-        differing += [name for name in hparams.diff(folder.hparams()) if name in MODEL_FIELDS]
+        compared = [
+            field.name
+            for field in dataclasses.fields(RunManifest)
+            if field.name not in NOT_COMPARED
+        ]
+        differing = [
+            name
+            for name in compared
+            if getattr(before, name) != getattr(manifest, name)
+        ]
+        differing += [
+            name for name in hparams.diff(folder.hparams()) if name in MODEL_FIELDS
+        ]
         if not differing:
             return
         what = f"another model, which differs in {', '.join(differing)}"
     raise ValueError(
-        f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
-        f"which holds {what}. Use another --output_dir."
+        "--output_dir must be a new folder, or hold checkpoints imported from the same"
+        f" model. Received: {folder}, which holds {what}. Use another --output_dir."
     )
 
 
 def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
-    """Raises ValueError if the run has a checkpoint of this step with other weights than the model's."""
+    """Raises ValueError if the run has a checkpoint of this step with other weights
+    than the model's.
+    """
     path = str(folder.path / f"{CHECKPOINT_PREFIX}-{step}")
     if path not in folder.checkpoints():
         return
@@ -273,6 +356,7 @@ def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
     restore_weights(model, path)
     if not all(map(np.array_equal, weights, model.get_weights())):
         raise ValueError(
-            f"A run has one checkpoint of a step. Received: {folder}, whose {CHECKPOINT_PREFIX}-{step} has other "
-            f"weights. Use another --output_dir, or delete {path}.* first."
+            f"A run has one checkpoint of a step. Received: {folder}, whose"
+            f" {CHECKPOINT_PREFIX}-{step} has other weights. Use another --output_dir,"
+            f" or delete {path}.* first."
         )

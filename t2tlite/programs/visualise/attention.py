@@ -1,4 +1,6 @@
-"""The attention of a model for one sentence pair, to look at or save; `Translator.attention` makes one."""
+"""The attention of a model for one sentence pair, to look at or save;
+`Translator.attention` makes one.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,22 @@ from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Attention(PairAttention):
-    """Attention weights that a notebook shows as the page of attention_page.py, which `save` writes."""
+    """Attention weights that a notebook shows as the page of attention_page.py, which
+    `save` writes.
+    """
 
     def save(
-        self, path: str | Path, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+        self,
+        path: str | Path,
+        kinds: Sequence[str] = KINDS,
+        layers: Sequence[int] = (),
+        heads: Sequence[int] = (),
     ) -> None:
-        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or .svg, by matplotlib).
+        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or
+        .svg, by matplotlib).
 
-        Kinds, layers and heads are as in `page` and `heat_maps`. Warns of characters that no font here has.
+        Kinds, layers and heads are as in `page` and `heat_maps`. Warns of characters
+        that no font here has.
         """
         if Path(path).suffix.lower() == ".html":
             write_text(Path(path), attention_page.page(self, kinds, layers, heads))
@@ -31,9 +41,17 @@ class Attention(PairAttention):
         picture = attention_pictures.heat_maps(self, kinds, layers, heads)
         missing = attention_pictures.save_picture(picture, path)
         if missing:
-            warnings.warn(f"No font here has {missing[:40]}. An .svg or .html can show these characters.", stacklevel=2)
+            warnings.warn(
+                f"No font here has {missing[:40]}. An .svg or .html can show these"
+                " characters.",
+                stacklevel=2,
+            )
 
     def _repr_html_(self) -> str:
-        content = html.escape(attention_page.page(self))  # in a frame, so that its style and the notebook's stay apart
-        frame = 'sandbox="allow-scripts allow-downloads" style="width:100%;height:820px;border:0" title="Attention"'
+        # in a frame, so that its style and the notebook's stay apart
+        content = html.escape(attention_page.page(self))
+        frame = (
+            'sandbox="allow-scripts allow-downloads"'
+            ' style="width:100%;height:820px;border:0" title="Attention"'
+        )
         return f'<iframe srcdoc="{content}" {frame}></iframe>'

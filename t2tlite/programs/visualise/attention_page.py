@@ -1,4 +1,6 @@
-"""Attention as one self-contained HTML page: it needs no network, server or matplotlib."""
+"""Attention as one self-contained HTML page: it needs no network, server or
+matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -22,32 +24,49 @@ from t2tlite.programs.visualise.attention_weights import (
     select,
 )
 
-MAX_WEIGHTS = 20_000_000  # in one page: 53 MB, about what a browser opens without trouble
+# in one page: 53 MB, about what a browser opens without trouble
+MAX_WEIGHTS = 20_000_000
 SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
 SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
 def page(
-    attention: PairAttention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+    attention: PairAttention,
+    kinds: Sequence[str] = KINDS,
+    layers: Sequence[int] = (),
+    heads: Sequence[int] = (),
 ) -> str:
-    """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
+    """A page on which to choose kind, layer and heads, and to see the weights of a word
+    by pointing at it.
 
-    It opens with cross-attention, or the first of the kinds, in the last layer but one, and without </s>, which a
-    switch shows. Layers and heads are counted from 1, by default all.
+    It opens with cross-attention, or the first of the kinds, in the last layer but one,
+    and without </s>, which a switch shows. Layers and heads are counted from 1, by
+    default all.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
-    count = sum(math.prod(len(kind[part]) for part in ("layers", "heads", "queries", "keys")) for kind in shown)
+    count = sum(
+        math.prod(len(kind[part]) for part in ("layers", "heads", "queries", "keys"))
+        for kind in shown
+    )
     if count > MAX_WEIGHTS:
         raise ValueError(
-            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose fewer kinds, layers or heads, or a "
-            "shorter sentence."
+            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose"
+            " fewer kinds, layers or heads, or a shorter sentence."
         )
     texts = {name: printable(getattr(attention, name)) for name in ("source", "target")}
-    data = {**texts, "run": printable(attention.origin), "name": attention.file_name(), "kinds": shown}
-    template = _resource("attention.html").replace("STYLE_GOES_HERE", _resource("attention.css"))
+    data = {
+        **texts,
+        "run": printable(attention.origin),
+        "name": attention.file_name(),
+        "kinds": shown,
+    }
+    template = _resource("attention.html").replace(
+        "STYLE_GOES_HERE", _resource("attention.css")
+    )
     template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
-    # JSON in ASCII, without `<`, which could end the script element. Last, since it may contain any text.
+    # JSON in ASCII, without `<`, which could end the script element. Last, since it may
+    # contain any text.
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
 
 
@@ -56,14 +75,20 @@ def _resource(name: str) -> str:
     return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
-def _kind_data(attention: PairAttention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
+def _kind_data(
+    attention: PairAttention, kind: str, layers: Sequence[int], heads: Sequence[int]
+) -> dict[str, Any]:
     """The data of one kind of attention for the page's script."""
     count = len(attention.layers(kind))
     numbers = list(layers or range(1, count + 1))
     chosen, shown_heads = select(attention, [kind], numbers, heads)
     rows = [head - 1 for head in shown_heads]
     first = default_layer(attention, kind)
-    packed = [np.round(layer.weights[rows] * SCALE).astype("<u2").tobytes() for layer in chosen]  # low byte first
+    # low byte first
+    packed = [
+        np.round(layer.weights[rows] * SCALE).astype("<u2").tobytes()
+        for layer in chosen
+    ]
     texts = [base64.b64encode(weights).decode("ascii") for weights in packed]
     return {
         "name": kind,
@@ -74,5 +99,8 @@ def _kind_data(attention: PairAttention, kind: str, layers: Sequence[int], heads
         "layerCount": count,
         "openLayer": first if first in numbers else numbers[0],
         "heads": shown_heads,
-        "layers": [{"number": n, "weights": text} for n, text in zip(numbers, texts, strict=True)],
+        "layers": [
+            {"number": n, "weights": text}
+            for n, text in zip(numbers, texts, strict=True)
+        ],
     }

@@ -1,4 +1,6 @@
-"""Fixtures of the tests of t2t-decoder's output: a run, a file and a split that it decodes, a record of the windows."""
+"""Fixtures of the tests of t2t-decoder's output: a run, a file and a split that it
+decodes, a record of the windows.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -16,7 +18,9 @@ from t2tlite.programs.runs.translator import Translator
 def run(tiny_run, tmp_path_factory):
     """A copy of the run, in which splits are decoded, by default with a narrow beam."""
     ignored = shutil.ignore_patterns("decodes")
-    run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("run") / "copy", ignore=ignored)
+    run = shutil.copytree(
+        tiny_run.run, tmp_path_factory.mktemp("run") / "copy", ignore=ignored
+    )
     change_manifest(run, decode_defaults={"beam_size": 2})
     return run
 
@@ -45,7 +49,9 @@ def case(request):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The sizes of windows that are decoded or scored; `stop` has what happens before a window, or before "score"."""
+    """The sizes of windows that are decoded or scored; `stop` has what happens before a
+    window, or before "score".
+    """
     seen = SimpleNamespace(windows=[], stop={})
 
     def recorded(name: str, is_window: bool) -> Callable:

@@ -1,4 +1,6 @@
-"""What tests of t2t-decoder's output share: a file and a split, each decoded in three windows; interruptions."""
+"""What tests of t2t-decoder's output share: a file and a split, each decoded in three
+windows; interruptions.
+"""
 
 import json
 import shutil
@@ -6,7 +8,14 @@ from pathlib import Path
 
 from t2tlite.bin import t2t_decoder
 
-SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often", "cat"]
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "fish likes mouse",
+    "black horse bites bird today",
+    "dog hears dog often",
+    "cat",
+]
 LINES = [SENTENCES[i % 6] for i in range(11)]
 
 
@@ -27,7 +36,11 @@ def contents(folder):
     """The files of a folder, with times left out of the records."""
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     return {
-        name: {**json.loads(content), "seconds": None} if name.endswith(".json") else content
+        name: (
+            {**json.loads(content), "seconds": None}
+            if name.endswith(".json")
+            else content
+        )
         for name, content in files.items()
     }
 
@@ -35,12 +48,27 @@ def contents(folder):
 class Case:
     """t2t-decoder for a file or a split, which is decoded in three windows."""
 
-    def __init__(self, run: Path, folder: Path, target: Path, windows: list[int], flags: list[str]) -> None:
-        self.run, self.folder, self.target, self.windows, self.flags = run, folder, target, windows, flags
+    def __init__(
+        self,
+        run: Path,
+        folder: Path,
+        target: Path,
+        windows: list[int],
+        flags: list[str],
+    ) -> None:
+        self.run, self.folder, self.target, self.windows, self.flags = (
+            run,
+            folder,
+            target,
+            windows,
+            flags,
+        )
 
     def __call__(self, *more: str, target: Path | None = None) -> int:
         output = [f"--decode_to_file={target}"] if target else []
-        return t2t_decoder.main([f"--output_dir={self.run}", *self.flags, *output, *more])
+        return t2t_decoder.main(
+            [f"--output_dir={self.run}", *self.flags, *output, *more]
+        )
 
     @property
     def part(self) -> Path:

@@ -1,4 +1,6 @@
-"""t2t-decoder between pipes and devices; what it checks before it decodes, and when it prints the score."""
+"""t2t-decoder between pipes and devices; what it checks before it decodes, and when it
+prints the score.
+"""
 
 import os
 import threading
@@ -43,7 +45,10 @@ def test_pipe_is_read_once_and_resumed(file, from_pipe, tmp_path, capsys, calls)
     expected = file.whole()
     assert interrupted(from_pipe, calls, 3 + 2, LINES)
     assert from_pipe(["cat", *LINES]) == 1
-    message = f"{tmp_path}/pipe does not begin with the lines that {file.part} is of. Delete that file."
+    message = (
+        f"{tmp_path}/pipe does not begin with the lines that {file.part} is of. Delete"
+        " that file."
+    )
     assert message in capsys.readouterr().err
     assert from_pipe(LINES) == 0
     assert calls.windows == file.windows * 2
@@ -52,7 +57,10 @@ def test_pipe_is_read_once_and_resumed(file, from_pipe, tmp_path, capsys, calls)
 
 def test_too_long_line_of_a_pipe_is_named(file, from_pipe, tmp_path, capsys):
     assert from_pipe([*LINES[:9], "cat " * 2100]) == 1
-    assert f"at most 2,048 tokens. Received: {tmp_path}/pipe, line 10 with 2," in capsys.readouterr().err
+    assert (
+        f"at most 2,048 tokens. Received: {tmp_path}/pipe, line 10 with 2,"
+        in capsys.readouterr().err
+    )
     assert len(file.part.read_text().splitlines()) == 8
 
 
@@ -66,7 +74,11 @@ def test_split_to_a_device_resumes(split, capfd, calls):
 
 def test_file_to_a_device_is_a_stream(file, capfd):
     assert file("--decode_to_file=/dev/stdout") == 0
-    assert capfd.readouterr().out.splitlines()[:3] == ["katze rot hund sieht", "", "fisch maus mag"]
+    assert capfd.readouterr().out.splitlines()[:3] == [
+        "katze rot hund sieht",
+        "",
+        "fisch maus mag",
+    ]
     assert os.path.islink("/dev/stdout")
 
 
@@ -87,9 +99,16 @@ def test_unwritable_run_is_refused(split, capsys, calls):
 
 def test_too_long_sentence_of_a_split_is_named(split, capsys, monkeypatch, calls):
     source_text = TokenStore.source_text
-    monkeypatch.setattr(TokenStore, "source_text", lambda store: [*source_text(store)[1:], "cat " * 2100])
+    monkeypatch.setattr(
+        TokenStore,
+        "source_text",
+        lambda store: [*source_text(store)[1:], "cat " * 2100],
+    )
     assert split() == 1
-    assert "at most 2,048 tokens. Received: the sources of test, line 40 with 2," in capsys.readouterr().err
+    assert (
+        "at most 2,048 tokens. Received: the sources of test, line 40 with 2,"
+        in capsys.readouterr().err
+    )
     assert calls.windows == []
 
 

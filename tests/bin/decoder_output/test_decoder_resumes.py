@@ -1,4 +1,6 @@
-"""t2t-decoder resumes a file and a split after an interruption or a kill, and ends with what a whole run writes."""
+"""t2t-decoder resumes a file and a split after an interruption or a kill, and ends with
+what a whole run writes.
+"""
 
 import errno
 import gzip
@@ -35,7 +37,10 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     (name,) = (name for name in expected if name.endswith(".txt"))
     done, part = sum(case.windows[:2]), case.folder / f"{name}.part"
     assert interrupted(case, calls, 3 + 2, *more)
-    message = f"{done} lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
+    message = (
+        f"{done} lines are done, in {part}. The same command resumes after"
+        " them.\nt2tlite: Interrupted.\n"
+    )
     output = capsys.readouterr()
     assert output.err.endswith(message)
     assert output.out == ""
@@ -45,9 +50,14 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     assert f"Resuming after line {done}.\n" in output.err
     assert calls.windows == case.windows * 2  # none of them twice
     assert contents(case.folder) == expected
-    speed = rf"^{sum(case.windows)} sentences in \S+ s, \S+ sentences/s, [\d,]+ target tokens/s$"
+    speed = (
+        rf"^{sum(case.windows)} sentences in \S+ s, \S+ sentences/s, [\d,]+ target"
+        r" tokens/s$"
+    )
     assert re.search(speed, output.out + output.err, re.MULTILINE)
-    assert re.sub(speed, "", output.out, flags=re.MULTILINE) == re.sub(speed, "", report, flags=re.MULTILINE)
+    assert re.sub(speed, "", output.out, flags=re.MULTILINE) == re.sub(
+        speed, "", report, flags=re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("more", [[], [JSONL]])
@@ -97,7 +107,9 @@ def test_killed_first_window_is_decoded_again(case, monkeypatch, calls):
     expected = case.whole()
     calls.stop = {3: interrupt}
     with monkeypatch.context() as patch:
-        patch.setattr("t2tlite.programs.bulk.outputs.ResumableOutput.discard", lambda output: None)
+        patch.setattr(
+            "t2tlite.programs.bulk.outputs.ResumableOutput.discard", lambda output: None
+        )
         assert case() == 130
     case.part.write_text("half of a window")
     assert case() == 0
@@ -137,7 +149,9 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
 
     def full(handle):
         synced.append(handle)
-        if len(synced) == 4:  # the first record, the output and the record of a window, the output of the second
+        # the first record, the output and the record of a window, the output of the
+        # second
+        if len(synced) == 4:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(handle)
 
@@ -147,7 +161,11 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
     stderr = capsys.readouterr().err
     assert f"{case.windows[0]} lines are done, in " in stderr
     assert stderr.endswith("No space left on device\n")
-    assert {name: content for name, content in contents(case.folder).items() if ".part" not in name} == before
+    assert {
+        name: content
+        for name, content in contents(case.folder).items()
+        if ".part" not in name
+    } == before
     assert case() == 0
     assert contents(case.folder) == before
 

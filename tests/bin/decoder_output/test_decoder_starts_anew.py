@@ -1,4 +1,6 @@
-"""What t2t-decoder cannot resume is made anew or refused, and is never mixed with another output."""
+"""What t2t-decoder cannot resume is made anew or refused, and is never mixed with
+another output.
+"""
 
 import fcntl
 import re
@@ -14,7 +16,9 @@ from t2tlite.run_folder import RunFolder
 def change_input(case, monkeypatch):
     write(case.target.parent.parent / "in.txt", ["cat", *LINES[1:]])
     source_text = TokenStore.source_text
-    monkeypatch.setattr(TokenStore, "source_text", lambda store: ["cat", *source_text(store)[1:]])
+    monkeypatch.setattr(
+        TokenStore, "source_text", lambda store: ["cat", *source_text(store)[1:]]
+    )
 
 
 def change_output(case, monkeypatch):
@@ -38,23 +42,53 @@ def damage_record(old, new):
 @pytest.mark.parametrize(
     ("case", "change", "reason"),
     [
-        ("file", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
+        (
+            "file",
+            ["--decode_hparams=beam_size=1"],
+            "it was made with another beam_size",
+        ),
         ("file", ["--output_format=nbest"], "it was made with another output_format"),
-        ("file", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
-        ("file", ["--engine=ctranslate2"], "it was made with another engine, quantization"),
+        (
+            "file",
+            ["--checkpoint_path=RUN/model.ckpt-80"],
+            "it was made with another checkpoint",
+        ),
+        (
+            "file",
+            ["--engine=ctranslate2"],
+            "it was made with another engine, quantization",
+        ),
         ("file", change_input, "the input has changed"),
         ("file", shorten_output, "it has changed since it was written"),
-        ("file", damage_record('"lines": 8', '"lines": -8'), "out.txt.part.json is damaged"),
-        ("file", damage_record('"lines": 8', '"lines": "eight'), "out.txt.part.json is damaged"),
-        ("split", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
-        ("split", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
+        (
+            "file",
+            damage_record('"lines": 8', '"lines": -8'),
+            "out.txt.part.json is damaged",
+        ),
+        (
+            "file",
+            damage_record('"lines": 8', '"lines": "eight'),
+            "out.txt.part.json is damaged",
+        ),
+        (
+            "split",
+            ["--decode_hparams=beam_size=1"],
+            "it was made with another beam_size",
+        ),
+        (
+            "split",
+            ["--checkpoint_path=RUN/model.ckpt-80"],
+            "it was made with another checkpoint",
+        ),
         ("split", ["--split=dev"], "the input has changed"),
         ("split", change_input, "the input has changed"),
         ("split", change_output, "it has changed since it was written"),
     ],
     indirect=["case"],
 )
-def test_changed_output_is_made_anew(case, tmp_path, capsys, monkeypatch, calls, change, reason):
+def test_changed_output_is_made_anew(
+    case, tmp_path, capsys, monkeypatch, calls, change, reason
+):
     case.target = tmp_path / "new" / "out.txt"
     assert interrupted(case, calls, 2, target=case.target)
     more = []
@@ -63,7 +97,10 @@ def test_changed_output_is_made_anew(case, tmp_path, capsys, monkeypatch, calls,
     else:
         change(case, monkeypatch)
     assert case(*more, target=case.target) == 0
-    assert f"out.txt.part cannot be resumed: {reason}. Starting anew." in capsys.readouterr().err
+    assert (
+        f"out.txt.part cannot be resumed: {reason}. Starting anew."
+        in capsys.readouterr().err
+    )
     assert calls.windows[2:] == case.windows
     assert case(*more, target=tmp_path / "other.txt") == 0
     assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
@@ -73,10 +110,15 @@ def test_file_is_not_resumed_as_a_split(file, split, capsys, calls):
     write(file.target.parent.parent / "in.txt", ["red cat sees dog"] * 40)
     assert interrupted(file, calls, 2)
     assert split(target=file.target) == 0
-    assert "cannot be resumed: it was made with another work. Starting anew." in capsys.readouterr().err
+    assert (
+        "cannot be resumed: it was made with another work. Starting anew."
+        in capsys.readouterr().err
+    )
 
 
-@pytest.mark.parametrize("text", ["a chapter of mine", '{"format_version": 1, "lines": 0}', ""])
+@pytest.mark.parametrize(
+    "text", ["a chapter of mine", '{"format_version": 1, "lines": 0}', ""]
+)
 @pytest.mark.parametrize("ends", [[".part"], [".part.json"], [".part", ".part.json"]])
 def test_foreign_part_is_refused(case, tmp_path, capsys, calls, ends, text):
     target = tmp_path / "out.txt"
@@ -84,7 +126,10 @@ def test_foreign_part_is_refused(case, tmp_path, capsys, calls, ends, text):
     for path in foreign:
         write(path, [text])
     assert case(target=target) == 1
-    assert f"{target}.part must be what t2t-decoder has done of out.txt. Received: " in capsys.readouterr().err
+    assert (
+        f"{target}.part must be what t2t-decoder has done of out.txt. Received: "
+        in capsys.readouterr().err
+    )
     assert [path.read_text() for path in foreign] == [f"{text}\n"] * len(ends)
     assert calls.windows == []
     for path in foreign:
@@ -100,7 +145,10 @@ def test_part_of_another_format_version_is_refused(case, tmp_path, capsys, calls
     before = part.read_bytes()
     record.write_text(later)
     assert case(target=target) == 1
-    message = r"out\.txt\.part\.json, which is not its record of format_version 1: it begins .*format_version\": 2"
+    message = (
+        r"out\.txt\.part\.json, which is not its record of format_version 1: it begins"
+        r" .*format_version\": 2"
+    )
     assert re.search(message, capsys.readouterr().err)
     assert (part.read_bytes(), record.read_text()) == (before, later)
     assert len(calls.windows) == 2
@@ -110,7 +158,10 @@ def test_added_lines_are_decoded_after_those_done(file, calls):
     assert interrupted(file, calls, 2)
     write(file.target.parent.parent / "in.txt", [*LINES, "fish likes mouse"])
     assert file() == 0
-    assert file.target.read_text().splitlines()[-2:] == ["hund oft hund hoert", "fisch maus mag"]
+    assert file.target.read_text().splitlines()[-2:] == [
+        "hund oft hund hoert",
+        "fisch maus mag",
+    ]
     assert calls.windows == [4, 4, 4]
 
 
@@ -135,7 +186,10 @@ def test_second_process_is_refused(case, capsys, calls):
     with case.part.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert case() == 1
-    message = f"Only one process can write an output. Received: {case.target}, and another writes"
+    message = (
+        f"Only one process can write an output. Received: {case.target}, and another"
+        " writes"
+    )
     assert message in capsys.readouterr().err
     assert calls.windows == []
     assert case() == 0

@@ -1,6 +1,8 @@
-"""A cluster: Beam's pipelines on Dask make the data and the translations that one process makes.
+"""A cluster: Beam's pipelines on Dask make the data and the translations that one
+process makes.
 
-A scheduler and two worker processes on this machine stand for it. One worker is killed in the middle of the work.
+A scheduler and two worker processes on this machine stand for it. One worker is killed
+in the middle of the work.
 """
 
 from __future__ import annotations
@@ -24,10 +26,17 @@ from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_pipeline
 
 pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Beam's and Dask's own warnings
+# Beam's and Dask's own warnings
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 WAIT_SECONDS = 120
-LINES = ["red cat sees dog", "", "bird hears white mouse now", "fish likes horse", "black dog bites cat today"] * 100
+LINES = [
+    "red cat sees dog",
+    "",
+    "bird hears white mouse now",
+    "fish likes horse",
+    "black dog bites cat today",
+] * 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,22 +51,40 @@ class Cluster:
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     file = tmp_path / "scheduler.json"
     local = [f"--scheduler-file={file}", "--host=127.0.0.1", "--no-dashboard"]
-    worker = ["dask_worker", *local, "--nthreads=1", "--no-nanny", f"--local-directory={tmp_path}/dask"]
+    worker = [
+        "dask_worker",
+        *local,
+        "--nthreads=1",
+        "--no-nanny",
+        f"--local-directory={tmp_path}/dask",
+    ]
     with contextlib.ExitStack() as stack:
         start = stack.enter_context
         start(process(["dask_scheduler", *local, "--port=0"]))
         wait_until(file.exists, "the scheduler")
         workers = [start(process(worker)) for _ in range(2)]
         address = json.loads(file.read_text())["address"]
-        yield Cluster(["--beam_runner=DaskRunner", f"--beam_options=--dask_client_address={address}"], workers)
+        yield Cluster(
+            [
+                "--beam_runner=DaskRunner",
+                f"--beam_options=--dask_client_address={address}",
+            ],
+            workers,
+        )
 
 
 @contextlib.contextmanager
 def process(command: list[str]) -> Iterator[subprocess.Popen]:
     """A program of Dask, killed at the end."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     arguments = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
-    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    with subprocess.Popen(
+        arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
         try:
             yield running
         finally:
@@ -89,21 +116,40 @@ def killed_worker(cluster: Cluster, is_started: Callable[[], bool]) -> Iterator[
 def test_data_equals_that_of_one_process(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
     make = ["--problem=grammar_ende", "--train_size=4000", "--vocab_size=600"]
-    assert t2t_datagen.main([*make, f"--data_dir={tmp_path}/local", "--num_processes=1"]) == 0
+    assert (
+        t2t_datagen.main([*make, f"--data_dir={tmp_path}/local", "--num_processes=1"])
+        == 0
+    )
     with killed_worker(cluster, lambda: any((tmp_path / "dask_data").rglob("*.arrow"))):
-        assert t2t_datagen.main([*make, f"--data_dir={tmp_path}/dask_data", *cluster.flags]) == 0
+        assert (
+            t2t_datagen.main(
+                [*make, f"--data_dir={tmp_path}/dask_data", *cluster.flags]
+            )
+            == 0
+        )
     assert contents(tmp_path / "dask_data") == contents(tmp_path / "local")
 
 
-def test_translations_equal_those_of_one_process(cluster, tiny_run, tmp_path, monkeypatch):
+def test_translations_equal_those_of_one_process(
+    cluster, tiny_run, tmp_path, monkeypatch
+):
     for module in (decode_file, decode_pipeline):
         monkeypatch.setattr(module, "FILE_WINDOW", 20)
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
-    command = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}", "--decode_hparams=beam_size=2"]
+    command = [
+        f"--output_dir={tiny_run.run}",
+        f"--decode_from_file={source}",
+        "--decode_hparams=beam_size=2",
+    ]
     assert t2t_decoder.main([*command, f"--decode_to_file={tmp_path}/local.txt"]) == 0
     windows = tmp_path / "dask.txt.windows"
     with killed_worker(cluster, lambda: any(windows.glob("*.out.json"))):
-        assert t2t_decoder.main([*command, f"--decode_to_file={tmp_path}/dask.txt", *cluster.flags]) == 0
+        assert (
+            t2t_decoder.main(
+                [*command, f"--decode_to_file={tmp_path}/dask.txt", *cluster.flags]
+            )
+            == 0
+        )
     assert (tmp_path / "dask.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
     assert len((tmp_path / "dask.txt").read_text().splitlines()) == 500

@@ -1,4 +1,6 @@
-"""Files decoded by the workers of a pipeline: the same output, whoever decodes it, and in however many runs."""
+"""Files decoded by the workers of a pipeline: the same output, whoever decodes it, and
+in however many runs.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,20 @@ from t2tlite.run_folder import RunFolder
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
-LINES = ["red cat sees dog", "", "bird hears white mouse now", "fish likes horse", "black dog bites cat today"] * 4
+LINES = [
+    "red cat sees dog",
+    "",
+    "bird hears white mouse now",
+    "fish likes horse",
+    "black dog bites cat today",
+] * 4
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 
 
 class InThisProcess(Pipeline):
-    """A pipeline with one worker, this process; `seconds` is what each of its tasks takes in addition."""
+    """A pipeline with one worker, this process; `seconds` is what each of its tasks
+    takes in addition.
+    """
 
     seconds = 0.0
 
@@ -40,7 +50,8 @@ HERE = InThisProcess("here")
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     for module in ("decode_file", "decode_pipeline"):
-        monkeypatch.setattr(f"t2tlite.programs.bulk.{module}.FILE_WINDOW", 6)  # so that there are four
+        # so that there are four
+        monkeypatch.setattr(f"t2tlite.programs.bulk.{module}.FILE_WINDOW", 6)
     path = tmp_path / "in.txt"
     path.write_text("".join(f"{line}\n" for line in LINES))
     return path
@@ -49,7 +60,9 @@ def source(tmp_path, monkeypatch):
 @pytest.fixture
 def open_job(tiny_run, load, monkeypatch):
     """open_job(changes, line_format): a job of the run, whose model is loaded once."""
-    monkeypatch.setattr(decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None))
+    monkeypatch.setattr(
+        decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None)
+    )
 
     def run(changes="beam_size=2", line_format=PLAIN):
         options = decode_options(RunFolder(tiny_run.run).manifest(), changes)
@@ -66,7 +79,9 @@ def decoded(tiny_run, open_job, tmp_path, source):
         if pipeline is None:
             decode_file(open_job(*job), source, tmp_path / name)
         else:
-            decode_by_workers(open_job(*job), tiny_run.run, pipeline, source, tmp_path / name)
+            decode_by_workers(
+                open_job(*job), tiny_run.run, pipeline, source, tmp_path / name
+            )
         assert not (tmp_path / f"{name}.windows").exists()
         return (tmp_path / name).read_bytes()
 
@@ -75,7 +90,9 @@ def decoded(tiny_run, open_job, tmp_path, source):
 
 def test_output_is_that_of_one_process(decoded):
     changes = "beam_size=2,return_beams=2"
-    assert decoded("out.gz", Pipeline("DirectRunner"), changes) == decoded("local.gz", None, changes)
+    assert decoded("out.gz", Pipeline("DirectRunner"), changes) == decoded(
+        "local.gz", None, changes
+    )
 
 
 def test_formats_and_prefixes_are_those_of_one_process(decoded, source):
@@ -96,7 +113,10 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
         decode(job, paths)
 
     monkeypatch.setattr(decode_pipeline, "_decode_window", counted)
-    with pytest.raises(ChildProcessError, match=r"DirectRunner failed: the machine is gone.* Run the same"):
+    with pytest.raises(
+        ChildProcessError,
+        match=r"DirectRunner failed: the machine is gone.* Run the same",
+    ):
         decoded("out.txt", Pipeline("DirectRunner"))
     assert not (tmp_path / "out.txt").exists()
     assert len(list((tmp_path / "out.txt.windows").glob("*.out.json"))) == 2
@@ -118,7 +138,11 @@ def test_foreign_folder_of_windows_is_refused(decoded, tmp_path):
     folder.mkdir()
     (folder / "photo.jpg").touch()
     with pytest.raises(
-        ValueError, match=r"out\.txt\.windows must have nothing but .* Received: photo\.jpg, perhaps yours"
+        ValueError,
+        match=(
+            r"out\.txt\.windows must have nothing but .* Received: photo\.jpg, perhaps"
+            r" yours"
+        ),
     ):
         decoded("out.txt", HERE)
     assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
@@ -137,7 +161,9 @@ def test_only_windows_are_removed(decoded, tmp_path, monkeypatch):
     assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
 
 
-def test_summary_has_the_time_of_all_runs(tiny_run, open_job, tmp_path, source, monkeypatch):
+def test_summary_has_the_time_of_all_runs(
+    tiny_run, open_job, tmp_path, source, monkeypatch
+):
     seconds = []
 
     class Slow(InThisProcess):
@@ -159,20 +185,43 @@ def test_summary_has_the_time_of_all_runs(tiny_run, open_job, tmp_path, source, 
 
 
 def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
-    monkeypatch.setattr(decode_pipeline, "_start_decoding", lambda *args: lambda paths: None)
-    with pytest.raises(ChildProcessError, match=r"must see .*out\.txt\.windows under the same path .* Received: no "):
+    monkeypatch.setattr(
+        decode_pipeline, "_start_decoding", lambda *args: lambda paths: None
+    )
+    with pytest.raises(
+        ChildProcessError,
+        match=r"must see .*out\.txt\.windows under the same path .* Received: no ",
+    ):
         decoded("out.txt", HERE)
 
 
 @pytest.mark.slow
 def test_command_with_two_worker_processes(tiny_run, source, tmp_path):
-    flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}", "--decode_hparams=beam_size=2"]
+    flags = [
+        f"--output_dir={tiny_run.run}",
+        f"--decode_from_file={source}",
+        "--decode_hparams=beam_size=2",
+    ]
     assert t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/local.txt"]) == 0
     beam = ["--beam_runner=DirectRunner", f"--beam_options={TWO_PROCESSES}"]
-    assert t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/beam.txt", *beam]) == 0
+    assert (
+        t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/beam.txt", *beam]) == 0
+    )
     assert (tmp_path / "beam.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
 
 
 def test_split_is_not_decoded_by_workers(tiny_run, source, capsys):
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--split=dev", "--beam_runner=DirectRunner"]) == 1
-    assert "--beam_runner goes with --decode_from_file and --decode_to_file." in capsys.readouterr().err
+    assert (
+        t2t_decoder.main(
+            [
+                f"--output_dir={tiny_run.run}",
+                "--split=dev",
+                "--beam_runner=DirectRunner",
+            ]
+        )
+        == 1
+    )
+    assert (
+        "--beam_runner goes with --decode_from_file and --decode_to_file."
+        in capsys.readouterr().err
+    )

@@ -14,8 +14,18 @@ NAMES = "text", "score", "log_prob", "sequence", "ids"
 
 
 def test_recorded_outputs_are_read_as_they_were():
-    hypotheses = [Hypothesis(ODD, -1 / 3, -2e-17, (3, 999_999)), Hypothesis("", 0.0, float("-inf"))]
-    parse = Parse(parse_tree("(TOP (S (NN bird)))"), -0.1, -0.25, Counter(missing=1), "(S XX", (7,))
+    hypotheses = [
+        Hypothesis(ODD, -1 / 3, -2e-17, (3, 999_999)),
+        Hypothesis("", 0.0, float("-inf")),
+    ]
+    parse = Parse(
+        parse_tree("(TOP (S (NN bird)))"),
+        -0.1,
+        -0.25,
+        Counter(missing=1),
+        "(S XX",
+        (7,),
+    )
     lines = record_lines([hypotheses, [parse]])
     assert [len(line.splitlines()) for line in lines] == [1, 1]
     recorded = read_records(lines)
@@ -29,7 +39,11 @@ def test_recorded_outputs_are_read_as_they_were():
 
 def test_recorded_parse_is_scored_as_it_was_decoded():
     task, source, gold = ParsingTask(), "A bird sang", "(S (NP XX XX )NP (VP XX )VP )S"
-    (parse,) = task.choose(source, [Hypothesis("(S (NP XX XX )NP (VP XX", -1.0, -2.0)], 1)
+    (parse,) = task.choose(
+        source, [Hypothesis("(S (NP XX XX )NP (VP XX", -1.0, -2.0)], 1
+    )
     ((recorded,),) = read_records(record_lines([[parse]]))
     assert recorded.sequence != recorded.text == parse.text
-    assert task.score([source], [gold], [recorded.sequence]) == task.score([source], [gold], [parse.sequence])
+    assert task.score([source], [gold], [recorded.sequence]) == task.score(
+        [source], [gold], [parse.sequence]
+    )

@@ -8,7 +8,14 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, Window
 
-SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often", "cat"]
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "fish likes mouse",
+    "black horse bites bird today",
+    "dog hears dog often",
+    "cat",
+]
 
 
 def windows(job, lines, **options):
@@ -21,7 +28,9 @@ def test_windows_are_read_as_needed(tiny_run, load):
     endless = itertools.chain(SENTENCES, itertools.repeat("cat"))
     job = DecodeJob(model, model.options())
     decoded = list(itertools.islice(windows(job, endless), 2))
-    assert [line for output in decoded for line in output.lines] == model.translate(SENTENCES)
+    assert [line for output in decoded for line in output.lines] == model.translate(
+        SENTENCES
+    )
     assert next(endless) == "cat"
 
 
@@ -49,4 +58,9 @@ def test_batches_of_sentences_keep_one_window(tiny_run, load):
         for one_by_one in (False, True):
             cut = job.cut(SENTENCES[:5], NO_FILE, 3, one_by_one=one_by_one)
             sizes[rules, one_by_one] = [len(window.lines) for window in cut]
-    assert sizes == {(False, False): [3, 2], (False, True): [3, 2], (True, False): [5], (True, True): [1] * 5}
+    assert sizes == {
+        (False, False): [3, 2],
+        (False, True): [3, 2],
+        (True, False): [5],
+        (True, True): [1] * 5,
+    }

@@ -1,4 +1,6 @@
-"""What is made of CTranslate2's hypotheses: our scores, our length limits, our order."""
+"""What is made of CTranslate2's hypotheses: our scores, our length limits, our
+order.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ TOKENS = ["<pad>", "</s>", "a", "b", "c"]
 
 
 class Search:
-    """Stands in for ctranslate2.Translator: gives each source the next of the results, and records what was asked."""
+    """Stands in for ctranslate2.Translator: gives each source the next of the results,
+    and records what was asked.
+    """
 
     def __init__(self, *results: list[tuple[str, float]]) -> None:
         self.results, self.asked = list(results), []
@@ -30,7 +34,10 @@ class Search:
         self.asked.append((sources, options["max_decoding_length"]))
         n_best = [self.results.pop(0) for _ in sources]
         return [
-            SimpleNamespace(hypotheses=[text.split() for text, _ in row], scores=[score for _, score in row])
+            SimpleNamespace(
+                hypotheses=[text.split() for text, _ in row],
+                scores=[score for _, score in row],
+            )
             for row in n_best
         ]
 
@@ -40,11 +47,20 @@ def decoder(search, **options) -> CTranslate2Decoder:
 
 
 def test_hypotheses_are_ranked_by_our_length_penalty():
-    """CTranslate2 divides a log-probability by length ** alpha, we by ((5 + length) / 6) ** alpha, EOS counted."""
-    search = Search([("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)])
-    [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode([[2, 3]])
+    """CTranslate2 divides a log-probability by length ** alpha, we by ((5 + length) /
+    6) ** alpha, EOS counted.
+    """
+    search = Search(
+        [("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)]
+    )
+    [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode(
+        [[2, 3]]
+    )
     assert (first.ids, second.ids) == ([2], [2, 3, 4, 2, 3, 4, 2, 3])
-    assert (first.log_prob, second.log_prob) == (pytest.approx(-2.0), pytest.approx(-3.0))
+    assert (first.log_prob, second.log_prob) == (
+        pytest.approx(-2.0),
+        pytest.approx(-3.0),
+    )
     assert first.score == pytest.approx(-2.0 / (7 / 6) ** 0.5)  # -1.85
     assert second.score == pytest.approx(-3.0 / (14 / 6) ** 0.5)  # -1.96
 
@@ -57,34 +73,58 @@ def test_no_more_hypotheses_than_asked_for_are_returned():
 
 def test_unfinished_hypotheses_count_only_where_none_is_finished():
     results = [("a b c", -0.1), ("a </s>", -5.0)], [("a b c", -0.1), ("b c a", -0.2)]
-    finished, unfinished = decoder(Search(*results), beam_size=2, return_beams=2, extra_length=2).decode([[2], [3]])
+    finished, unfinished = decoder(
+        Search(*results), beam_size=2, return_beams=2, extra_length=2
+    ).decode([[2], [3]])
     assert [hypothesis.ids for hypothesis in finished] == [[2]]
     assert [hypothesis.ids for hypothesis in unfinished] == [[2, 3, 4], [3, 4, 2]]
 
 
 def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
     options = {"alpha": 1.0, "t2t_rules": True, "extra_length": 1}
-    [[unfinished]] = decoder(Search([("a b c", -3.0 / 3)]), beam_size=2, **options).decode([[2]])
-    [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode([[2]])
-    assert (unfinished.score, greedy.score) == (pytest.approx(-3.0), pytest.approx(-3.0))
+    [[unfinished]] = decoder(
+        Search([("a b c", -3.0 / 3)]), beam_size=2, **options
+    ).decode([[2]])
+    [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode(
+        [[2]]
+    )
+    assert (unfinished.score, greedy.score) == (
+        pytest.approx(-3.0),
+        pytest.approx(-3.0),
+    )
 
 
 def test_greedy_search_has_our_penalty():
-    [[actual]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode([[2]])
+    [[actual]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode(
+        [[2]]
+    )
     assert (actual.score, actual.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
 
 
 def test_what_exceeds_its_own_length_limit_is_decoded_again():
-    """A batch has one limit in CTranslate2; ours is each source's length + extra_length + 1."""
-    search = Search([("a b a b a </s>", -1.0)], [("c c c c c c", -1.0)], [("b </s>", -1.0)], [("c c c c", -0.5)])
+    """A batch has one limit in CTranslate2; ours is each source's length + extra_length
+    + 1.
+    """
+    search = Search(
+        [("a b a b a </s>", -1.0)],
+        [("c c c c c c", -1.0)],
+        [("b </s>", -1.0)],
+        [("c c c c", -0.5)],
+    )
     actual = decoder(search, beam_size=1, extra_length=2).decode([[2, 3, 4], [4], [3]])
     assert search.asked == [([["a", "b", "c"], ["c"], ["b"]], 6), ([["c"]], 4)]
-    assert [hypothesis[0].ids for hypothesis in actual] == [[2, 3, 2, 3, 2], [4, 4, 4, 4], [3]]
+    assert [hypothesis[0].ids for hypothesis in actual] == [
+        [2, 3, 2, 3, 2],
+        [4, 4, 4, 4],
+        [3],
+    ]
 
 
 def test_a_limit_that_a_batch_shares_is_kept():
     search = Search([("a </s>", -1.0)], [("c c c c c c", -1.0)])
-    decoder(search, beam_size=1, extra_length=2, t2t_rules=True).decode([[2, 3, 4], [4]], batches=[[0, 1]])
+    decoder(search, beam_size=1, extra_length=2, t2t_rules=True).decode(
+        [[2, 3, 4], [4]], batches=[[0, 1]]
+    )
     assert search.asked == [([["a", "b", "c"], ["c"]], 6)]
 
 
@@ -98,7 +138,10 @@ def test_batch_too_large_is_halved_and_sentence_is_refused():
     search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
     actual = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
     assert [hypothesis[0].ids for hypothesis in actual] == [[2], [3]]
-    with pytest.raises(ValueError, match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split"):
+    with pytest.raises(
+        ValueError,
+        match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split",
+    ):
         decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
 
 
@@ -107,38 +150,69 @@ def test_another_failure_is_an_error_with_its_reason():
         def translate_batch(self, sources, **options):
             raise RuntimeError("cuBLAS failed")
 
-    with pytest.raises(ValueError, match=r"CTranslate2 cannot decode a batch: cuBLAS failed\."):
+    with pytest.raises(
+        ValueError, match=r"CTranslate2 cannot decode a batch: cuBLAS failed\."
+    ):
         decoder(Broken()).decode([[2]])
 
 
 def test_every_id_has_a_token_of_its_own():
-    """tensor2tensor's vocabularies may hold equal lines, of which the later is used, and empty ones."""
+    """tensor2tensor's vocabularies may hold equal lines, of which the later is used,
+    and empty ones.
+    """
     pieces = ["<pad>_", "<EOS>_", "a_", "", "b", "a_", "</s>"]
     encoder = SimpleNamespace(vocab_size=7, pieces=lambda ids: [pieces[i] for i in ids])
-    assert vocabulary_tokens(encoder) == ["<pad>", "</s>", "<id 2>", "<id 3>", "b", "a_", "<id 6>"]
+    assert vocabulary_tokens(encoder) == [
+        "<pad>",
+        "</s>",
+        "<id 2>",
+        "<id 3>",
+        "b",
+        "a_",
+        "<id 6>",
+    ]
 
 
 def test_missing_package_is_an_error_with_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(
-        ValueError, match=r"CTranslate2 must be installed\. Received: .* pip install 't2tlite\[ctranslate2\]'\."
+        ValueError,
+        match=(
+            r"CTranslate2 must be installed\. Received: .* pip install"
+            r" 't2tlite\[ctranslate2\]'\."
+        ),
     ):
         import_ctranslate2()
 
 
 def test_quantizations(monkeypatch):
-    with pytest.raises(ValueError, match=r"quantization must be one of float32, .*int8_bfloat16\. Received: 'int4'"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"quantization must be one of float32, .*int8_bfloat16\. Received: 'int4'"
+        ),
+    ):
         check_computable("int4")
-    known = SimpleNamespace(get_cuda_device_count=lambda: 0, get_supported_compute_types=lambda device: {"int8"})
+    known = SimpleNamespace(
+        get_cuda_device_count=lambda: 0,
+        get_supported_compute_types=lambda device: {"int8"},
+    )
     monkeypatch.setattr(ctranslate2_decoder, "import_ctranslate2", lambda: known)
     check_computable("int8")
-    with pytest.raises(ValueError, match=r"that this machine's cpu computes in: int8\. Received: 'float16'"):
+    with pytest.raises(
+        ValueError,
+        match=r"that this machine's cpu computes in: int8\. Received: 'float16'",
+    ):
         check_computable("float16")
 
 
 def test_restricted_self_attention_is_refused_by_name():
     check_expressible(HParams())
     with pytest.raises(
-        ValueError, match=r"needs self_attention_radius=0\. Received: .*self_attention_radius=8\. Decode"
+        ValueError,
+        match=(
+            r"needs self_attention_radius=0\. Received: .*self_attention_radius=8\."
+            r" Decode"
+        ),
     ):
         check_expressible(HParams(self_attention_radius=8))

@@ -1,4 +1,6 @@
-"""A CTranslate2 model computes what the Transformer that it was made of does, whatever that one's hparams are."""
+"""A CTranslate2 model computes what the Transformer that it was made of does, whatever
+that one's hparams are.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +23,46 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     vocabulary_tokens,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert, position_table
-from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import (
+    SentencePieceEncoder,
+    train_sentencepiece,
+)
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 PRE_NORM = {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"}
 UNSHARED = {"shared_embedding_and_softmax_weights": False}
 MODELS = {
     "the paper's": {},
-    "tensor2tensor's": {**PRE_NORM, "pos": "timing_halves", "use_target_space_embedding": True},
+    "tensor2tensor's": {
+        **PRE_NORM,
+        "pos": "timing_halves",
+        "use_target_space_embedding": True,
+    },
     "learned positions": {"pos": "emb", "max_length": 20},
     "no positions, a target space": {"pos": "none", "use_target_space_embedding": True},
     "unshared": UNSHARED,
-    "two vocabularies": {**UNSHARED, **PRE_NORM, "pos": "emb", "max_length": 20, "use_target_space_embedding": True},
+    "two vocabularies": {
+        **UNSHARED,
+        **PRE_NORM,
+        "pos": "emb",
+        "max_length": 20,
+        "use_target_space_embedding": True,
+    },
     "a deep encoder": {"num_encoder_layers": 3, "num_decoder_layers": 1},
     "a deep decoder": {**PRE_NORM, "num_encoder_layers": 1, "num_decoder_layers": 3},
     "a large epsilon": {"norm_epsilon": 0.5},
     "small keys": {"attention_key_channels": 8},
     "small values": {"attention_value_channels": 8},
     "large keys": {"attention_key_channels": 64},
-    "large values, small keys": {"attention_value_channels": 48, "attention_key_channels": 16},
-    "heads that do not divide the width": {"num_heads": 3, "attention_key_channels": 9, "attention_value_channels": 30},
+    "large values, small keys": {
+        "attention_value_channels": 48,
+        "attention_key_channels": 16,
+    },
+    "heads that do not divide the width": {
+        "num_heads": 3,
+        "attention_key_channels": 9,
+        "attention_value_channels": 30,
+    },
 }
 
 
@@ -51,18 +73,32 @@ def vocabularies(tmp_path_factory):
     actual = []
     for name, size in (("one", 330), ("other", 310)):
         path = folder / f"{name}.model"
-        train_sentencepiece([text for pair in sentences(200, 1) for text in pair], size, path)
+        train_sentencepiece(
+            [text for pair in sentences(200, 1) for text in pair], size, path
+        )
         actual.append(SentencePieceEncoder(path))
     return actual
 
 
 def random_model(encoders, **changes) -> Transformer:
-    """A model with random weights, none at its initial value, so that attention is far from even."""
-    hparams = HParams(**{"hidden_size": 32, "filter_size": 48, "num_hidden_layers": 2, "num_heads": 2, **changes})
+    """A model with random weights, none at its initial value, so that attention is far
+    from even.
+    """
+    hparams = HParams(
+        **{
+            "hidden_size": 32,
+            "filter_size": 48,
+            "num_hidden_layers": 2,
+            "num_heads": 2,
+            **changes,
+        }
+    )
     model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
     draw = np.random.default_rng(3)
     for variable in model.trainable_variables:
-        values = draw.normal(size=variable.shape) * (0.2 if len(variable.shape) == 2 else 0.1)
+        values = draw.normal(size=variable.shape) * (
+            0.2 if len(variable.shape) == 2 else 0.1
+        )
         variable.assign(values.astype(np.float32) + variable.path.endswith("gamma"))
     return model
 
@@ -74,20 +110,32 @@ def weights(model):
 def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
     convert(model.hparams, weights(model), encoders, folder, quantization)
     return CTranslate2Engine(
-        folder, encoders, quantization, model.hparams.max_positions, model.count_params(), lambda: model
+        folder,
+        encoders,
+        quantization,
+        model.hparams.max_positions,
+        model.count_params(),
+        lambda: model,
     )
 
 
 SOURCES = [[5, 9, 300, 17], [28, 12], []]
-TARGETS = [[6, 301, 2, 19, 44], [], [3, 0, 25]]  # a padding token in the middle embeds to zeros
+# a padding token in the middle embeds to zeros
+TARGETS = [[6, 301, 2, 19, 44], [], [3, 0, 25]]
 
 
 def scores_by_logits(model, sources=SOURCES, targets=TARGETS) -> list[float]:
     """The log-probability of each target with its EOS, by the model's logits."""
-    inputs, labels = (np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows]) for rows in (sources, targets))
+    inputs, labels = (
+        np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows])
+        for rows in (sources, targets)
+    )
     log_probs = log_softmax(model(inputs, labels))
     chosen = np.take_along_axis(log_probs, labels[:, :, None], axis=2)[:, :, 0]
-    return [row[: len(target) + 1].sum() for row, target in zip(chosen, targets, strict=True)]
+    return [
+        row[: len(target) + 1].sum()
+        for row, target in zip(chosen, targets, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
@@ -95,11 +143,18 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
     two = {"pos", "shared_embedding_and_softmax_weights"} <= set(changes)
     encoders = vocabularies if two else [vocabularies[0]] * 2
     model = random_model(encoders, **changes)
-    decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1, extra_length=3))
-    assert decoder.score(SOURCES, TARGETS) == pytest.approx(scores_by_logits(model), abs=2e-4)
+    decoder = engine_of(model, encoders, tmp_path).decoder(
+        DecodeHParams(beam_size=1, extra_length=3)
+    )
+    assert decoder.score(SOURCES, TARGETS) == pytest.approx(
+        scores_by_logits(model), abs=2e-4
+    )
     for source, [actual] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
-        target = [*actual.ids, 1][: len(source) + 4]  # greedy search chooses the most probable token at each position
-        chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[0]
+        # greedy search chooses the most probable token at each position
+        target = [*actual.ids, 1][: len(source) + 4]
+        chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[
+            0
+        ]
         assert chosen.tolist() == target
 
 
@@ -107,26 +162,49 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
 def test_positions_are_the_models(pos):
     """CTranslate2's table is NumPy's, the model's that of its layer."""
     expected = Positions(pos, 12)(np.zeros((1, LONGEST_BUCKET, 12), np.float32))[0]
-    np.testing.assert_allclose(position_table(HParams(hidden_size=12, num_heads=2, pos=pos)), expected, atol=2e-6)
+    np.testing.assert_allclose(
+        position_table(HParams(hidden_size=12, num_heads=2, pos=pos)),
+        expected,
+        atol=2e-6,
+    )
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_quantised_models_are_smaller_and_nearly_the_same(vocabularies, tmp_path, quantization):
-    """Read again in float32, which a CPU computes whatever the weights were stored in."""
+def test_quantised_models_are_smaller_and_nearly_the_same(
+    vocabularies, tmp_path, quantization
+):
+    """Read again in float32, which a CPU computes whatever the weights were stored
+    in.
+    """
     encoders = [vocabularies[0]] * 2
     model = random_model(encoders, hidden_size=64)
     convert(model.hparams, weights(model), encoders, tmp_path, quantization)
     translator = ctranslate2.Translator(str(tmp_path), compute_type="float32")
     tokens = [vocabulary_tokens(encoder) for encoder in encoders]
-    actual = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(SOURCES, TARGETS)
-    assert actual == pytest.approx(scores_by_logits(model), abs=2e-4 if quantization == "float32" else 0.5)
-    numbers = 2 * 330 * 64 + LONGEST_BUCKET * 64 + sum(array.size for array in weights(model).values())
-    size = (tmp_path / "model.bin").stat().st_size  # with int8, what is not a matrix stays as it is: positions, norms
-    assert 0.9 < size / (4 * numbers) < 1.1 if quantization == "float32" else size / (4 * numbers) < 0.8
+    actual = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(
+        SOURCES, TARGETS
+    )
+    assert actual == pytest.approx(
+        scores_by_logits(model), abs=2e-4 if quantization == "float32" else 0.5
+    )
+    numbers = (
+        2 * 330 * 64
+        + LONGEST_BUCKET * 64
+        + sum(array.size for array in weights(model).values())
+    )
+    # with int8, what is not a matrix stays as it is: positions, norms
+    size = (tmp_path / "model.bin").stat().st_size
+    assert (
+        0.9 < size / (4 * numbers) < 1.1
+        if quantization == "float32"
+        else size / (4 * numbers) < 0.8
+    )
 
 
 def test_the_folder_has_what_text_and_tokens_need(vocabularies, tmp_path):
-    """One vocabulary: CTranslate2 tells it by a file of its own. Two: each side has one."""
+    """One vocabulary: CTranslate2 tells it by a file of its own. Two: each side has
+    one.
+    """
     model = random_model([vocabularies[0]] * 2)
     convert(model.hparams, weights(model), [vocabularies[0]] * 2, tmp_path, "float32")
     names = {path.name for path in tmp_path.iterdir()}
@@ -139,7 +217,12 @@ def test_the_folder_has_what_text_and_tokens_need(vocabularies, tmp_path):
     model = random_model(vocabularies, **UNSHARED)
     convert(model.hparams, weights(model), vocabularies, tmp_path / "two", "float32")
     names = {path.name for path in (tmp_path / "two").iterdir()}
-    vocabulary_files = {"source_vocabulary.json", "target_vocabulary.json", "one.model", "other.model"}
+    vocabulary_files = {
+        "source_vocabulary.json",
+        "target_vocabulary.json",
+        "one.model",
+        "other.model",
+    }
     assert names == {"model.bin", "config.json", *vocabulary_files}
 
 
@@ -149,11 +232,17 @@ def test_a_missing_weight_is_named(vocabularies, tmp_path):
 
 
 def test_subwords_of_tensor2tensor(tmp_path, fixtures):
-    """A vocabulary without an unknown token, and with pieces that are no words of CTranslate2's."""
-    path = next((fixtures / "tensor2tensor").glob("*.subwords"), None) or next(fixtures.rglob("*.subwords"))
+    """A vocabulary without an unknown token, and with pieces that are no words of
+    CTranslate2's.
+    """
+    path = next((fixtures / "tensor2tensor").glob("*.subwords"), None) or next(
+        fixtures.rglob("*.subwords")
+    )
     encoders = [SubwordEncoder(path)] * 2
     model = random_model(encoders, hidden_size=8, filter_size=8, num_hidden_layers=1)
     decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1))
     last = encoders[0].vocab_size - 1
     pair = [[3, last, 2]], [[last, 4]]
-    assert decoder.score(*pair) == pytest.approx(scores_by_logits(model, *pair), abs=2e-4)
+    assert decoder.score(*pair) == pytest.approx(
+        scores_by_logits(model, *pair), abs=2e-4
+    )

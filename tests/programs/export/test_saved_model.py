@@ -21,7 +21,12 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.export import graph, saved_model
-from t2tlite.programs.export.graph_text import WHITE_SPACE, SentencePieceText, stripped, tree_words
+from t2tlite.programs.export.graph_text import (
+    WHITE_SPACE,
+    SentencePieceText,
+    stripped,
+    tree_words,
+)
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
@@ -29,9 +34,17 @@ from t2tlite.tokens import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-SENTENCES = ["red cat sees dog today", "", "fish bites horse", " \u2003", "the same thing (as before) 12", "bird"]
+SENTENCES = [
+    "red cat sees dog today",
+    "",
+    "fish bites horse",
+    " \u2003",
+    "the same thing (as before) 12",
+    "bird",
+]
 
-# A program without t2tlite: reads [[sentences, options], ...] and writes [[texts, scores, log_probs], ...].
+# A program without t2tlite: reads [[sentences, options], ...] and writes [[texts,
+# scores, log_probs], ...].
 PROGRAM = """
 import json, sys
 
@@ -56,9 +69,13 @@ print(json.dumps([results, pairs]))
 """
 
 
-@pytest.fixture(scope="module", params=["one", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module", params=["one", pytest.param("all", marks=pytest.mark.slow)]
+)
 def beam_sizes(request) -> tuple[int, ...]:
-    """The beam sizes of the export: a search is traced for each, which takes seconds."""
+    """The beam sizes of the export: a search is traced for each, which takes
+    seconds.
+    """
     return (4,) if request.param == "one" else (1, 2, 4, 8)
 
 
@@ -84,12 +101,20 @@ def one_search(monkeypatch):
 def expected(model, sentences, **options):
     """The run's n-best lists: texts, scores and log-probabilities."""
     actual = model.decode(sentences, model.options(**options))
-    return [[(hypothesis.text, hypothesis.score, hypothesis.log_prob) for hypothesis in n_best] for n_best in actual]
+    return [
+        [
+            (hypothesis.text, hypothesis.score, hypothesis.log_prob)
+            for hypothesis in n_best
+        ]
+        for n_best in actual
+    ]
 
 
 def lists(outputs):
     """The lists of texts, scores and log-probabilities of a signature's outputs."""
-    texts, *values = (np.asarray(outputs[name]) for name in ("texts", "scores", "log_probs"))
+    texts, *values = (
+        np.asarray(outputs[name]) for name in ("texts", "scores", "log_probs")
+    )
     return [[text.decode() for text in row] for row in texts], *values
 
 
@@ -101,14 +126,19 @@ def check(actual, wanted):
         count = len(hypotheses)
         assert row[:count] == [text for text, *_ in hypotheses]
         ours = [[score, log_prob] for _, score, log_prob in hypotheses]
-        np.testing.assert_allclose(np.transpose(values)[:count], ours, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(
+            np.transpose(values)[:count], ours, rtol=0, atol=1e-4
+        )
         assert row[count:] == [""] * (len(row) - count)
         assert (np.transpose(values)[count:] < -1e8).all()
 
 
 def test_loaded_model_gives_what_the_run_gives(model, loaded):
     for options in ({}, {"alpha": 0.0, "extra_length": 1, "return_beams": 3}):
-        check(lists(loaded.translate(tf.constant(SENTENCES), **options)), expected(model, SENTENCES, **options))
+        check(
+            lists(loaded.translate(tf.constant(SENTENCES), **options)),
+            expected(model, SENTENCES, **options),
+        )
 
 
 ALL = pytest.mark.parametrize("beam_sizes", ["all"], indirect=True)
@@ -133,35 +163,64 @@ def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_
     results, pairs = json.loads(result.stdout)
     for actual, (sentences, options) in zip(results, calls, strict=True):
         check(actual, expected(model, sentences, **options))
-    np.testing.assert_allclose(pairs, model.score(["red cat", ""], ["katze rot", ""]), atol=1e-4)
+    np.testing.assert_allclose(
+        pairs, model.score(["red cat", ""], ["katze rot", ""]), atol=1e-4
+    )
 
 
 @pytest.mark.slow
 @ALL
 def test_the_session_of_tensorflow_serving_fills_in_the_defaults(model, exported):
-    """Which calls a signature by the names of tensors, and need not feed inputs that have a default."""
+    """Which calls a signature by the names of tensors, and need not feed inputs that
+    have a default.
+    """
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         graph = tf.compat.v1.saved_model.load(session, ["serve"], str(exported / "1"))
         assert sorted(graph.signature_def["serving_default"].inputs) == ["sentences"]
         signature = graph.signature_def["translate"]
-        assert sorted(signature.defaults) == ["alpha", "beam_size", "extra_length", "return_beams"]
+        assert sorted(signature.defaults) == [
+            "alpha",
+            "beam_size",
+            "extra_length",
+            "return_beams",
+        ]
         outputs = {name: info.name for name, info in signature.outputs.items()}
         names = {name: info.name for name, info in signature.inputs.items()}
         actual = session.run(outputs, {names["sentences"]: SENTENCES})
-        wide = session.run(outputs, {names["sentences"]: SENTENCES, names["beam_size"]: 8, names["return_beams"]: 0})
+        wide = session.run(
+            outputs,
+            {
+                names["sentences"]: SENTENCES,
+                names["beam_size"]: 8,
+                names["return_beams"]: 0,
+            },
+        )
         signature = graph.signature_def["serving_default"]
         outputs = {name: info.name for name, info in signature.outputs.items()}
         default = session.run(outputs, {signature.inputs["sentences"].name: SENTENCES})
-    for outputs, options in ((actual, {}), (default, {}), (wide, {"beam_size": 8, "return_beams": 8})):
+    for outputs, options in (
+        (actual, {}),
+        (default, {}),
+        (wide, {"beam_size": 8, "return_beams": 8}),
+    ):
         check(lists(outputs), expected(model, SENTENCES, **options))
 
 
 def test_concurrent_searches_have_separate_caches(loaded):
     """The cache of keys and values is written in place."""
-    batches = [[sentence] * count for count, sentence in enumerate(SENTENCES * 2, 1) if count % 2]
+    batches = [
+        [sentence] * count
+        for count, sentence in enumerate(SENTENCES * 2, 1)
+        if count % 2
+    ]
 
     def decode(batch):
-        return {name: value.numpy() for name, value in loaded.translate(tf.constant(batch), return_beams=0).items()}
+        return {
+            name: value.numpy()
+            for name, value in loaded.translate(
+                tf.constant(batch), return_beams=0
+            ).items()
+        }
 
     one_by_one = [decode(batch) for batch in batches]
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
@@ -175,45 +234,89 @@ def test_concurrent_searches_have_separate_caches(loaded):
     ("options", "message"),
     [
         ({"beam_size": 3}, r"beam_size must be one of SIZES\. Received:\] \[3\]"),
-        ({"return_beams": 5}, r"return_beams must be at most beam_size, or 0 for all\. Received:\] \[5\]"),
-        ({"alpha": -1.0}, r"alpha must be at least 0 and at most 10\. Received:\] \[-1\]"),
+        (
+            {"return_beams": 5},
+            r"return_beams must be at most beam_size, or 0 for all\. Received:\] \[5\]",
+        ),
+        (
+            {"alpha": -1.0},
+            r"alpha must be at least 0 and at most 10\. Received:\] \[-1\]",
+        ),
         ({"extra_length": -1}, r"extra_length must be at least 0\. Received:\] \[-1\]"),
-        ({"sentences": ["q" * 3000]}, r"must have at most 2,048 tokens.*Received, tokens:\] \["),
+        (
+            {"sentences": ["q" * 3000]},
+            r"must have at most 2,048 tokens.*Received, tokens:\] \[",
+        ),
     ],
 )
-def test_bad_options_and_long_sentences_are_refused(loaded, beam_sizes, options, message):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message.replace("SIZES", ", ".join(map(str, beam_sizes)))):
+def test_bad_options_and_long_sentences_are_refused(
+    loaded, beam_sizes, options, message
+):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=message.replace("SIZES", ", ".join(map(str, beam_sizes))),
+    ):
         loaded.translate(**{"sentences": tf.constant(["red cat"]), **options})
 
 
 def test_scoring_needs_pairs(loaded):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Each source needs a target.*\] \[2\] \[1\]"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"Each source needs a target.*\] \[2\] \[1\]",
+    ):
         loaded.score(tf.constant(["a", "b"]), tf.constant(["c"]))
 
 
 @pytest.mark.slow
 @ALL
 def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
-    document = (Path(__file__).parents[3] / "docs" / "export.md").read_text().partition("\n## SavedModel\n")[2]
+    document = (
+        (Path(__file__).parents[3] / "docs" / "export.md")
+        .read_text()
+        .partition("\n## SavedModel\n")[2]
+    )
     readme = (exported / "README.md").read_text()
     monkeypatch.chdir(exported)
-    for text, output in ((readme, "shape=(2, 1)"), (document.replace("DIR/1", "1"), "[('', 0.0), ('', -1000000000.0)")):
+    for text, output in (
+        (readme, "shape=(2, 1)"),
+        (document.replace("DIR/1", "1"), "[('', 0.0), ('', -1000000000.0)"),
+    ):
         exec(text.partition("```python\n")[2].partition("```")[0], {})
         assert output in capsys.readouterr().out
     assert "`beam_size` (1, 2, 4, 8; by default 4), `alpha` (by default 0.6)" in readme
 
 
 @pytest.mark.slow
-def test_the_command_exports_with_other_defaults(tiny_run, tmp_path, capsys, one_search):
-    flags = [f"--output_dir={tiny_run.run}", f"--export_dir={tmp_path / 'out'}", "--format=saved_model"]
-    options = {"beam_size": 3, "alpha": 1.0, "return_beams": 2, "min_length": 7, "no_repeat_ngram_size": 1}
+def test_the_command_exports_with_other_defaults(
+    tiny_run, tmp_path, capsys, one_search
+):
+    flags = [
+        f"--output_dir={tiny_run.run}",
+        f"--export_dir={tmp_path / 'out'}",
+        "--format=saved_model",
+    ]
+    options = {
+        "beam_size": 3,
+        "alpha": 1.0,
+        "return_beams": 2,
+        "min_length": 7,
+        "no_repeat_ngram_size": 1,
+    }
     changes = ",".join(f"{name}={value}" for name, value in options.items())
     assert t2t_export.main([*flags, f"--decode_hparams={changes}"]) == 0
-    assert "Equal to the run: n-best lists and log-probabilities of 12 sentences of dev." in capsys.readouterr().out
+    assert (
+        "Equal to the run: n-best lists and log-probabilities of 12 sentences of dev."
+        in capsys.readouterr().out
+    )
     loaded = tf.saved_model.load(str(tmp_path / "out" / "1"))
-    actual, model = lists(loaded.translate(tf.constant(SENTENCES))), t2tlite.load(tiny_run.run)
+    actual, model = (
+        lists(loaded.translate(tf.constant(SENTENCES))),
+        t2tlite.load(tiny_run.run),
+    )
     check(actual, expected(model, SENTENCES, **options))
-    assert len(actual[0][0][0].split()) > len(expected(model, SENTENCES)[0][0][0].split())
+    assert len(actual[0][0][0].split()) > len(
+        expected(model, SENTENCES)[0][0][0].split()
+    )
 
 
 def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
@@ -231,7 +334,9 @@ def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
             weight.assign(before)
 
     monkeypatch.setattr(saved_model, "write", write)
-    with pytest.raises(ValueError, match=r"An export must decode as the run does\. Received for '"):
+    with pytest.raises(
+        ValueError, match=r"An export must decode as the run does\. Received for '"
+    ):
         model.export(tmp_path / "out", beam_size=1)
     assert not list(tmp_path.iterdir())
 
@@ -240,21 +345,29 @@ SMALL = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_lengt
 PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
 VARIANTS = {
     "pre_norm_learned_positions": f"{PRE_NORM},pos=emb,use_target_space_embedding=true",
-    "radius_unshared": "self_attention_radius=4,shared_embedding_and_softmax_weights=false,num_encoder_layers=1",
+    "radius_unshared": (
+        "self_attention_radius=4,shared_embedding_and_softmax_weights=false,num_encoder_layers=1"
+    ),
     "bfloat16": "dtype_policy=mixed_bfloat16,pos=timing_halves",
     "xla": "jit_compile=true,pos=none,attention_key_channels=8",
 }
 
 
-def untrained(model: Translator, changes: str, manifest: RunManifest | None = None) -> Translator:
+def untrained(
+    model: Translator, changes: str, manifest: RunManifest | None = None
+) -> Translator:
     """A model with random weights, and vocabulary and data of the trained one."""
     hparams = HParams().override(f"{SMALL},{changes}")
-    other = build_transformer(hparams, model.source_encoder.vocab_size, model.target_encoder.vocab_size)
+    other = build_transformer(
+        hparams, model.source_encoder.vocab_size, model.target_encoder.vocab_size
+    )
     random = np.random.default_rng(1)
     for variable in other.variables:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
-    return Translator(engine, model.encoders, manifest or model.manifest, "RUN/model.ckpt-7")
+    return Translator(
+        engine, model.encoders, manifest or model.manifest, "RUN/model.ckpt-7"
+    )
 
 
 @pytest.mark.slow
@@ -262,11 +375,15 @@ def untrained(model: Translator, changes: str, manifest: RunManifest | None = No
 def test_every_model_can_be_exported(model, name, tmp_path, one_search):
     """The command's own verification compares n-best lists and log-probabilities."""
     other = untrained(model, VARIANTS[name])
-    loaded = tf.saved_model.load(str(other.export(tmp_path / "out", extra_length=5) / "1"))
+    loaded = tf.saved_model.load(
+        str(other.export(tmp_path / "out", extra_length=5) / "1")
+    )
     texts, _, _ = lists(loaded.translate(tf.constant(SENTENCES[:1])))
     assert texts == [other.translate(SENTENCES[:1], extra_length=5)]
     if name == "pre_norm_learned_positions":
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"must have at most 63 tokens"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"must have at most 63 tokens"
+        ):
             loaded.translate(tf.constant(["q" * 64]))
 
 
@@ -274,15 +391,22 @@ def test_every_model_can_be_exported(model, name, tmp_path, one_search):
 def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path, one_search):
     manifest = dataclasses.replace(model.manifest, task="parsing")
     parser = untrained(model, "pos=timing", manifest)
-    loaded = tf.saved_model.load(str(parser.export(tmp_path / "out", extra_length=8, beam_size=2) / "1"))
+    loaded = tf.saved_model.load(
+        str(parser.export(tmp_path / "out", extra_length=8, beam_size=2) / "1")
+    )
     assert not hasattr(loaded, "translate")
     sentence = " the\tcat (of  the house) "
     texts, scores, _ = lists(loaded.parse(tf.constant([sentence])))
-    ours = parser.decode([sentence], parser.options(extra_length=8, beam_size=2, return_beams=2))[0]
+    ours = parser.decode(
+        [sentence], parser.options(extra_length=8, beam_size=2, return_beams=2)
+    )[0]
     ours = sorted(ours, key=lambda parse: -parse.score)
     assert texts == [[parse.sequence for parse in ours]]
     np.testing.assert_allclose(scores, [[parse.score for parse in ours]], atol=1e-4)
-    assert "`parse` returns linearised trees as they were decoded" in (tmp_path / "out" / "README.md").read_text()
+    assert (
+        "`parse` returns linearised trees as they were decoded"
+        in (tmp_path / "out" / "README.md").read_text()
+    )
 
 
 def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
@@ -292,13 +416,22 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
     monkeypatch.setitem(registry._tasks, "summaries", Summaries)
     manifest = dataclasses.replace(model.manifest, task="summaries")
     other = Translator(model.engine, model.encoders, manifest)
-    with pytest.raises(ValueError, match=r"exports the tasks translation, parsing\. Received: a run of .* 'summaries'"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"exports the tasks translation, parsing\. Received: a run of .*"
+            r" 'summaries'"
+        ),
+    ):
         other.export(tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
 def test_sampling_is_refused_by_name(model, tmp_path):
-    message = r"--format=saved_model supports alpha, .*\. Received: sampling_method=random, sampling_temp=0\.5\. Leave"
+    message = (
+        r"--format=saved_model supports alpha, .*\. Received: sampling_method=random,"
+        r" sampling_temp=0\.5\. Leave"
+    )
     with pytest.raises(ValueError, match=message):
         model.export(tmp_path / "out", sampling_method="random", sampling_temp=0.5)
     assert not list(tmp_path.iterdir())
@@ -307,22 +440,40 @@ def test_sampling_is_refused_by_name(model, tmp_path):
 def test_white_space_is_pythons():
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     blank = tf.strings.regex_full_match(tf.constant(characters), WHITE_SPACE).numpy()
-    assert [c for c, actual in zip(characters, blank, strict=True) if actual] == [c for c in characters if c.isspace()]
+    assert [c for c, actual in zip(characters, blank, strict=True) if actual] == [
+        c for c in characters if c.isspace()
+    ]
     texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
-    assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [text.strip() for text in texts]
+    assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [
+        text.strip() for text in texts
+    ]
 
 
 def test_text_in_a_graph_is_the_encoders(model):
-    """White space at either end, doubled spaces and line feeds, which a model may emit."""
+    """White space at either end, doubled spaces and line feeds, which a model may
+    emit.
+    """
     encoder = model.target_encoder
     space, word = encoder.encode(" ")[-1], encoder.encode("a")[0]
-    rows = [[space, word, EOS, 0, 0], [word, space, word, space, EOS], [3 + 10, word, 3 + 10, word, 3 + 9]]
+    rows = [
+        [space, word, EOS, 0, 0],
+        [word, space, word, space, EOS],
+        [3 + 10, word, 3 + 10, word, 3 + 9],
+    ]
     texts = SentencePieceText(encoder).decode(tf.constant([rows])).numpy()[0]
     assert [text.decode() for text in texts] == [encoder.text(row) for row in rows]
     assert texts[0] == texts[0].strip() != encoder.decode(rows[0]).encode()
 
 
 def test_words_for_a_parser_are_the_tasks():
-    texts = ["a  b\tc", " (x) ((y", "", " \n", "\x0b\x0ca\u2003b\u00a0c ", "nul \0", "end) "]
+    texts = [
+        "a  b\tc",
+        " (x) ((y",
+        "",
+        " \n",
+        "\x0b\x0ca\u2003b\u00a0c ",
+        "nul \0",
+        "end) ",
+    ]
     actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
     assert actual == [ParsingTask().source(text) for text in texts]

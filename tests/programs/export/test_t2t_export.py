@@ -1,4 +1,6 @@
-"""The command t2t-export, whatever the format: what it leaves in the folder, and what it says of mistakes."""
+"""The command t2t-export, whatever the format: what it leaves in the folder, and what
+it says of mistakes.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,19 @@ def quick(monkeypatch) -> dict:
         "write": write_nothing_much,
         "verify": lambda model, folder, settings, sentences: "nothing",
     }
-    call = {name: (lambda *arguments, name=name: functions[name](*arguments)) for name in ("check", "write", "verify")}
+    call = {
+        name: lambda *arguments, name=name: functions[name](*arguments)
+        for name in ("check", "write", "verify")
+    }
     monkeypatch.setitem(formats.FORMATS, "quick", "quick_format")
     monkeypatch.setitem(sys.modules, "quick_format", Format(**call))
     return functions
 
 
 def export(run: Path, target: Path, *more: str) -> int:
-    return t2t_export.main([f"--output_dir={run}", f"--export_dir={target}", "--format=quick", *more])
+    return t2t_export.main(
+        [f"--output_dir={run}", f"--export_dir={target}", "--format=quick", *more]
+    )
 
 
 def refused(capsys, status: int) -> str:
@@ -59,19 +66,30 @@ def refused(capsys, status: int) -> str:
 def test_an_export_is_a_folder_with_its_record(tiny_run, quick, tmp_path, capsys):
     target = tmp_path / "new" / "out"
     assert export(tiny_run.run, target, "--decode_hparams=beam_size=3") == 0
-    assert sorted(path.name for path in target.iterdir()) == ["README.md", "export.json", "model.bin"]
+    assert sorted(path.name for path in target.iterdir()) == [
+        "README.md",
+        "export.json",
+        "model.bin",
+    ]
     assert [path.name for path in target.parent.iterdir()] == ["out"]
     record = json.loads((target / "export.json").read_text())
-    assert (record["format"], record["problem"], record["step"]) == ("quick", "twenty_words", 120)
+    assert (record["format"], record["problem"], record["step"]) == (
+        "quick",
+        "twenty_words",
+        120,
+    )
     assert record["decode_hparams"]["beam_size"] == 3
     assert "A paragraph." in (target / "README.md").read_text()
     out = capsys.readouterr().out
     assert out.startswith(
-        f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing of 12 sentences"
+        f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing"
+        " of 12 sentences"
     )
 
 
-def test_an_existing_export_is_kept_without_overwrite(tiny_run, quick, tmp_path, capsys):
+def test_an_existing_export_is_kept_without_overwrite(
+    tiny_run, quick, tmp_path, capsys
+):
     assert export(tiny_run.run, tmp_path / "out") == 0
     (tmp_path / "out" / "mine").write_text("mine")
     before = contents(tmp_path)
@@ -81,7 +99,11 @@ def test_an_existing_export_is_kept_without_overwrite(tiny_run, quick, tmp_path,
     assert "which holds an export. Name another folder, or add --overwrite" in message
     assert contents(tmp_path) == before
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 0
-    assert sorted(contents(tmp_path)) == ["out/README.md", "out/export.json", "out/model.bin"]
+    assert sorted(contents(tmp_path)) == [
+        "out/README.md",
+        "out/export.json",
+        "out/model.bin",
+    ]
 
 
 def test_what_is_no_export_is_never_replaced(tiny_run, quick, tmp_path, capsys):
@@ -91,7 +113,10 @@ def test_what_is_no_export_is_never_replaced(tiny_run, quick, tmp_path, capsys):
     before = contents(tmp_path)
     for name in ("out", "file"):
         message = refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
-        assert f"or with --overwrite that of another export. Received: {tmp_path / name}" in message
+        assert (
+            f"or with --overwrite that of another export. Received: {tmp_path / name}"
+            in message
+        )
     assert contents(tmp_path) == before
 
 
@@ -103,7 +128,9 @@ def test_an_empty_folder_is_used_and_a_link_is_kept(tiny_run, quick, tmp_path):
     assert (tmp_path / "empty" / "export.json").is_file()
 
 
-def test_difference_leaves_nothing_and_keeps_earlier_export(tiny_run, quick, tmp_path, capsys):
+def test_difference_leaves_nothing_and_keeps_earlier_export(
+    tiny_run, quick, tmp_path, capsys
+):
     def differs(model, folder, settings, sentences):
         assert (folder / "model.bin").is_file()
         raise ValueError("An export must decode as the run does.")
@@ -113,13 +140,17 @@ def test_difference_leaves_nothing_and_keeps_earlier_export(tiny_run, quick, tmp
     quick["verify"] = differs
     capsys.readouterr()
     for name in ("out", "other"):
-        assert "must decode as the run does" in refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
+        assert "must decode as the run does" in refused(
+            capsys, export(tiny_run.run, tmp_path / name, "--overwrite")
+        )
         assert contents(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_path):
-    """Killed when the earlier export was moved aside, and the new one was not yet in its place."""
+    """Killed when the earlier export was moved aside, and the new one was not yet in
+    its place.
+    """
     assert export(tiny_run.run, tmp_path / "out") == 0
     work = tmp_path / ".out.exporting"
     (work / "new").mkdir(parents=True)
@@ -127,10 +158,16 @@ def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_p
     (work / ".lock").touch()
     quick["verify"] = lambda *_: 1 / 0
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 1
-    assert sorted(contents(tmp_path)) == ["out/README.md", "out/export.json", "out/model.bin"]
+    assert sorted(contents(tmp_path)) == [
+        "out/README.md",
+        "out/export.json",
+        "out/model.bin",
+    ]
 
 
-def test_earlier_export_returns_if_the_new_one_cannot_be_moved(tiny_run, quick, tmp_path, capsys, monkeypatch):
+def test_earlier_export_returns_if_the_new_one_cannot_be_moved(
+    tiny_run, quick, tmp_path, capsys, monkeypatch
+):
     assert export(tiny_run.run, tmp_path / "out") == 0
     before, rename = contents(tmp_path), Path.rename
 
@@ -141,12 +178,17 @@ def test_earlier_export_returns_if_the_new_one_cannot_be_moved(tiny_run, quick, 
 
     monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
     capsys.readouterr()
-    assert "Input/output error" in refused(capsys, export(tiny_run.run, tmp_path / "out", "--overwrite"))
+    assert "Input/output error" in refused(
+        capsys, export(tiny_run.run, tmp_path / "out", "--overwrite")
+    )
     assert contents(tmp_path) == before
 
 
 def test_path_that_tensorflow_takes_for_a_pattern_is_refused(tiny_run, tmp_path):
-    with pytest.raises(ValueError, match=r"must have no brackets or backslashes: .* Name another --export_dir\."):
+    with pytest.raises(
+        ValueError,
+        match=r"must have no brackets or backslashes: .* Name another --export_dir\.",
+    ):
         t2tlite.load(tiny_run.run).export(tmp_path / "served[1]")
     assert not list(tmp_path.iterdir())
 
@@ -158,14 +200,19 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
         status = export(tiny_run.run, tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert f"--export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(capsys, status)
+    assert f"--export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(
+        capsys, status
+    )
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--format=onnx", f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'."),
+        (
+            "--format=onnx",
+            f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'.",
+        ),
         ("--format=", "--format must be given"),
         ("--export_dir=", "--export_dir must be given"),
     ],
@@ -192,8 +239,21 @@ def test_no_checkpoint(tiny_run_copy, tmp_path, capsys, quick):
 def test_the_python_api_and_another_checkpoint(tiny_run, quick, tmp_path):
     model = t2tlite.load(tiny_run.run)
     assert model.export(tmp_path / "out", "quick", beam_size=2) == tmp_path / "out"
-    assert json.loads((tmp_path / "out" / "export.json").read_text())["decode_hparams"]["beam_size"] == 2
-    assert export(tiny_run.run, tmp_path / "out", "--overwrite", "--checkpoint_path=model.ckpt-40") == 0
+    assert (
+        json.loads((tmp_path / "out" / "export.json").read_text())["decode_hparams"][
+            "beam_size"
+        ]
+        == 2
+    )
+    assert (
+        export(
+            tiny_run.run,
+            tmp_path / "out",
+            "--overwrite",
+            "--checkpoint_path=model.ckpt-40",
+        )
+        == 0
+    )
     assert json.loads((tmp_path / "out" / "export.json").read_text())["step"] == 40
     with pytest.raises(ValueError, match="holds an export"):
         model.export(tmp_path / "out", "quick")
@@ -204,7 +264,13 @@ def test_the_python_api_and_another_checkpoint(tiny_run, quick, tmp_path):
 def test_a_model_of_another_engine_is_refused(tiny_run, quick, tmp_path):
     model = copy_of(t2tlite.load(tiny_run.run))
     model.engine = SimpleNamespace(name="ctranslate2")
-    with pytest.raises(ValueError, match=r"Received: one loaded with engine=ctranslate2\. Load the run without naming"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"Received: one loaded with engine=ctranslate2\. Load the run without"
+            r" naming"
+        ),
+    ):
         model.export(tmp_path / "out", "quick")
     assert not list(tmp_path.iterdir())
 
@@ -216,12 +282,19 @@ def test_one_process_at_a_time_exports_to_a_folder(tiny_run, quick, tmp_path, ca
     assert not list(tmp_path.iterdir())
 
 
-def test_sentences_are_made_where_the_data_is_gone(tiny_run_copy, quick, tmp_path, capsys):
+def test_sentences_are_made_where_the_data_is_gone(
+    tiny_run_copy, quick, tmp_path, capsys
+):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     seen = []
-    quick["verify"] = lambda model, folder, settings, sentences: seen.extend(sentences) or "nothing"
+    quick["verify"] = lambda model, folder, settings, sentences: (
+        seen.extend(sentences) or "nothing"
+    )
     assert export(tiny_run_copy, tmp_path / "out") == 0
-    assert "nothing of 12 sentences made of the vocabulary's words" in capsys.readouterr().out
+    assert (
+        "nothing of 12 sentences made of the vocabulary's words"
+        in capsys.readouterr().out
+    )
     assert len(seen) == len({*seen}) == 12
     assert all(sentence.strip() for sentence in seen)
 
@@ -231,16 +304,31 @@ def test_sentences_are_made_where_the_data_is_gone(tiny_run_copy, quick, tmp_pat
     [
         (
             "write",
-            tf.errors.ResourceExhaustedError(None, None, "{{function_node SaveV2}} variables; No space left on device"),
-            "--export_dir=OUT cannot be written: variables; No space left on device. Make room",
+            tf.errors.ResourceExhaustedError(
+                None,
+                None,
+                "{{function_node SaveV2}} variables; No space left on device",
+            ),
+            (
+                "--export_dir=OUT cannot be written: variables; No space left on"
+                " device. Make room"
+            ),
         ),
-        ("check", ImportError("pip install 't2tlite[quick]'"), "pip install 't2tlite[quick]'"),
+        (
+            "check",
+            ImportError("pip install 't2tlite[quick]'"),
+            "pip install 't2tlite[quick]'",
+        ),
     ],
 )
-def test_error_of_a_format_leaves_nothing(tiny_run, quick, tmp_path, capsys, function, error, message):
+def test_error_of_a_format_leaves_nothing(
+    tiny_run, quick, tmp_path, capsys, function, error, message
+):
     def fail(*_):
         raise error
 
     quick[function] = fail
-    assert message.replace("OUT", f"{tmp_path}/out") in refused(capsys, export(tiny_run.run, tmp_path / "out"))
+    assert message.replace("OUT", f"{tmp_path}/out") in refused(
+        capsys, export(tiny_run.run, tmp_path / "out")
+    )
     assert not list(tmp_path.iterdir())

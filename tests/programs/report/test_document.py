@@ -1,4 +1,6 @@
-"""Documents: whatever text holds is text in Markdown and on the page, and what the page is made of."""
+"""Documents: whatever text holds is text in Markdown and on the page, and what the page
+is made of.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,13 @@ def test_text_stays_text(text):
     page = MarkdownIt("commonmark").enable("table").render("\n\n".join(blocks))
     tags = re.findall(r"<(\w+)", page)
     code = ["code"] if "`" not in text else []
-    assert tags == [*"h2 p ol li li p table thead tr th th tbody tr td td p".split(), *code]
-    elements = re.findall(r"<(?:h2|p|li|th|td)[^>]*>(.*?)</(?:h2|p|li|th|td)>", page, re.DOTALL)
+    assert tags == [
+        *"h2 p ol li li p table thead tr th th tbody tr td td p".split(),
+        *code,
+    ]
+    elements = re.findall(
+        r"<(?:h2|p|li|th|td)[^>]*>(.*?)</(?:h2|p|li|th|td)>", page, re.DOTALL
+    )
     assert [shown(element) for element in elements] == [
         *(line, line, line, line, f"{line}:", line, "n", line, "1", f"see {line}"),
     ]
@@ -81,15 +88,28 @@ def test_listings_and_folded_blocks_keep_text_as_it_is(text):
 def test_code_in_a_table_may_hold_bars():
     markdown = table(["hash"], [[Code("p|q")]])
     assert markdown.splitlines()[-1] == r"| `p\|q` |"
-    assert '<td style="text-align:left"><code>p|q</code></td>' in to_html("t", [markdown])
+    assert '<td style="text-align:left"><code>p|q</code></td>' in to_html(
+        "t", [markdown]
+    )
 
 
 def test_numbers_are_aligned_on_the_right():
     header = ["text", "count", "size", "score", "code", "some"]
-    rows = [["a", "1,000", "1.5 MB", "-0.25", Code("1"), ""], ["1", "2", "12.0 s", "1e-05", Code("2"), "7"]]
+    rows = [
+        ["a", "1,000", "1.5 MB", "-0.25", Code("1"), ""],
+        ["1", "2", "12.0 s", "1e-05", Code("2"), "7"],
+    ]
     markdown = table([*header, "none"], [[*row, ""] for row in rows])
     rule = markdown.splitlines()[1].strip("|").split("|")
-    assert [cell.endswith(":") for cell in rule] == [False, True, True, True, False, True, False]
+    assert [cell.endswith(":") for cell in rule] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     page = to_html("t", [markdown])
     assert '<td style="text-align:right">1.5 MB</td>' in page
     assert '<td style="text-align:left">a</td>' in page
@@ -100,11 +120,16 @@ def test_drawings_are_on_the_page_only():
     blocks = [heading("Title", 1), drawings(svgs, ["one <", "two"]), paragraph("end")]
     assert to_markdown(blocks) == "# Title\n\nend\n"
     page = to_html("T&T", blocks)
-    assert "<figure><figcaption>one &lt;</figcaption><svg><path d='M0  1'/></svg></figure>" in page
+    assert (
+        "<figure><figcaption>one &lt;</figcaption><svg><path d='M0  1'/></svg></figure>"
+        in page
+    )
     assert "<figure><figcaption>two</figcaption><svg/></figure>" in page
     assert "<title>T&amp;T</title>" in page
     assert "<h1>Title</h1>" in page
 
 
 def test_page_forbids_everything_but_its_own_style():
-    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in to_html("title", [])
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in to_html(
+        "title", []
+    )

@@ -1,4 +1,6 @@
-"""Line charts: where values stand, ticks, what cannot be drawn, and that a page can hold several of them."""
+"""Line charts: where values stand, ticks, what cannot be drawn, and that a page can
+hold several of them.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,30 @@ def drawn(svg: str) -> tuple[list[str], list[tuple[float, float]]]:
 
 def line(svg: str) -> dict[float, float]:
     """The points of the first line, x -> y."""
-    (path, *_) = re.findall(rf'<path d="([^"]*)"[^>]*stroke: {COLOURS[0]}; stroke-width: 1.3', svg)
+    path, *_ = re.findall(
+        rf'<path d="([^"]*)"[^>]*stroke: {COLOURS[0]}; stroke-width: 1.3', svg
+    )
     return {float(x): float(y) for x, y in re.findall(r"[ML] (\S+) (\S+)", path)}
 
 
 def test_title_units_ticks_and_legend():
-    svg = line_chart("Loss <1> $x$", "nats & more", {"training": {1: 4.0, 100: 1.0}, "dev": {50: 3.0, 100: 2.0}})
+    svg = line_chart(
+        "Loss <1> $x$",
+        "nats & more",
+        {"training": {1: 4.0, 100: 1.0}, "dev": {50: 3.0, 100: 2.0}},
+    )
     texts, dots = drawn(svg)
-    assert {"Loss <1> $x$", "nats & more", "step", "training", "dev", "1.0", "4.0", "20", "100"} <= set(texts)
+    assert {
+        "Loss <1> $x$",
+        "nats & more",
+        "step",
+        "training",
+        "dev",
+        "1.0",
+        "4.0",
+        "20",
+        "100",
+    } <= set(texts)
     assert len(dots) == 4 + 2  # the legend's
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
     assert 'aria-label="Loss &lt;1&gt; $x$: training, dev over steps"' in svg
@@ -45,7 +63,9 @@ def test_distances_are_equal_on_linear_ratios_on_log_scales():
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.01)
     assert y0 - y1 == pytest.approx(y1 - y2, abs=0.01)
     assert y0 > y1 > y2  # larger is higher
-    texts, dots = drawn(line_chart("", "", {"a": {0: 2.0, 50: 20.0, 100: 200.0}}, log=True))
+    texts, dots = drawn(
+        line_chart("", "", {"a": {0: 2.0, 50: 20.0, 100: 200.0}}, log=True)
+    )
     assert dots[0][1] - dots[1][1] == pytest.approx(dots[1][1] - dots[2][1], abs=0.01)
     assert {"2", "5", "10", "20", "50", "100", "200"} <= set(texts)
 
@@ -54,7 +74,8 @@ def test_distances_are_equal_on_linear_ratios_on_log_scales():
     ("values", "texts"),
     [
         ({1: 1.2, 2: 1e6}, ["10", "1,000", "100,000"]),  # without twos and fives
-        ({1: 4.2, 2: 4.7}, ["4.3", "4.5", "4.7"]),  # within a decade, and without a power of ten
+        # within a decade, and without a power of ten
+        ({1: 4.2, 2: 4.7}, ["4.3", "4.5", "4.7"]),
     ],
 )
 def test_ticks_of_wide_and_narrow_logarithmic_scales(values, texts):
@@ -88,7 +109,9 @@ def test_negative_values_and_zero():
 def test_a_long_line_is_drawn_through_means():
     svg = line_chart("", "", {"a": {step: float(step % 2) for step in range(100_000)}})
     assert len(set(line(svg).values())) == 1  # 0 and 1 in turn: every mean is a half
-    svg = line_chart("", "", {"a": {step: float(step // 500 % 2) for step in range(100_000)}})
+    svg = line_chart(
+        "", "", {"a": {step: float(step // 500 % 2) for step in range(100_000)}}
+    )
     assert len(line(svg)) == 200
     assert drawn(svg)[1] == []
 
@@ -96,7 +119,10 @@ def test_a_long_line_is_drawn_through_means():
 def test_values_that_cannot_be_drawn_are_left_out():
     values = {1: 1.0, 2: math.nan, 3: math.inf, 4: 2.0, 5: 1e308, 6: -1e308}
     assert len(drawn(line_chart("", "", {"a": values}))[1]) == 2
-    assert len(drawn(line_chart("", "", {"a": {1: 0.0, 2: -1.0, 3: 2.0}}, log=True))[1]) == 1
+    assert (
+        len(drawn(line_chart("", "", {"a": {1: 0.0, 2: -1.0, 3: 2.0}}, log=True))[1])
+        == 1
+    )
     assert line_chart("Loss", "", {"a": {1: math.nan}, "b": {}}) == ""
 
 
@@ -110,6 +136,13 @@ def test_chart_has_colours_of_the_page_and_is_deterministic():
 
 
 def test_charts_on_one_page_have_no_names_in_common():
-    names = [set(re.findall(r'\bid="([^"]*)"', line_chart(title, "", {"a": {1: 1.0, 2: 2.0}}))) for title in ("A", "B")]
+    names = [
+        set(
+            re.findall(
+                r'\bid="([^"]*)"', line_chart(title, "", {"a": {1: 1.0, 2: 2.0}})
+            )
+        )
+        for title in ("A", "B")
+    ]
     assert names[0]
     assert not names[0] & names[1]

@@ -1,4 +1,6 @@
-"""Reports of runs: whole, incomplete, damaged, of translation and of parsing, with and without matplotlib."""
+"""Reports of runs: whole, incomplete, damaged, of translation and of parsing, with and
+without matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
 def record_decodes(run, outputs, options=None, **fields):
-    """Writes the files of t2t-decoder --split, with these options of decoding and fields of the record."""
+    """Writes the files of t2t-decoder --split, with these options of decoding and
+    fields of the record.
+    """
     record = {
         "format_version": 1,
         "split": "test",
@@ -39,20 +43,32 @@ def record_decodes(run, outputs, options=None, **fields):
     name = f"{record['split']}.{record['step']}"
     (run / "decodes").mkdir(exist_ok=True)
     (run / "decodes" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "decodes" / f"{name}.txt").write_text("".join(f"{output}\n" for output in outputs), encoding="utf-8")
+    (run / "decodes" / f"{name}.txt").write_text(
+        "".join(f"{output}\n" for output in outputs), encoding="utf-8"
+    )
 
 
 def report(tiny_run, run, *more):
     """The report's HTML, and its Markdown with the padding of tables removed."""
-    assert t2t_report.main([f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]) == 0
+    assert (
+        t2t_report.main(
+            [f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]
+        )
+        == 0
+    )
     text = (run / "report.md").read_text(encoding="utf-8")
     text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
-    unpadded = [re.sub("  +", " ", line) if line.startswith("|") else line for line in text.splitlines()]
+    unpadded = [
+        re.sub("  +", " ", line) if line.startswith("|") else line
+        for line in text.splitlines()
+    ]
     return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
 
 
 def write_events(run, metrics):
-    """Puts {tag: {step: value}} in the place of the run's events; a report without curves is made quickly."""
+    """Puts {tag: {step: value}} in the place of the run's events; a report without
+    curves is made quickly.
+    """
     for path in run.glob("events.*"):
         path.unlink()
     with tf.summary.create_file_writer(str(run)).as_default():
@@ -73,7 +89,11 @@ def decoded_copy(tiny_run_copy):
 def undecoded(tiny_run, tmp_path_factory):
     """A copy of the run without decodes, and its report's HTML and Markdown."""
     ignored = shutil.ignore_patterns("decodes")
-    run = Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("undecoded") / "run", ignore=ignored))
+    run = Path(
+        shutil.copytree(
+            tiny_run.run, tmp_path_factory.mktemp("undecoded") / "run", ignore=ignored
+        )
+    )
     return run, *report(tiny_run, run)
 
 
@@ -82,15 +102,22 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     outputs = ["katze <b>rot</b> | *hund*", *store.target_text()[1:]]
     record_decodes(tiny_run_copy, outputs)
     hparams = json.loads((tiny_run_copy / "hparams.json").read_text())
-    (tiny_run_copy / "hparams.json").write_text(json.dumps({**hparams, "label_smoothing": 0.25}))
+    (tiny_run_copy / "hparams.json").write_text(
+        json.dumps({**hparams, "label_smoothing": 0.25})
+    )
 
     page, text = report(tiny_run, tiny_run_copy)
 
-    assert capsys.readouterr().out == f"{tiny_run_copy}/report.html\n{tiny_run_copy}/report.md\n"
+    assert (
+        capsys.readouterr().out
+        == f"{tiny_run_copy}/report.html\n{tiny_run_copy}/report.md\n"
+    )
     assert "<h1>twenty_words, twenty_words_tiny</h1>" in page
     assert "What is missing" not in page
     parameters = sum(
-        array.size for name, array in tensors(tiny_run_copy / "model.ckpt-120").items() if name[:6] == "model/"
+        array.size
+        for name, array in tensors(tiny_run_copy / "model.ckpt-120").items()
+        if name[:6] == "model/"
     )
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     for expected in (
@@ -103,9 +130,18 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         "| test | 120 | `averaged/model.ckpt-120` | beam_size 4, alpha 0.6 | 12.3 s | `"
         + SIGNATURE.replace("|", "\\|")
         + "` |",
-        f"| 1 | {store.source_text()[0]} | katze &lt;b>rot&lt;/b> \\| \\*hund\\* | {store.target_text()[0]} |",
-        "| field | twenty_words_tiny | this run |\n|:-|-:|-:|\n| `label_smoothing` | 0.1 | 0.25 |\n\n",
-        f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} | `{manifest['vocabulary']['sha256']}` |",
+        (
+            f"| 1 | {store.source_text()[0]} | katze &lt;b>rot&lt;/b> \\| \\*hund\\* |"
+            f" {store.target_text()[0]} |"
+        ),
+        (
+            "| field | twenty_words_tiny | this run |\n|:-|-:|-:|\n| `label_smoothing`"
+            " | 0.1 | 0.25 |\n\n"
+        ),
+        (
+            f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} |"
+            f" `{manifest['vocabulary']['sha256']}` |"
+        ),
         "The vocabulary has 500 pieces.",
         f"| TensorFlow | {tf.__version__} |",
         f"| NumPy | {np.__version__} |",
@@ -114,30 +150,59 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         "| `best/model.ckpt-",
     ):
         assert expected in text
-    for expected in ("katze &lt;b&gt;rot&lt;/b&gt; | *hund*", SIGNATURE, manifest["vocabulary"]["sha256"]):
+    for expected in (
+        "katze &lt;b&gt;rot&lt;/b&gt; | *hund*",
+        SIGNATURE,
+        manifest["vocabulary"]["sha256"],
+    ):
         assert expected in page
     assert len(re.findall(r'<svg class="chart"', page)) == 5
-    stderr = re.findall(r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)", tiny_run.stderr)
-    rows = [row.split(" | ") for row in text.splitlines() if re.match(r"\| (40|80|120) \| [\d.]+ \| [\d.]+ \|", row)]
-    assert [float(row[2]) for row in rows] == pytest.approx([float(loss) for _, loss, _, _ in stderr], rel=1e-3)
+    stderr = re.findall(
+        r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)",
+        tiny_run.stderr,
+    )
+    rows = [
+        row.split(" | ")
+        for row in text.splitlines()
+        if re.match(r"\| (40|80|120) \| [\d.]+ \| [\d.]+ \|", row)
+    ]
+    assert [float(row[2]) for row in rows] == pytest.approx(
+        [float(loss) for _, loss, _, _ in stderr], rel=1e-3
+    )
     assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
         [float(p) for _, _, p, _ in stderr], rel=1e-3
     )
 
 
 def test_a_single_evaluation_is_a_table(tiny_run, tiny_run_copy):
-    once = {"dev/loss": {3: 2.5}, "dev/perplexity": {3: 12.18}, "dev/bleu": {3: 30.25}, "dev/chrf2": {3: 55.5}}
-    write_events(tiny_run_copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
+    once = {
+        "dev/loss": {3: 2.5},
+        "dev/perplexity": {3: 12.18},
+        "dev/bleu": {3: 30.25},
+        "dev/chrf2": {3: 55.5},
+    }
+    write_events(
+        tiny_run_copy,
+        {
+            "train/loss": {1: 3.0, 2: 2.0, 3: 1.0},
+            **once,
+            "train/learning_rate": {3: 0.1},
+        },
+    )
     page, text = report(tiny_run, tiny_run_copy)
     assert (
-        "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5 |\n| perplexity | 12.18 |\n"
-        "| BLEU | 30.25 |\n| chrF2 | 55.5 |\n"
-    ) in text
-    assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == ["Loss: training over steps"]
+        "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5"
+        " |\n| perplexity | 12.18 |\n| BLEU | 30.25 |\n| chrF2 | 55.5 |\n" in text
+    )
+    assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == [
+        "Loss: training over steps"
+    ]
 
 
 def test_evaluations_are_curves(tiny_run, tiny_run_copy):
-    write_events(tiny_run_copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}})
+    write_events(
+        tiny_run_copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}}
+    )
     page, text = report(tiny_run, tiny_run_copy)
     assert "The only evaluation" not in text
     charts = re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page)
@@ -153,20 +218,28 @@ FALLING = {10: 4.0, 20: 3.0, 30: 2.0, 40: 1.5, 50: 1.0, 60: 0.5}
         (FALLING, {20: 3.0, 40: 2.5, 60: 2.75}, True),
         (FALLING, {20: 3.0, 40: 2.5, 60: 2.51}, False),  # less than 1 % above the best
         (FALLING, {20: 3.0, 40: 2.5, 60: 2.4}, False),
-        ({step: 2.0 + step / 100 for step in FALLING}, {20: 3.0, 40: 2.5, 60: 2.75}, False),  # it diverges
+        # it diverges
+        (
+            {step: 2.0 + step / 100 for step in FALLING},
+            {20: 3.0, 40: 2.5, 60: 2.75},
+            False,
+        ),
         (FALLING, {60: 2.5}, False),
         ({}, {20: 2.5, 40: 3.0}, False),
         (FALLING, {}, False),
     ],
 )
-def test_dev_loss_that_rises_is_a_warning(tiny_run, tiny_run_copy, training, dev, warned):
+def test_dev_loss_that_rises_is_a_warning(
+    tiny_run, tiny_run_copy, training, dev, warned
+):
     write_events(tiny_run_copy, {"train/loss": training, "dev/loss": dev})
     _, text = report(tiny_run, tiny_run_copy)
     summary = text[: text.index("## Scores")]
     # means of steps 30 and 40, and of 50 and 60
     warning = (
-        "Warning: overfitting. The dev loss was best at step 40, 2.5, and rose to 2.75 by step 60, while the training "
-        "loss fell from 1.75 to 0.75 (means). Stop there: use the best checkpoint (--checkpoint_path=best)."
+        "Warning: overfitting. The dev loss was best at step 40, 2.5, and rose to 2.75"
+        " by step 60, while the training loss fell from 1.75 to 0.75 (means). Stop"
+        " there: use the best checkpoint (--checkpoint_path=best)."
     )
     assert (warning in summary.replace("\\", "")) == warned
     assert ("overfitting" in summary) == warned
@@ -186,14 +259,21 @@ def test_nothing_but_single_values(tiny_run, tiny_run_copy):
         ({"batch_size": 64, "t2t_rules": True}, ", batch_size 64, t2t_rules True"),
     ],
 )
-def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, decoded_copy, options, shown):
+def test_options_of_decoding_that_are_the_default_are_left_out(
+    tiny_run, decoded_copy, options, shown
+):
     record_decodes(decoded_copy, ["eins"] * 40, {"extra_length": 50, **options})
-    assert f"| beam_size 4, alpha 0.6, extra_length 50{shown} | 12.3 s |" in report(tiny_run, decoded_copy)[1]
+    assert (
+        f"| beam_size 4, alpha 0.6, extra_length 50{shown} | 12.3 s |"
+        in report(tiny_run, decoded_copy)[1]
+    )
 
 
 def test_page_needs_nothing_else(undecoded):
     _, page, _ = undecoded
-    assert set(re.findall(r"https?://[^\"' )]*", page)) == {"http://www.w3.org/2000/svg"}
+    assert set(re.findall(r"https?://[^\"' )]*", page)) == {
+        "http://www.w3.org/2000/svg"
+    }
     assert set(re.findall(r"href=\"(.)", page)) == {"#"}
     assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
 
@@ -201,13 +281,27 @@ def test_page_needs_nothing_else(undecoded):
 @pytest.mark.slow
 def test_page_opens_in_a_browser(undecoded, tmp_path):
     shown = dump_dom(undecoded[0] / "report.html", tmp_path / "profile")
-    for title in ("Summary", "Scores", "Curves", "Checkpoints", "Hyperparameters", "Data", "Software and command"):
+    for title in (
+        "Summary",
+        "Scores",
+        "Curves",
+        "Checkpoints",
+        "Hyperparameters",
+        "Data",
+        "Software and command",
+    ):
         assert f"<h2>{title}</h2>" in shown
     assert shown.count("</svg>") == 5
 
 
 def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_copy):
-    record_decodes(decoded_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
+    record_decodes(
+        decoded_copy,
+        ["eins", "zwei"],
+        split="dev",
+        step=80,
+        scores={"BLEU": 1.0, "chrF": 2.0},
+    )
     n_best = [
         "0 ||| a ||| b ||| log_prob= -0.7 ||| -0.5",
         "0 ||| c ||| log_prob= -0.9 ||| -0.7",
@@ -221,13 +315,19 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
     _, text = report(tiny_run, decoded_copy)
     assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 | |" in text
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
-    assert "| 1 | a \\|\\|\\| b |" in text  # without source and reference, which are of 40 sentences
+    # without source and reference, which are of 40 sentences
+    assert "| 1 | a \\|\\|\\| b |" in text
     assert "test has 40 pairs now, and had 2." in text
 
 
 def test_each_score_has_its_signature(tiny_run, decoded_copy):
     signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
-    record_decodes(decoded_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0}, signatures=signatures)
+    record_decodes(
+        decoded_copy,
+        ["eins"] * 40,
+        scores={"BLEU": 1.0, "chrF2": 2.0},
+        signatures=signatures,
+    )
     page, text = report(tiny_run, decoded_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
@@ -241,7 +341,10 @@ def test_without_decodes_the_command_is_told(undecoded):
 
 def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
     splits = json.loads((tiny_run_copy / "manifest.json").read_text())["splits"]
-    change_manifest(tiny_run_copy, splits={name: split for name, split in splits.items() if name != "test"})
+    change_manifest(
+        tiny_run_copy,
+        splits={name: split for name, split in splits.items() if name != "test"},
+    )
     _, text = report(tiny_run, tiny_run_copy)
     assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
 
@@ -253,7 +356,10 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
     page, text = report(tiny_run, run)
     for expected in (
         "<h1>unknown problem, hparam set not recorded</h1>",
-        "flags.txt names no hparam set, so hyperparameters are compared with the defaults.",
+        (
+            "flags.txt names no hparam set, so hyperparameters are compared with the"
+            " defaults."
+        ),
         "samples lack sources and references. A run needs its manifest.json.",
         "has none: was it copied whole?",
         "The run has no checkpoint: it was stopped before the first one was saved.",
@@ -267,7 +373,9 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
 
 def test_damaged_files(tiny_run, decoded_copy):
     record_decodes(decoded_copy, ["eins"])
-    (decoded_copy / "decodes" / "dev.1.json").write_text('{"format_version": 1, "split": "dev"}')
+    (decoded_copy / "decodes" / "dev.1.json").write_text(
+        '{"format_version": 1, "split": "dev"}'
+    )
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",
@@ -287,12 +395,21 @@ def test_damaged_files(tiny_run, decoded_copy):
         "environment.json is damaged: ",
         "cost.json is damaged: ",
         "best/best.json is damaged: ",
-        "The hparam set of_mine is not known here, so hyperparameters are compared with the defaults.",
+        (
+            "The hparam set of_mine is not known here, so hyperparameters are compared"
+            " with the defaults."
+        ),
         "Parameters cannot be counted. ",
         "The versions that trained the run are not recorded.",
     ):
         assert expected in shown, expected
-    for absent in ("| parameters |", "| training cost |", "\n| best on dev |", "## Data", "## Samples"):
+    for absent in (
+        "| parameters |",
+        "| training cost |",
+        "\n| best on dev |",
+        "## Data",
+        "## Samples",
+    ):
         assert absent not in text
     assert "| test | 120 |" in text
 
@@ -308,23 +425,37 @@ def test_outputs_that_are_not_there(tiny_run, decoded_copy):
     assert "## Samples" not in text
 
 
-def test_values_replace_the_curves_without_matplotlib(tiny_run, tiny_run_copy, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")]:
+def test_values_replace_the_curves_without_matplotlib(
+    tiny_run, tiny_run_copy, monkeypatch
+):
+    for name in [
+        name
+        for name in sys.modules
+        if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     page, text = report(tiny_run, tiny_run_copy)
-    sentence = "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'` and write the report again."
+    sentence = (
+        "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'`"
+        " and write the report again."
+    )
     assert sentence in text
     assert "<svg" not in page
     curves = text[text.index("## Curves") : text.index("## Checkpoints")]
-    assert re.search(r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}", curves)
+    assert re.search(
+        r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}",
+        curves,
+    )
     assert "<details>" not in curves
 
 
 def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
     change_manifest(decoded_copy, data_dir=str(tmp_path / "gone"))
     _, text = report(tiny_run, decoded_copy)
-    assert "Or give --data\\_dir, where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
+    assert "Or give --data\\_dir, where the data of this run is now." in text.replace(
+        "--data_dir", "--data\\_dir"
+    )
     assert "| sentence | output |" in text
     _, text = report(tiny_run, decoded_copy, f"--data_dir={tiny_run.data}")
     assert "| sentence | source | output | reference |" in text
@@ -332,7 +463,11 @@ def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
 
 def test_report_of_a_parsing_run(tiny_run, decoded_copy):
     change_manifest(decoded_copy, task="parsing")
-    record_decodes(decoded_copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
+    record_decodes(
+        decoded_copy,
+        ["(TOP (NP (NN Rain)))"] * 3,
+        scores={"F1": 91.3, "unscored sentences": 0},
+    )
     page, text = report(tiny_run, decoded_copy)
     assert page.count('<svg class="tree"') == 3
     assert "<h2>Samples</h2>" in page

@@ -13,10 +13,14 @@ from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.trees.tree import Tree, parse_tree
 
 SVG = "{http://www.w3.org/2000/svg}"
-FOX = "(TOP (S (NP (DT The) (JJ quick) (NN fox)) (VP (VBD jumped) (PP (IN over) (NP (DT the) (NN dog)))) (. .)))"
+FOX = (
+    "(TOP (S (NP (DT The) (JJ quick) (NN fox)) (VP (VBD jumped) (PP (IN over) (NP (DT"
+    " the) (NN dog)))) (. .)))"
+)
 # Wide labels over narrow words, and the other way round.
 UNEVEN = (
-    "(TOP (WHADVPWHADVPWHADVP (X i) (Y (Z internationalisation)) (X i)) (WWWWWWWWWW (. .)) (S (W (NN 漢字漢字漢字))))"
+    "(TOP (WHADVPWHADVPWHADVP (X i) (Y (Z internationalisation)) (X i)) (WWWWWWWWWW (."
+    " .)) (S (W (NN 漢字漢字漢字))))"
 )
 
 
@@ -29,7 +33,9 @@ def texts(svg: str) -> list[tuple[str, float, float]]:
 
 
 def large_tree(words: int) -> Tree:
-    """A sentence of noun phrases, each of two words, in prepositional phrases that hang one from another."""
+    """A sentence of noun phrases, each of two words, in prepositional phrases that hang
+    one from another.
+    """
     phrases = [parse_tree(f"(NP (DT the) (NN word{i}))") for i in range(words // 2)]
     tree = phrases.pop()
     while phrases:
@@ -46,7 +52,14 @@ def test_words_stand_in_one_line_and_labels_above_their_middle():
     assert len({at[word][1] for word in words}) == 1
     assert at["fox"][1] == max(y for _, _, y in placed)
     assert at["VP"][0] == pytest.approx((at["VBD"][0] + at["PP"][0]) / 2, abs=0.11)
-    assert at["TOP"][1] < at["S"][1] < at["VP"][1] < at["PP"][1] < at["IN"][1] < at["over"][1]
+    assert (
+        at["TOP"][1]
+        < at["S"][1]
+        < at["VP"][1]
+        < at["PP"][1]
+        < at["IN"][1]
+        < at["over"][1]
+    )
     assert at["VBD"][0] == pytest.approx(at["jumped"][0], abs=0.11)
 
 
@@ -60,11 +73,18 @@ def test_one_word():
 def test_text_is_escaped():
     svg = tree_svg(Tree("TOP", (Tree("A&B", ("<script>alert('x')</script>",)),)))
     assert "<script>" not in svg
-    assert [text for text, _, _ in texts(svg)] == ["TOP", "A&B", "<script>alert('x')</script>"]
+    assert [text for text, _, _ in texts(svg)] == [
+        "TOP",
+        "A&B",
+        "<script>alert('x')</script>",
+    ]
 
 
 def test_a_bracket_without_label_or_children():
-    assert [text for text, _, _ in texts(tree_svg(Tree("", (Tree("S", ()),))))] == ["", "S"]
+    assert [text for text, _, _ in texts(tree_svg(Tree("", (Tree("S", ()),))))] == [
+        "",
+        "S",
+    ]
 
 
 def test_five_hundred_levels():
@@ -77,18 +97,26 @@ def test_five_hundred_levels():
 
 
 @pytest.mark.parametrize(
-    "tree", [parse_tree(FOX), parse_tree(UNEVEN), large_tree(80)], ids=["fox", "uneven", "80 words"]
+    "tree",
+    [parse_tree(FOX), parse_tree(UNEVEN), large_tree(80)],
+    ids=["fox", "uneven", "80 words"],
 )
 def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
     script = (
-        "const boxes = [...document.querySelectorAll('text')].map(t => { const b = t.getBoundingClientRect();"
-        "return [t.textContent, b.left, b.right, b.top, b.bottom]});"
-        "const s = document.querySelector('svg').getBoundingClientRect();"
-        "document.querySelector('pre').textContent = JSON.stringify([[s.left, s.right, s.top, s.bottom], boxes])"
+        "const boxes = [...document.querySelectorAll('text')].map(t => { const b ="
+        " t.getBoundingClientRect();return [t.textContent, b.left, b.right, b.top,"
+        " b.bottom]});const s ="
+        " document.querySelector('svg').getBoundingClientRect();document.querySelector('pre').textContent"
+        " = JSON.stringify([[s.left, s.right, s.top, s.bottom], boxes])"
     )
     page = tmp_path / "tree.html"
-    page.write_text(f'<meta charset="utf-8">{tree_svg(tree)}<pre></pre><script>{script}</script>', encoding="utf-8")
-    match = re.search(r"<pre>(.*?)</pre>", dump_dom(page, tmp_path / "profile"), re.DOTALL)
+    page.write_text(
+        f'<meta charset="utf-8">{tree_svg(tree)}<pre></pre><script>{script}</script>',
+        encoding="utf-8",
+    )
+    match = re.search(
+        r"<pre>(.*?)</pre>", dump_dom(page, tmp_path / "profile"), re.DOTALL
+    )
     (left, right, top, bottom), boxes = json.loads(match[1])
     assert len(boxes) >= 14
     for i, (text, x1, x2, y1, y2) in enumerate(boxes):

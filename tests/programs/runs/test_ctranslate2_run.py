@@ -1,4 +1,6 @@
-"""A run decodes with CTranslate2 as with TensorFlow; its model is converted once, and again when it is another."""
+"""A run decodes with CTranslate2 as with TensorFlow; its model is converted once, and
+again when it is another.
+"""
 
 from __future__ import annotations
 
@@ -35,32 +37,47 @@ def converted(tiny_run, tmp_path_factory):
 
 
 def contents(run):
-    return {path.name: path.stat().st_mtime_ns for path in (run / "ctranslate2" / "float32").iterdir()}
+    return {
+        path.name: path.stat().st_mtime_ns
+        for path in (run / "ctranslate2" / "float32").iterdir()
+    }
 
 
 @pytest.mark.parametrize(
-    "options", [{"beam_size": 1}, {"beam_size": 4, "return_beams": 2}, {"t2t_rules": True}], ids=str
+    "options",
+    [{"beam_size": 1}, {"beam_size": 4, "return_beams": 2}, {"t2t_rules": True}],
+    ids=str,
 )
 def test_outputs_are_those_of_tensorflow(tiny_run, load, converted, sources, options):
     model = load(tiny_run.run, None)
     options = model.options(**options)
     ours, theirs = (
-        [hypothesis[0] for hypothesis in each.decode(["", *sources], options)] for each in (model, converted)
+        [hypothesis[0] for hypothesis in each.decode(["", *sources], options)]
+        for each in (model, converted)
     )
-    assert [hypothesis.text for hypothesis in theirs] == [hypothesis.text for hypothesis in ours]
+    assert [hypothesis.text for hypothesis in theirs] == [
+        hypothesis.text for hypothesis in ours
+    ]
     for name in ("score", "log_prob"):
-        values = [[getattr(hypothesis, name) for hypothesis in each] for each in (theirs, ours)]
+        values = [
+            [getattr(hypothesis, name) for hypothesis in each]
+            for each in (theirs, ours)
+        ]
         np.testing.assert_allclose(*values, atol=1e-4)
 
 
 def test_log_probabilities_are_those_of_tensorflow(tiny_run, load, converted, sources):
     targets = [*reversed(sources[1:]), ""]
-    ours, theirs = (each.score(sources, targets) for each in (load(tiny_run.run, None), converted))
+    ours, theirs = (
+        each.score(sources, targets) for each in (load(tiny_run.run, None), converted)
+    )
     np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-4)
 
 
 def test_an_n_best_list_is_sorted_by_score(converted, sources):
-    for n_best in converted.decode(sources, converted.options(beam_size=4, return_beams=4)):
+    for n_best in converted.decode(
+        sources, converted.options(beam_size=4, return_beams=4)
+    ):
         scores = [hypothesis.score for hypothesis in n_best]
         assert scores == sorted(scores, reverse=True)
         assert len({hypothesis.text for hypothesis in n_best}) == len(scores) == 4
@@ -70,20 +87,27 @@ def test_threads_decode_at_a_time(converted, sources):
     model = load_converted(converted.run, threads=2)
     assert model.engine._translator.num_translators == 2
     with ThreadPoolExecutor(2) as threads:
-        together = list(threads.map(lambda texts: model.translate(texts, beam_size=4), [sources] * 4))
+        together = list(
+            threads.map(
+                lambda texts: model.translate(texts, beam_size=4), [sources] * 4
+            )
+        )
     assert together == [converted.translate(sources, beam_size=4)] * 4
 
 
 def test_attention_is_of_the_keras_model_loaded_on_demand(tiny_run, load, converted):
     assert converted.engine.parameters == load(tiny_run.run, None).engine.parameters
     ours, theirs = (
-        each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(tiny_run.run, None), converted)
+        each.attention("red cat sees dog", "katze rot hund sieht")
+        for each in (load(tiny_run.run, None), converted)
     )
     np.testing.assert_allclose(theirs.cross, ours.cross, atol=1e-5)
 
 
 def test_prefixes_and_alignments_are_refused(converted):
-    with pytest.raises(ValueError, match=r"^The engine ctranslate2 supports .* Received: prefixes\."):
+    with pytest.raises(
+        ValueError, match=r"^The engine ctranslate2 supports .* Received: prefixes\."
+    ):
         converted.translate(["red cat"], prefix=["katze"])
     with pytest.raises(ValueError, match=r"Received: alignments\."):
         converted.align(["red cat"], converted.decode(["red cat"], converted.options()))
@@ -98,7 +122,10 @@ def test_a_model_is_converted_once_for_each_checkpoint(tiny_run, tiny_run_copy, 
     load_converted(tiny_run_copy, report=said.append)
     assert contents(tiny_run_copy) == before
     assert len(said) == 1
-    assert f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once" in said[0]
+    assert (
+        f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once"
+        in said[0]
+    )
     assert f"{tiny_run_copy}/ctranslate2/float32" in said[0]
 
     older = load_converted(tiny_run_copy, "40", report=said.append)
@@ -110,10 +137,14 @@ def test_a_model_is_converted_once_for_each_checkpoint(tiny_run, tiny_run_copy, 
 
 
 def test_a_damaged_model_says_what_to_do_or_is_replaced(tiny_run_copy, sources):
-    """It is replaced if its record, written last, is damaged too, as a killed process leaves it."""
+    """It is replaced if its record, written last, is damaged too, as a killed process
+    leaves it.
+    """
     expected = load_converted(tiny_run_copy).translate(sources)
     folder = tiny_run_copy / "ctranslate2"
-    message = r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
+    message = (
+        r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
+    )
     (folder / "float32" / "model.bin").write_text("half")
     with pytest.raises(ValueError, match=message):
         load_converted(tiny_run_copy)
@@ -127,21 +158,31 @@ def test_a_damaged_model_says_what_to_do_or_is_replaced(tiny_run_copy, sources):
 def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(tiny_run_copy):
     data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"Checkpoint .*model\.ckpt-120 cannot be restored: "):
+    with pytest.raises(
+        ValueError, match=r"Checkpoint .*model\.ckpt-120 cannot be restored: "
+    ):
         load_converted(tiny_run_copy)
     assert not (tiny_run_copy / "ctranslate2").exists()
 
 
 def test_a_checkpoint_of_another_model_is_an_error(tiny_run_copy):
     hparams = RunFolder(tiny_run_copy).hparams()
-    (tiny_run_copy / "hparams.json").write_text(HParams.of({**vars(hparams), "filter_size": 65}).to_json())
-    with pytest.raises(ValueError, match=r"it has [\d,]+ weights, and hparams and vocabularies describe [\d,]+"):
+    (tiny_run_copy / "hparams.json").write_text(
+        HParams.of({**vars(hparams), "filter_size": 65}).to_json()
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"it has [\d,]+ weights, and hparams and vocabularies describe [\d,]+",
+    ):
         load_converted(tiny_run_copy)
 
 
 def test_a_run_that_cannot_be_written_is_an_error(tiny_run_copy):
     (tiny_run_copy / "ctranslate2").write_text("a file")
-    message = r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
+    message = (
+        r"kept in .*ctranslate2/float32, which must be writable\. .* the engine"
+        r" tensorflow"
+    )
     with pytest.raises(OSError, match=message):
         load_converted(tiny_run_copy)
 
@@ -154,15 +195,33 @@ def test_tensorflow_is_not_imported_where_the_model_is_converted(converted):
         "print(sorted({'tensorflow', 'keras'} & set(sys.modules)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.splitlines() == [str(converted.translate(["red cat sees dog"])), "[]"]
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        str(converted.translate(["red cat sees dog"])),
+        "[]",
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"engine": "torch"}, r"engine must be one of tensorflow, ctranslate2\. Received: 'torch'"),
-        ({"quantization": "int8"}, r"quantization goes with engine=ctranslate2; .* Received: quantization=int8 with"),
+        (
+            {"engine": "torch"},
+            r"engine must be one of tensorflow, ctranslate2\. Received: 'torch'",
+        ),
+        (
+            {"quantization": "int8"},
+            (
+                r"quantization goes with engine=ctranslate2; .* Received:"
+                r" quantization=int8 with"
+            ),
+        ),
         (
             {"engine": "ctranslate2", "quantization": "int4"},
             r"quantization must be one of float32, .* Received: 'int4'",

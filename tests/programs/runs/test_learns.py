@@ -10,17 +10,23 @@ from t2tlite.bin import t2t_decoder
 def test_learns_to_translate(tiny_run, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.de"
 
-    status = t2t_decoder.main([f"--output_dir={tiny_run.run}", "--split=test", f"--decode_to_file={written}"])
+    status = t2t_decoder.main(
+        [f"--output_dir={tiny_run.run}", "--split=test", f"--decode_to_file={written}"]
+    )
 
     assert status == 0
     score = re.search(
-        r"^BLEU (\d+\.\d\d) \(chrF2 .*\) on test \(40 sentences\)$", capsys.readouterr().out, re.MULTILINE
+        r"^BLEU (\d+\.\d\d) \(chrF2 .*\) on test \(40 sentences\)$",
+        capsys.readouterr().out,
+        re.MULTILINE,
     )
     assert float(score[1]) >= 90
     assert len(written.read_text().splitlines()) == 40
 
 
 def test_dev_loss_falls(tiny_run):
-    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)]
+    losses = [
+        float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)
+    ]
     assert len(losses) == 3  # 120 steps, evaluated every 40
     assert losses[2] < losses[0] / 5

@@ -1,4 +1,6 @@
-"""A run as Python sees it: t2tlite.load, translate and score, and runs that are incomplete or damaged."""
+"""A run as Python sees it: t2tlite.load, translate and score, and runs that are
+incomplete or damaged.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,30 @@ from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.load import load
 from t2tlite.run_folder import RunFolder
 
-SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often"]
-TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heute vogel beisst", "hund oft hund hoert"]
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "fish likes mouse",
+    "black horse bites bird today",
+    "dog hears dog often",
+]
+TRANSLATIONS = [
+    "katze rot hund sieht",
+    "",
+    "fisch maus mag",
+    "pferd schwarz heute vogel beisst",
+    "hund oft hund hoert",
+]
 
 
 def test_import_is_light():
-    code = "import sys, t2tlite; print(sorted({'tensorflow', 'keras', 'numpy'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import sys, t2tlite; print(sorted({'tensorflow', 'keras', 'numpy'} &"
+        " set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
 
 
@@ -34,29 +53,47 @@ def test_one_string_gives_one_result(model):
     assert model.translate("") == ""
     assert model.translate(iter(SENTENCES)) == TRANSLATIONS
     assert model.n_best(SENTENCES[0], 2) == model.n_best(SENTENCES[:1], 2)[0]
-    assert model.score(SENTENCES[0], TRANSLATIONS[0]) == model.score(SENTENCES[:1], TRANSLATIONS[:1])[0]
+    assert (
+        model.score(SENTENCES[0], TRANSLATIONS[0])
+        == model.score(SENTENCES[:1], TRANSLATIONS[:1])[0]
+    )
 
 
 def test_n_best(model):
     actual = model.n_best(SENTENCES, 3)
     assert [hypotheses[0].text for hypotheses in actual] == TRANSLATIONS
-    assert [len(hypotheses) for hypotheses in actual] == [3, 1, 3, 3, 3]  # a blank sentence has one
+    # a blank sentence has one
+    assert [len(hypotheses) for hypotheses in actual] == [3, 1, 3, 3, 3]
     assert actual == model.decode(SENTENCES, model.options(return_beams=3))
     assert len(model.n_best(SENTENCES[0])) == 4  # the beam size
     assert len(model.n_best(SENTENCES[0], beam_size=1)) == 1
-    with pytest.raises(ValueError, match=r"return_beams must be at most beam_size\. Received: return_beams=5, beam_si"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"return_beams must be at most beam_size\. Received: return_beams=5,"
+            r" beam_si"
+        ),
+    ):
         model.n_best(SENTENCES[0], 5)
 
 
 def test_in_short(tiny_run, model, tiny_run_copy):
     loss = RunFolder(tiny_run.run).evaluations()[-1].metrics["loss"]
-    shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
-    assert repr(model).startswith("<Translator: " + shown.format(model.engine.parameters, loss))
+    shown = (
+        "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120"
+        " (dev: loss {:.4g}, "
+    )
+    assert repr(model).startswith(
+        "<Translator: " + shown.format(model.engine.parameters, loss)
+    )
     assert repr(model).endswith(f"), run {tiny_run.run}>")
     (tiny_run_copy / "evaluations.json").write_text("{")
     (tiny_run_copy / "flags.txt").unlink()
     parameters = model.engine.parameters
-    short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {tiny_run_copy}>"
+    short = (
+        f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run"
+        f" {tiny_run_copy}>"
+    )
     assert repr(load(tiny_run_copy, f"{tiny_run_copy}/model.ckpt-80")) == short
 
 
@@ -67,16 +104,24 @@ def test_greedy(model):
 def test_translations_do_not_depend_on_the_batch(model):
     wide = model.decode(SENTENCES, model.options(return_beams=2))
     counts: list[int] = []
-    narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1), counts.append)[::-1]
-    assert [[t.text for t in best] for best in narrow] == [[t.text for t in best] for best in wide]
+    narrow = model.decode(
+        SENTENCES[::-1], model.options(return_beams=2, batch_size=1), counts.append
+    )[::-1]
+    assert [[t.text for t in best] for best in narrow] == [
+        [t.text for t in best] for best in wide
+    ]
     for hypothesis, two in zip(narrow, wide, strict=True):
-        np.testing.assert_allclose([t.score for t in hypothesis], [t.score for t in two], atol=1e-5)
+        np.testing.assert_allclose(
+            [t.score for t in hypothesis], [t.score for t in two], atol=1e-5
+        )
     assert counts == [1, 1, 1, 1]  # every sentence but the blank one
 
 
 def test_options_are_the_problems_unless_changed(model):
     assert model.options() == DecodeHParams(beam_size=4, alpha=0.6, extra_length=50)
-    assert model.options(alpha=1.0, beam_size=8) == DecodeHParams(beam_size=8, alpha=1.0, extra_length=50)
+    assert model.options(alpha=1.0, beam_size=8) == DecodeHParams(
+        beam_size=8, alpha=1.0, extra_length=50
+    )
 
 
 def test_extra_length_limits_a_translation(model):
@@ -91,10 +136,25 @@ def test_extra_length_limits_a_translation(model):
     [
         ([b"red cat"], {}, r"Each sentence must be a string\. Received: b'red cat'\."),
         ([None], {}, r"Each sentence must be a string\. Received: None\."),
-        (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
+        (
+            ["cat"],
+            {"beamsize": 3},
+            r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'",
+        ),
         (["cat"], {"beam_size": 0}, r"beam_size must be at least 1"),
-        (["cat"], {"beam_size": "8"}, r"beam_size must be of type int\. Received: '8'\."),
-        (["cat", "cat " * 2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens, beginning 'cat ca"),
+        (
+            ["cat"],
+            {"beam_size": "8"},
+            r"beam_size must be of type int\. Received: '8'\.",
+        ),
+        (
+            ["cat", "cat " * 2100],
+            {},
+            (
+                r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens,"
+                r" beginning 'cat ca"
+            ),
+        ),
         (["\udc80"], {}, r"Text must be Unicode without lone surrogates\."),
     ],
 )
@@ -113,19 +173,33 @@ def test_right_translations_score_higher_than_wrong_ones(model):
 
 def test_scores_do_not_depend_on_the_batch(model):
     together = model.score(SENTENCES, TRANSLATIONS)
-    alone = [model.score([s], [t])[0] for s, t in zip(SENTENCES, TRANSLATIONS, strict=True)]
+    alone = [
+        model.score([s], [t])[0] for s, t in zip(SENTENCES, TRANSLATIONS, strict=True)
+    ]
     np.testing.assert_allclose(together, alone, atol=1e-5)
     counts: list[int] = []
-    narrow = model.score_hypotheses(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
-    np.testing.assert_allclose([target.log_prob for target in narrow], together, atol=1e-5)
-    np.testing.assert_allclose(model.score(SENTENCES, TRANSLATIONS, batch_size=8), together, atol=1e-5)
+    narrow = model.score_hypotheses(
+        SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append
+    )
+    np.testing.assert_allclose(
+        [target.log_prob for target in narrow], together, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        model.score(SENTENCES, TRANSLATIONS, batch_size=8), together, atol=1e-5
+    )
     assert counts == [1, 1, 1, 1, 1]
 
 
 def test_what_cannot_be_scored(model):
-    with pytest.raises(ValueError, match=r"Each source needs a target\. Received: 2 sources, 1 targets\."):
+    with pytest.raises(
+        ValueError,
+        match=r"Each source needs a target\. Received: 2 sources, 1 targets\.",
+    ):
         model.score(["a", "b"], ["c"])
-    with pytest.raises(ValueError, match=r"must both be strings, or both lists\. Received: str and list\."):
+    with pytest.raises(
+        ValueError,
+        match=r"must both be strings, or both lists\. Received: str and list\.",
+    ):
         model.score("red cat", ["katze rot"])
 
 
@@ -142,10 +216,31 @@ def test_checkpoint_of_choice(tiny_run, model, loaded_once):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("manifest.json", r"A run needs its manifest\.json\. .* has none: was it copied whole\?"),
-        ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
-        ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
-        ("hparams.json", r"The run must be a folder .* Received: .*copy, which has no hparams\.json\."),
+        (
+            "manifest.json",
+            r"A run needs its manifest\.json\. .* has none: was it copied whole\?",
+        ),
+        (
+            "vocab.model",
+            (
+                r"copy/vocab\.model is missing\. Copy it again from where the run was"
+                r" trained\."
+            ),
+        ),
+        (
+            "model.ckpt-*",
+            (
+                r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and"
+                r" its data file"
+            ),
+        ),
+        (
+            "hparams.json",
+            (
+                r"The run must be a folder .* Received: .*copy, which has no"
+                r" hparams\.json\."
+            ),
+        ),
     ],
 )
 def test_missing_files(tiny_run_copy, file, message):
@@ -158,13 +253,33 @@ def test_missing_files(tiny_run_copy, file, message):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("hparams.json", "{", r"hparams\.json is damaged: The hparams must be a JSON object\."),
-        ("hparams.json", '{"hiden_size": 8}', r"hparams\.json is damaged: hparams has no field 'hiden_size'\."),
+        (
+            "hparams.json",
+            "{",
+            r"hparams\.json is damaged: The hparams must be a JSON object\.",
+        ),
+        (
+            "hparams.json",
+            '{"hiden_size": 8}',
+            r"hparams\.json is damaged: hparams has no field 'hiden_size'\.",
+        ),
         ("manifest.json", "", r"manifest\.json is damaged: "),
         ("manifest.json", '{"format_version": 1}', r"manifest\.json is damaged: "),
-        ("vocab.model", "none", r"copy/vocab\.model must have the content whose SHA-256 was recorded"),
-        ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: it has [\d,]+ weights, and "),
-        ("hparams.json", "[" * 5000, r"hparams\.json is damaged: The hparams must be a JSON object\."),
+        (
+            "vocab.model",
+            "none",
+            r"copy/vocab\.model must have the content whose SHA-256 was recorded",
+        ),
+        (
+            "hparams.json",
+            '{"hidden_size": 2000000000}',
+            r"ckpt-120 cannot be restored: it has [\d,]+ weights, and ",
+        ),
+        (
+            "hparams.json",
+            "[" * 5000,
+            r"hparams\.json is damaged: The hparams must be a JSON object\.",
+        ),
     ],
 )
 def test_damaged_files(tiny_run_copy, file, content, message):

@@ -1,4 +1,6 @@
-"""What training a run records in addition to its checkpoints: samples in TensorBoard, and the environment."""
+"""What training a run records in addition to its checkpoints: samples in TensorBoard,
+and the environment.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,34 @@ from t2tlite.training import loop
 
 
 @pytest.mark.slow
-def test_samples_in_tensorboard_leave_training_as_it_is(tiny_run, tmp_path, monkeypatch):
-    """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
+def test_samples_in_tensorboard_leave_training_as_it_is(
+    tiny_run, tmp_path, monkeypatch
+):
+    """Decoded at each evaluation, with dropout in training: the weights are those of a
+    run without samples.
+    """
     without, sampled = tmp_path / "without", tmp_path / "sampled"
     how = ["--train_steps=6", "--local_eval_frequency=3"]
     assert small(tiny_run, without, *how) == 0
     monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
-    assert t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how)) == 0
-    expected, actual = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
+    assert (
+        t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how))
+        == 0
+    )
+    expected, actual = (
+        tensors(without / "model.ckpt-6"),
+        tensors(sampled / "model.ckpt-6"),
+    )
     for name in expected:
         np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
 
     (path,) = sampled.glob("events.*")
     accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
     accumulator.Reload()
-    shown = {event.step: tf.make_ndarray(event.tensor_proto) for event in accumulator.Tensors("samples")}
+    shown = {
+        event.step: tf.make_ndarray(event.tensor_proto)
+        for event in accumulator.Tensors("samples")
+    }
     assert list(shown) == [3, 6]
     assert shown[6].shape == (7, 3)
     assert shown[6][0].tolist() == [b"source", b"output", b"reference"]
@@ -46,17 +61,41 @@ def test_samples_in_tensorboard_leave_training_as_it_is(tiny_run, tmp_path, monk
 
 
 def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
-    """It is known before training; 4,096 tokens were once the end of a training at its first evaluation."""
+    """It is known before training; 4,096 tokens were once the end of a training at its
+    first evaluation.
+    """
     model = load(tiny_run.run, None)
     sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
-    lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
+    lengths = np.array(
+        [len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)]
+    )
     assert lengths[1] > 4096
-    store = SimpleNamespace(source_lengths=lengths, source_text=lambda: sources, target_text=lambda: ["a", "b", "c"])
-    job = SimpleNamespace(model=model.engine.model, dev_store=store, more_dev={}, strategy=tf.distribute.get_strategy())
-    dataset = SimpleNamespace(encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest)
+    store = SimpleNamespace(
+        source_lengths=lengths,
+        source_text=lambda: sources,
+        target_text=lambda: ["a", "b", "c"],
+    )
+    job = SimpleNamespace(
+        model=model.engine.model,
+        dev_store=store,
+        more_dev={},
+        strategy=tf.distribute.get_strategy(),
+    )
+    dataset = SimpleNamespace(
+        encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest
+    )
     samples = run_training._hooks(job, model, dataset, False).samples()
-    assert [(source, reference) for source, _, reference in samples] == [(sources[0], "a"), (sources[2], "c")]
-    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: the sources of dev, line 2 with 5,\d\d\d "):
+    assert [(source, reference) for source, _, reference in samples] == [
+        (sources[0], "a"),
+        (sources[2], "c"),
+    ]
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"at most 2,048 tokens\. Received: the sources of dev, line 2 with"
+            r" 5,\d\d\d "
+        ),
+    ):
         run_training._hooks(job, model, dataset, True)
 
 
@@ -72,7 +111,10 @@ def test_restricted_self_attention_trains_and_decodes(tiny_run, tmp_path, capsys
     """Through the commands' own path; afterwards its radius can no longer change."""
     run = tmp_path / "run"
     restricted = f"--hparams={SMALL},self_attention_radius=2"
-    assert train(tiny_run, run, restricted, "--train_steps=1", "--local_eval_frequency=0") == 0
+    assert (
+        train(tiny_run, run, restricted, "--train_steps=1", "--local_eval_frequency=0")
+        == 0
+    )
     assert RunFolder(run).hparams().self_attention_radius == 2
     (translation,) = t2tlite.load(run).translate(["red cat sees dog"], beam_size=1)
     assert isinstance(translation, str)

@@ -1,4 +1,6 @@
-"""Bodies that no endpoint can answer, for the tests and for benchmarks/serving_load.py."""
+"""Bodies that no endpoint can answer, for the tests and for
+benchmarks/serving_load.py.
+"""
 
 from __future__ import annotations
 
@@ -9,4 +11,12 @@ MALFORMED = (
     b'{"q": "a", "beam_size": 1' + b"0" * 5_000 + b"}", b"\x00\x01\x02", b'{"q": "' + b"a" * 100_000 + b'"}',
     b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"pairs": [["a"]]}', b"q=a&source=en&target=%ff",
 )  # fmt: skip
-PATHS = ("/v1/translate", "/v1/score", "/v1/attention", "/v1/parse", "/translate", "/detect", "/nothing")
+PATHS = (
+    "/v1/translate",
+    "/v1/score",
+    "/v1/attention",
+    "/v1/parse",
+    "/translate",
+    "/detect",
+    "/nothing",
+)

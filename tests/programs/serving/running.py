@@ -1,4 +1,6 @@
-"""A server in a thread of the test's process, requests to it on the loopback interface, and its translators."""
+"""A server in a thread of the test's process, requests to it on the loopback interface,
+and its translators.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,17 @@ class Running:
         """Sends JSON, or with `data`, `files` or `content` that."""
         return httpx.post(self.url + path, json=json, timeout=TIMEOUT_S, **more)
 
-    def send(self, path: str, body: Any, content_type: str = "application/json", **headers: str) -> httpx.Response:
+    def send(
+        self,
+        path: str,
+        body: Any,
+        content_type: str = "application/json",
+        **headers: str,
+    ) -> httpx.Response:
         """Sends bytes as they are."""
-        return self.post(path, content=body, headers={"Content-Type": content_type, **headers})
+        return self.post(
+            path, content=body, headers={"Content-Type": content_type, **headers}
+        )
 
 
 class Changed:
@@ -63,7 +73,9 @@ class Changed:
 
 
 class Gated(Changed):
-    """A translator that waits while its gate is closed, and records the sentences that it is given."""
+    """A translator that waits while its gate is closed, and records the sentences that
+    it is given.
+    """
 
     def __init__(self, translator: Any) -> None:
         super().__init__(translator)
@@ -77,7 +89,9 @@ class Gated(Changed):
 
 def tree_of(sentence: str) -> Tree:
     """A noun phrase of a sentence's words."""
-    return parse_tree(f"(TOP (NP {' '.join(f'(NN {word})' for word in sentence.split())}))")
+    return parse_tree(
+        f"(TOP (NP {' '.join(f'(NN {word})' for word in sentence.split())}))"
+    )
 
 
 def parser_of(translator: Any) -> Changed:
@@ -85,12 +99,16 @@ def parser_of(translator: Any) -> Changed:
 
     def parse(sentences: list[str], **options: Any) -> list[Parse]:
         trees = [tree_of(sentence) if sentence else None for sentence in sentences]
-        return [Parse(tree, -0.25, -1.5, Counter({"added words": 2}), "") for tree in trees]
+        return [
+            Parse(tree, -0.25, -1.5, Counter({"added words": 2}), "") for tree in trees
+        ]
 
     return Changed(translator, task=ParsingTask(), parse=parse)
 
 
-def served(translator: Translator, source: str = "en", target: str = "de", **more: Any) -> ServedModel:
+def served(
+    translator: Translator, source: str = "en", target: str = "de", **more: Any
+) -> ServedModel:
     """A model with the options of its problem."""
     options = DecodeHParams.of(translator.manifest.decode_defaults)
     return ServedModel(translator, source, target, options, **more)
@@ -98,7 +116,9 @@ def served(translator: Translator, source: str = "en", target: str = "de", **mor
 
 @contextlib.contextmanager
 def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Running]:
-    """A server of these models, ready until the end of the block; one that still loads them if they are None."""
+    """A server of these models, ready until the end of the block; one that still loads
+    them if they are None.
+    """
     service = Service(ServerOptions(**options))
     if models is not None:
         service.ready(Catalogue(models))

@@ -1,4 +1,6 @@
-"""The queue: what shares a batch, whose turn it is, what is refused, dropped and reported."""
+"""The queue: what shares a batch, whose turn it is, what is refused, dropped and
+reported.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class Doubling:
     name: str = "a"
     width: int = 1
     batches: list = dataclasses.field(default_factory=list, compare=False)
-    go: threading.Event = dataclasses.field(default_factory=threading.Event, compare=False)
+    go: threading.Event = dataclasses.field(
+        default_factory=threading.Event, compare=False
+    )
 
     def run(self, items):
         self.batches.append(list(items))
@@ -72,7 +76,11 @@ def test_jobs_of_the_same_work_share_a_batch(batcher):
     started(work)
     others = [Client(batcher, work, [name]) for name in "yz"]
     work.go.set()
-    assert [first.results(), *(other.results() for other in others)] == [["xx"], ["yy"], ["zz"]]
+    assert [first.results(), *(other.results() for other in others)] == [
+        ["xx"],
+        ["yy"],
+        ["zz"],
+    ]
     assert sorted(map(sorted, work.batches)) == [["x"], ["y", "z"]]
 
 
@@ -83,7 +91,11 @@ def test_other_work_has_a_batch_of_its_own(batcher):
     started(work)
     clients = [Client(batcher, work, ["y"]), Client(batcher, other, ["z"])]
     work.go.set()
-    assert [first.results(), *(client.results() for client in clients)] == [["xx"], ["yy"], ["zz"]]
+    assert [first.results(), *(client.results() for client in clients)] == [
+        ["xx"],
+        ["yy"],
+        ["zz"],
+    ]
     assert other.batches == [["z"]]
 
 
@@ -105,7 +117,9 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     clients.append(Client(batcher, work, ["y"] * 12))
     Client(batcher, work, ["u"])  # jobs are counted, not their items
     assert batcher.queue_length == 13
-    with pytest.raises(RequestError, match="as many requests as it can take") as refused:
+    with pytest.raises(
+        RequestError, match="as many requests as it can take"
+    ) as refused:
         Client(batcher, work, ["z"])
     assert (refused.value.status, refused.value.retry_after_s) == (503, 1)
     work.go.set()
@@ -118,11 +132,17 @@ def test_a_worker_for_each_of_two_batches():
     long = Client(batcher, slow, ["l"])
     started(slow)
     fast.go.set()
-    assert Client(batcher, fast, ["x", "y"]).results() == ["xx", "yy"]  # while the other batch is computed
+    # while the other batch is computed
+    assert Client(batcher, fast, ["x", "y"]).results() == ["xx", "yy"]
     others = [Client(batcher, slow, [name]) for name in "mno"]
     started(slow, 2)
     slow.go.set()
-    assert [client.results() for client in (long, *others)] == [["ll"], ["mm"], ["nn"], ["oo"]]
+    assert [client.results() for client in (long, *others)] == [
+        ["ll"],
+        ["mm"],
+        ["nn"],
+        ["oo"],
+    ]
     batcher.stop()
     assert batcher.queue_length == 0
 
@@ -156,7 +176,11 @@ def test_an_item_that_fails_fails_its_own_job_alone(batcher):
 
 def test_the_observer_sees_every_batch():
     seen = []
-    batcher = Batcher(2, Limits(max_wait_s=0.0), lambda items, tokens, seconds: seen.append((items, tokens)))
+    batcher = Batcher(
+        2,
+        Limits(max_wait_s=0.0),
+        lambda items, tokens, seconds: seen.append((items, tokens)),
+    )
     work = Doubling()
     work.go.set()
     assert Client(batcher, work, ["x", "y"], [3, 4]).results() == ["xx", "yy"]
@@ -171,9 +195,12 @@ def test_the_observer_sees_every_batch():
         ([5], 1, {0}),  # more than allowed: by itself
         ([5, 5, 5], 100, {0, 1, 2}),
         ([5, 5, 5], 10, {0, 1}),
-        ([5, 100, 5], 1000, {0, 2}),  # not the long one: it would keep the others waiting
+        # not the long one: it would keep the others waiting
+        ([5, 100, 5], 1000, {0, 2}),
         ([100, 5, 5, 90], 1000, {0, 3}),
     ],
 )
-def test_a_batch_has_items_of_about_the_length_of_the_first(tokens, batch_tokens, chosen):
+def test_a_batch_has_items_of_about_the_length_of_the_first(
+    tokens, batch_tokens, chosen
+):
     assert set(best_batch(tokens, batch_tokens)) == chosen

@@ -1,4 +1,6 @@
-"""Bodies up to the limit, of every endpoint: each gets an answer of the right kind, and the server goes on."""
+"""Bodies up to the limit, of every endpoint: each gets an answer of the right kind, and
+the server goes on.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,47 @@ from t2tlite.programs.serving.options import MAX_BODY_BYTES
 pytestmark = pytest.mark.slow
 
 CASES = int(os.environ.get("T2TLITE_FUZZ_EXAMPLES", 0)) or 40  # of each endpoint
-ANSWERS = {200, 400, 403, 404, 413, 415, 422, 429, 503}  # any other status is a fault of the server
-ANSWER_SECONDS, HEALTH_SECONDS = 30.0, 5.0  # far above what they take, for a machine under load
+# any other status is a fault of the server
+ANSWERS = {200, 400, 403, 404, 413, 415, 422, 429, 503}
+# far above what they take, for a machine under load
+ANSWER_SECONDS, HEALTH_SECONDS = 30.0, 5.0
 SENTENCE = "red cat sees dog"
 VALID = {
-    "/v1/translate": {"q": [SENTENCE, "fish likes mouse"], "n_best": 1, "beam_size": 2, "alpha": 0.6},
+    "/v1/translate": {
+        "q": [SENTENCE, "fish likes mouse"],
+        "n_best": 1,
+        "beam_size": 2,
+        "alpha": 0.6,
+    },
     "/v1/score": {"pairs": [[SENTENCE, "hund"]]},
     "/v1/attention": {"q": SENTENCE, "translation": "hund"},
     "/v1/parse": {"q": [SENTENCE]},
-    "/translate": {"q": SENTENCE, "source": "en", "target": "de", "format": "text", "alternatives": 1},
+    "/translate": {
+        "q": SENTENCE,
+        "source": "en",
+        "target": "de",
+        "format": "text",
+        "alternatives": 1,
+    },
     "/detect": {"q": SENTENCE},
 }
-PIECES = ["a", ".", " ", "\n", "A. ", "é", "\U0001f600", "<b>", "&amp;", "a" * 50 + " ", "\t", "\u2028", "1 ", "(", "%"]
+PIECES = [
+    "a",
+    ".",
+    " ",
+    "\n",
+    "A. ",
+    "é",
+    "\U0001f600",
+    "<b>",
+    "&amp;",
+    "a" * 50 + " ",
+    "\t",
+    "\u2028",
+    "1 ",
+    "(",
+    "%",
+]
 
 
 def stretched(draw: random.Random, value: object, size: int) -> object:
@@ -35,7 +66,11 @@ def stretched(draw: random.Random, value: object, size: int) -> object:
     how = draw.randrange(6)
     piece = draw.choice(PIECES)
     text = piece * (size // max(1, len(json.dumps(piece)) - 2))
-    entry = value[0] if isinstance(value, list) and value else draw.choice([value, "", " ", 1, None])
+    entry = (
+        value[0]
+        if isinstance(value, list) and value
+        else draw.choice([value, "", " ", 1, None])
+    )
     if how == 0:
         return text
     if how == 1:
@@ -56,15 +91,23 @@ def json_body(draw: random.Random, valid: dict[str, object]) -> bytes:
 
 
 def form_body(draw: random.Random, valid: dict[str, object]) -> tuple[bytes, str]:
-    """A form, URL-encoded or in parts, with long or many fields, and its content type."""
+    """A form, URL-encoded or in parts, with long or many fields, and its content
+    type.
+    """
     size = draw.choice([2_000, MAX_BODY_BYTES - 5_000])
     name, piece = draw.choice([*valid, "q*", "x"]), draw.choice(PIECES)
     if draw.random() < 0.5:
         field = f"{quote(name)}={quote(piece)}&"
-        return (field * (size // len(field))).encode(), "application/x-www-form-urlencoded"
-    header = f'--b\r\nContent-Disposition: form-data; name="{name}"' + draw.choice(["", "; x=y" * 200, "; filename=f"])
+        return (
+            field * (size // len(field))
+        ).encode(), "application/x-www-form-urlencoded"
+    header = f'--b\r\nContent-Disposition: form-data; name="{name}"' + draw.choice(
+        ["", "; x=y" * 200, "; filename=f"]
+    )
     part = f"{header}\r\n\r\n{piece * draw.choice([1, 1000])}\r\n"
-    return (part * max(1, size // len(part.encode())) + "--b--\r\n").encode(), "multipart/form-data; boundary=b"
+    return (
+        part * max(1, size // len(part.encode())) + "--b--\r\n"
+    ).encode(), "multipart/form-data; boundary=b"
 
 
 @pytest.mark.parametrize("path", VALID)
@@ -77,7 +120,9 @@ def test_every_body_is_answered(server, path):
             body, content_type = json_body(draw, VALID[path]), "application/json"
         start = time.monotonic()
         headers = {"Content-Type": content_type}
-        response = httpx.post(server.url + path, content=body, headers=headers, timeout=ANSWER_SECONDS)
+        response = httpx.post(
+            server.url + path, content=body, headers=headers, timeout=ANSWER_SECONDS
+        )
         case = f"case {number}: {content_type}, {len(body):,} bytes, {body[:80]!r}"
         assert response.status_code in ANSWERS, case
         assert time.monotonic() - start < ANSWER_SECONDS, case
@@ -87,4 +132,5 @@ def test_every_body_is_answered(server, path):
         assert server.get("/health").status_code == 200, case
         assert time.monotonic() - start < HEALTH_SECONDS, case
     answer = server.post(path, VALID[path])
-    assert answer.status_code == (400 if path == "/v1/parse" else 200)  # no parser is served
+    # no parser is served
+    assert answer.status_code == (400 if path == "/v1/parse" else 200)

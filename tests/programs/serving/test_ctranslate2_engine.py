@@ -10,14 +10,21 @@ from running import running
 from t2tlite.programs.serving.loading import load_catalogue
 from t2tlite.programs.serving.options import RunOptions
 
-SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "dog bites white cat often"]
+SENTENCES = [
+    "red cat sees dog",
+    "bird likes fish now",
+    "mouse hears horse",
+    "dog bites white cat often",
+]
 
 
 @pytest.fixture(scope="module")
 def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
-    options = RunOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2")
+    options = RunOptions(
+        runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
+    )
     said: list[str] = []
     models = load_catalogue(options, [("en", "de")], said.append).models
     assert any("for CTranslate2 (float32)" in line for line in said)
@@ -25,9 +32,13 @@ def server(tiny_run, tmp_path_factory):
         yield running_server
 
 
-@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 4, "alpha": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"beam_size": 1}, {"beam_size": 4, "alpha": 1.0}], ids=str
+)
 def test_translations_are_those_of_tensorflow(server, translator, options):
-    response = server.post("/v1/translate", {"q": SENTENCES, **options}).json()["translations"]
+    response = server.post("/v1/translate", {"q": SENTENCES, **options}).json()[
+        "translations"
+    ]
     expected = translator.n_best(SENTENCES, 1, **{"beam_size": 2, **options})
     for text, (best,) in zip(response, expected, strict=True):
         (hypothesis,) = text["segments"][0]["hypotheses"]
@@ -37,7 +48,9 @@ def test_translations_are_those_of_tensorflow(server, translator, options):
 
 
 def test_an_n_best_list_is_sorted(server):
-    (response,) = server.post("/v1/translate", {"q": SENTENCES[:1], "n_best": 3}).json()["translations"]
+    (response,) = server.post(
+        "/v1/translate", {"q": SENTENCES[:1], "n_best": 3}
+    ).json()["translations"]
     scores = [output["score"] for output in response["segments"][0]["hypotheses"]]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
@@ -45,9 +58,13 @@ def test_an_n_best_list_is_sorted(server):
 
 def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     pair = SENTENCES[0], "katze rot hund sieht"
-    response = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0]["log_prob"]
+    response = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0][
+        "log_prob"
+    ]
     assert response == pytest.approx(translator.score(*pair), abs=1e-4)
-    response = server.post("/v1/attention", {"q": pair[0], "translation": pair[1]}).json()
+    response = server.post(
+        "/v1/attention", {"q": pair[0], "translation": pair[1]}
+    ).json()
     assert [word["text"] for word in response["source_words"]] == pair[0].split()
     assert len(response["weights"]) == 4
 
@@ -55,20 +72,29 @@ def test_scores_and_attention_are_those_of_tensorflow(server, translator):
 def test_alignments_are_refused(server):
     response = server.post("/v1/translate", {"q": SENTENCES[0], "alignments": True})
     assert response.status_code == 400
-    message = "alignments need the engine tensorflow. Received: a model served by ctranslate2. Leave them out."
+    message = (
+        "alignments need the engine tensorflow. Received: a model served by"
+        " ctranslate2. Leave them out."
+    )
     assert response.json() == {"error": message}
 
 
 def test_text_between_tags_is_translated_by_itself(server, translator):
     text = "<p><b>red cat sees dog</b> mouse hears horse</p>"
     request = {"q": text, "source": "en", "target": "de", "format": "html"}
-    bold, rest = translator.translate(["red cat sees dog", "mouse hears horse"], beam_size=2)
-    assert server.post("/translate", request).json() == {"translatedText": f"<p><b>{bold}</b> {rest}</p>"}
+    bold, rest = translator.translate(
+        ["red cat sees dog", "mouse hears horse"], beam_size=2
+    )
+    assert server.post("/translate", request).json() == {
+        "translatedText": f"<p><b>{bold}</b> {rest}</p>"
+    }
 
 
 def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path / "run")
-    options = RunOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")
+    options = RunOptions(
+        runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3"
+    )
     with pytest.raises(ValueError, match=r"Received: min_length=\d+\. Leave out"):
         load_catalogue(options, [("en", "de")], lambda line: None)

@@ -18,8 +18,12 @@ def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
     translations = []
     for split in map(split_text, html.texts):
         sentences = [segment.sentence for segment in split.segments]
-        alignments = [[(i, i) for i in range(len(sentence.split()))] for sentence in sentences]
-        translations.append((split, list(zip(map(translate, sentences), alignments, strict=True))))
+        alignments = [
+            [(i, i) for i in range(len(sentence.split()))] for sentence in sentences
+        ]
+        translations.append(
+            (split, list(zip(map(translate, sentences), alignments, strict=True)))
+        )
     return html.translated(iter(translations))
 
 
@@ -55,10 +59,15 @@ def test_every_tag_separates_where_none_is_inline():
 def test_any_document_keeps_its_markup(document):
     result = HtmlText(document)
     again = HtmlText(filled(result, str))
-    assert [" ".join(text.split()) for text in again.texts] == [" ".join(text.split()) for text in result.texts]
+    assert [" ".join(text.split()) for text in again.texts] == [
+        " ".join(text.split()) for text in result.texts
+    ]
 
 
-@pytest.mark.parametrize("piece", ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""])
+@pytest.mark.parametrize(
+    "piece",
+    ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""],
+)
 def test_a_document_that_is_no_document_takes_no_time(piece):
     started = time.process_time()
     HtmlText(piece * 4000)

@@ -1,4 +1,6 @@
-"""Language pairs of runs, names of languages, and the detection of a text's language."""
+"""Language pairs of runs, names of languages, and the detection of a text's
+language.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,16 @@ def with_languages(manifest, source="", target="", **more):
 
 def test_a_run_that_records_its_languages_needs_no_flag(manifest):
     reverse = dataclasses.replace(manifest, reverse=True)
-    assert language_pairs(["a", "b"], [manifest, reverse]) == [("en", "de"), ("de", "en")]
+    assert language_pairs(["a", "b"], [manifest, reverse]) == [
+        ("en", "de"),
+        ("de", "en"),
+    ]
 
 
 def test_given_languages_count(manifest):
-    assert language_pairs(["a", "b"], [with_languages(manifest)] * 2, ["fr-en", " en-pt_BR"]) == [
+    assert language_pairs(
+        ["a", "b"], [with_languages(manifest)] * 2, ["fr-en", " en-pt_BR"]
+    ) == [
         ("fr", "en"),
         ("en", "pt_BR"),
     ]
@@ -43,9 +50,24 @@ def test_a_parser_translates_to_trees(manifest):
 @pytest.mark.parametrize(
     ("given_languages", "message"),
     [
-        ((), r"--languages must be given, since RUN does not record its languages \(problem twenty_words\)\. Add"),
-        (("en-de", "de-en"), r"a pair for each --output_dir, in their order\. Received: 2 pairs \(en-de,de-en\) for 1"),
-        (("ende",), r"A language pair must be SOURCE-TARGET, such as en-de .* Received: 'ende'"),
+        (
+            (),
+            (
+                r"--languages must be given, since RUN does not record its languages"
+                r" \(problem twenty_words\)\. Add"
+            ),
+        ),
+        (
+            ("en-de", "de-en"),
+            (
+                r"a pair for each --output_dir, in their order\. Received: 2 pairs"
+                r" \(en-de,de-en\) for 1"
+            ),
+        ),
+        (
+            ("ende",),
+            r"A language pair must be SOURCE-TARGET, such as en-de .* Received: 'ende'",
+        ),
         (("en-en",), r"The languages of a pair must differ\. Received: 'en-en'"),
     ],
 )
@@ -55,20 +77,34 @@ def test_languages_that_cannot_be(manifest, given_languages, message):
 
 
 def test_one_run_serves_several_pairs_by_tag():
-    options = with_tags(RunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>")))
-    assert (options.runs, options.languages, options.tags) == (("RUN", "RUN"), ("en-de", "en-fr"), ("<2de>", "<2fr>"))
-    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))  # without tags refused
+    options = with_tags(
+        RunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>"))
+    )
+    assert (options.runs, options.languages, options.tags) == (
+        ("RUN", "RUN"),
+        ("en-de", "en-fr"),
+        ("<2de>", "<2fr>"),
+    )
+    # without tags refused
+    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))
     assert (untagged.runs, untagged.tags) == (("RUN",), ("", ""))
     assert with_tags(RunOptions(runs=("RUN",))).runs == ("RUN",)
 
 
 def test_two_runs_of_a_pair_are_refused(manifest):
-    with pytest.raises(ValueError, match=r"served by one run\. Received: en-de for B and for A\. Leave one out"):
+    with pytest.raises(
+        ValueError,
+        match=r"served by one run\. Received: en-de for B and for A\. Leave one out",
+    ):
         language_pairs(["A", "B"], [manifest, manifest])
 
 
 def test_names():
-    assert [language_name(code) for code in ("de", "pt_BR", "xx")] == ["German", "Portuguese (BR)", "xx"]
+    assert [language_name(code) for code in ("de", "pt_BR", "xx")] == [
+        "German",
+        "Portuguese (BR)",
+        "xx",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ SENTENCE = "red cat sees dog"
 
 @pytest.fixture(scope="module")
 def keyed(translator):
-    with running([served(translator)], api_key="sesame", cors_origins=("https://example.org",)) as running_server:
+    with running(
+        [served(translator)], api_key="sesame", cors_origins=("https://example.org",)
+    ) as running_server:
         yield running_server
 
 
@@ -25,7 +27,10 @@ def test_the_python_client(server, translator):
         {"code": "de", "name": "German", "targets": []},
         {"code": "en", "name": "English", "targets": ["de"]},
     ]
-    assert client.detect("the cat is on it")[0] == {"language": "en", "confidence": 100.0}
+    assert client.detect("the cat is on it")[0] == {
+        "language": "en",
+        "confidence": 100.0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,13 @@ def test_the_python_client(server, translator):
     [
         {"json": {"q": SENTENCE, "source": "en", "target": "de"}},
         {"data": {"q": SENTENCE, "source": "en", "target": "de"}},
-        {"files": {"q": (None, SENTENCE), "source": (None, "en"), "target": (None, "de")}},
+        {
+            "files": {
+                "q": (None, SENTENCE),
+                "source": (None, "en"),
+                "target": (None, "de"),
+            }
+        },
         {"params": {"q": SENTENCE, "source": "en", "target": "de"}},
     ],
 )
@@ -48,11 +59,18 @@ def test_lists_and_alternatives(server, translator):
     response = server.post("/translate", request).json()
     outputs = translator.decode(texts, translator.options(return_beams=4))
     assert response["translatedText"] == [each[0].text for each in outputs]
-    assert response["alternatives"] == [[output.text for output in each[1:3]] for each in outputs]
+    assert response["alternatives"] == [
+        [output.text for output in each[1:3]] for each in outputs
+    ]
 
 
 def test_html_keeps_its_tags(server, translator):
-    request = {"q": f"<p>{SENTENCE}</p><script>cat</script>", "source": "en", "target": "de", "format": "html"}
+    request = {
+        "q": f"<p>{SENTENCE}</p><script>cat</script>",
+        "source": "en",
+        "target": "de",
+        "format": "html",
+    }
     expected = f"<p>{translator.translate([SENTENCE])[0]}</p><script>cat</script>"
     assert server.post("/translate", request).json() == {"translatedText": expected}
 
@@ -65,8 +83,14 @@ def translate_html(server, text, **more):
 
 
 def test_inline_tags_enclose_the_words_aligned_to_theirs(server):
-    """In the tiny run's language the colour goes behind its noun, and the verb to the end."""
-    texts = ["<p><b>red</b> cat <i>sees</i> dog<br>fish</p>", "<a href='x'>mouse hears</a> horse", "no tag"]
+    """In the tiny run's language the colour goes behind its noun, and the verb to the
+    end.
+    """
+    texts = [
+        "<p><b>red</b> cat <i>sees</i> dog<br>fish</p>",
+        "<a href='x'>mouse hears</a> horse",
+        "no tag",
+    ]
     first, second, _ = translate_html(server, texts)["translatedText"]
     assert first.startswith("<p>katze <b>rot</b> hund <i>sieht</i><br>")
     assert second == "<a href='x'>maus pferd hoert</a>"
@@ -80,35 +104,58 @@ def test_inline_tags_are_in_every_alternative(server, translator):
     assert [text.count("<b>rot</b>") for text in texts] == [1, 1]
 
 
-# A model that has learned sentences has no clear translation of the word `red` alone: any words may be there.
+# A model that has learned sentences has no clear translation of the word `red` alone:
+# any words may be there.
 IN_PIECES = "<b>[a-z ]+</b> katze hund sieht"
 
 
 def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypatch):
     monkeypatch.setattr("t2tlite.programs.serving.libretranslate.MAX_PLACED_TAGS", 3)
     text = "<b>red</b> cat sees dog"
-    assert translate_html(server, text)["translatedText"] == "katze <b>rot</b> hund sieht"
+    assert (
+        translate_html(server, text)["translatedText"] == "katze <b>rot</b> hund sieht"
+    )
     answer = translate_html(server, text, alternatives=1)
     assert re.fullmatch(IN_PIECES, answer["translatedText"])
     assert len(answer["alternatives"]) == 1
 
 
-def test_sentence_too_long_with_its_tags_is_translated_in_pieces(server, translator, monkeypatch):
+def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
+    server, translator, monkeypatch
+):
     tokens = len(translator.source_encoder.encode(SENTENCE))
-    monkeypatch.setattr("t2tlite.programs.serving.served_model.MAX_SENTENCE_TOKENS", tokens - 1)
-    assert re.fullmatch(IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"])
-    response = server.post("/translate", {"q": f"<p>{SENTENCE}</p>", "source": "en", "target": "de", "format": "html"})
+    monkeypatch.setattr(
+        "t2tlite.programs.serving.served_model.MAX_SENTENCE_TOKENS", tokens - 1
+    )
+    assert re.fullmatch(
+        IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"]
+    )
+    response = server.post(
+        "/translate",
+        {"q": f"<p>{SENTENCE}</p>", "source": "en", "target": "de", "format": "html"},
+    )
     assert response.status_code == 413
-    assert f"A sentence must have at most {tokens - 1} tokens." in response.json()["error"]
+    assert (
+        f"A sentence must have at most {tokens - 1} tokens." in response.json()["error"]
+    )
 
 
 def test_tag_of_a_language_has_no_place_in_alignments(translator):
-    """The word `red` as the tag: without it, words are counted from 0 as the client sent them."""
+    """The word `red` as the tag: without it, words are counted from 0 as the client
+    sent them.
+    """
     with running([dataclasses.replace(served(translator), tag="red")]) as tagged:
-        (answer,) = tagged.post("/v1/translate", {"q": "cat sees dog", "alignments": True}).json()["translations"]
+        (answer,) = tagged.post(
+            "/v1/translate", {"q": "cat sees dog", "alignments": True}
+        ).json()["translations"]
         assert answer["text"] == "katze rot hund sieht"
-        assert {"0-0", "2-2", "1-3"} <= {*answer["segments"][0]["hypotheses"][0]["alignment"].split()}
-        assert translate_html(tagged, "<b>cat</b> sees dog")["translatedText"] == "<b>katze</b> rot hund sieht"
+        assert {"0-0", "2-2", "1-3"} <= {
+            *answer["segments"][0]["hypotheses"][0]["alignment"].split()
+        }
+        assert (
+            translate_html(tagged, "<b>cat</b> sees dog")["translatedText"]
+            == "<b>katze</b> rot hund sieht"
+        )
 
 
 def test_settings(server):
@@ -127,21 +174,56 @@ def test_settings(server):
         ({"q": ""}, "The field q is required. It is missing or empty."),
         ({"source": None}, "The field source is required. It is missing or empty."),
         ({"source": 1}, "source must be a valid string. Received: 1."),
-        ({"target": "fr"}, "No model translates en to fr. Language pairs served: en-de."),
-        ({"source": "auto", "target": "fr"}, "No model translates to fr. GET /languages lists the languages."),
+        (
+            {"target": "fr"},
+            "No model translates en to fr. Language pairs served: en-de.",
+        ),
+        (
+            {"source": "auto", "target": "fr"},
+            "No model translates to fr. GET /languages lists the languages.",
+        ),
         ({"format": "pdf"}, "format must be 'text' or 'html'. Received: \"pdf\"."),
         ({"q": [1]}, "q[0] must be a string. Received: 1."),
-        ({"q": {"a": 1}}, 'q must be a string or a list of strings. Received: {"a": 1}.'),
-        ({"q": "a" * 20_001}, "The text of a request must have at most 20,000 characters. Received: 20,001."),
-        ({"alternatives": -1}, "alternatives must be greater than or equal to 0. Received: -1."),
-        ({"alternatives": "many"}, "alternatives must be a valid integer, unable to parse string as"),
-        ({"alternatives": "9" * 5000}, 'alternatives must be a smaller number. Received: "999'),
-        ({"alternatives": 10_001}, "alternatives must be less than or equal to 10000. Received: 10001."),
-        ({"alternatives": 16}, "n_best must be from 1 to beam_size, and beam_size at most 16. Received: n_best=17"),
+        (
+            {"q": {"a": 1}},
+            'q must be a string or a list of strings. Received: {"a": 1}.',
+        ),
+        (
+            {"q": "a" * 20_001},
+            (
+                "The text of a request must have at most 20,000 characters. Received:"
+                " 20,001."
+            ),
+        ),
+        (
+            {"alternatives": -1},
+            "alternatives must be greater than or equal to 0. Received: -1.",
+        ),
+        (
+            {"alternatives": "many"},
+            "alternatives must be a valid integer, unable to parse string as",
+        ),
+        (
+            {"alternatives": "9" * 5000},
+            'alternatives must be a smaller number. Received: "999',
+        ),
+        (
+            {"alternatives": 10_001},
+            "alternatives must be less than or equal to 10000. Received: 10001.",
+        ),
+        (
+            {"alternatives": 16},
+            (
+                "n_best must be from 1 to beam_size, and beam_size at most 16."
+                " Received: n_best=17"
+            ),
+        ),
     ],
 )
 def test_mistakes_have_status_400_and_a_sentence(server, change, message):
-    response = server.post("/translate", {"q": SENTENCE, "source": "en", "target": "de", **change})
+    response = server.post(
+        "/translate", {"q": SENTENCE, "source": "en", "target": "de", **change}
+    )
     assert response.status_code == 400
     assert message in response.json()["error"]
 
@@ -150,21 +232,39 @@ def test_an_api_key_is_required_where_the_server_has_one(keyed):
     request = {"q": SENTENCE, "source": "en", "target": "de"}
     assert keyed.post("/translate", request).status_code == 400
     refused = keyed.post("/translate", {**request, "api_key": "open"})
-    assert (refused.status_code, refused.json()) == (403, {"error": "The API key is not valid."})
+    assert (refused.status_code, refused.json()) == (
+        403,
+        {"error": "The API key is not valid."},
+    )
     assert keyed.post("/translate", {**request, "api_key": "sesame"}).status_code == 200
     assert LibreTranslateAPI(keyed.url, "sesame").translate(SENTENCE, "en", "de")
     assert keyed.get("/frontend/settings").json()["keyRequired"] is True
     assert keyed.post("/v1/translate", {"q": SENTENCE}).status_code == 400
     for header in ("Bearer sesame", "sesame"):
-        assert keyed.post("/v1/translate", {"q": SENTENCE}, headers={"Authorization": header}).status_code == 200
+        assert (
+            keyed.post(
+                "/v1/translate", {"q": SENTENCE}, headers={"Authorization": header}
+            ).status_code
+            == 200
+        )
     assert keyed.get("/v1/attention.html", params={"q": SENTENCE}).status_code == 400
-    assert keyed.get("/v1/attention.html", params={"q": SENTENCE, "api_key": "sesame"}).status_code == 200
+    assert (
+        keyed.get(
+            "/v1/attention.html", params={"q": SENTENCE, "api_key": "sesame"}
+        ).status_code
+        == 200
+    )
 
 
 def test_other_sites_may_call_only_if_they_are_named(server, keyed):
     request = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    assert "access-control-allow-origin" not in server.get("/languages", headers=request).headers
+    assert (
+        "access-control-allow-origin"
+        not in server.get("/languages", headers=request).headers
+    )
     response = keyed.get("/languages", headers=request).headers
     assert response["access-control-allow-origin"] == "https://example.org"
-    response = keyed.get("/languages", headers={"Origin": "https://example.com"}).headers
+    response = keyed.get(
+        "/languages", headers={"Origin": "https://example.com"}
+    ).headers
     assert "access-control-allow-origin" not in response

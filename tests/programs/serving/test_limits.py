@@ -17,7 +17,11 @@ from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.middleware import check_sender
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.schemas import LibreTranslateRequest, ScoreRequest, TranslateRequest
+from t2tlite.programs.serving.schemas import (
+    LibreTranslateRequest,
+    ScoreRequest,
+    TranslateRequest,
+)
 from t2tlite.programs.serving.sentence_splitter import split_text
 
 SENTENCE = "red cat sees dog"
@@ -31,31 +35,51 @@ def part(headers: str, value: str = "a") -> bytes:
 
 NAMED = 'Content-Disposition: form-data; name="q"'
 PARAMETERS = "".join(f'; a{i}="b"' for i in range(80_000))
-NESTED = "".join(f"--x\r\nContent-Type: multipart/mixed; boundary=x{i}\r\n\r\n--x{i}\r\n" for i in range(20_000))
+NESTED = "".join(
+    f"--x\r\nContent-Type: multipart/mixed; boundary=x{i}\r\n\r\n--x{i}\r\n"
+    for i in range(20_000)
+)
 
 
 @pytest.mark.parametrize(
     "body",
-    [part(NAMED + PARAMETERS), part(NAMED) * 16_000, NESTED.encode(), part(NAMED) + part("A: b\r\n" * 100_000 + NAMED)],
+    [
+        part(NAMED + PARAMETERS),
+        part(NAMED) * 16_000,
+        NESTED.encode(),
+        part(NAMED) + part("A: b\r\n" * 100_000 + NAMED),
+    ],
     ids=["parameters", "parts", "nested", "headers"],
 )
 def test_hostile_multipart_form_is_refused_at_once(body):
     started = time.process_time()
-    with pytest.raises(RequestError, match="The body must be a form in UTF-8, or JSON") as refused:
+    with pytest.raises(
+        RequestError, match="The body must be a form in UTF-8, or JSON"
+    ) as refused:
         form_fields(body + b"--x--\r\n", MULTIPART)
     assert refused.value.status == 400
     assert time.process_time() - started < LIMIT_S
 
 
-@pytest.mark.parametrize("content_type", ["multipart/form-data", "multipart/form-data; boundary="])
+@pytest.mark.parametrize(
+    "content_type", ["multipart/form-data", "multipart/form-data; boundary="]
+)
 def test_multipart_form_without_a_boundary_is_refused(content_type):
     with pytest.raises(RequestError, match="The body must be a form in UTF-8, or JSON"):
         form_fields(part(NAMED) + b"--x--\r\n", content_type)
 
 
 def test_multipart_form_has_its_fields():
-    file = 'Content-Disposition: form-data; name="q"; filename="f.txt"\r\nContent-Type: text/plain'
-    body = part(NAMED, "é") + part(file, "b") + part(NAMED.replace("q", "source"), "en") + b"--x--\r\n"
+    file = (
+        'Content-Disposition: form-data; name="q"; filename="f.txt"\r\nContent-Type:'
+        " text/plain"
+    )
+    body = (
+        part(NAMED, "é")
+        + part(file, "b")
+        + part(NAMED.replace("q", "source"), "en")
+        + b"--x--\r\n"
+    )
     assert form_fields(body, MULTIPART) == {"q": ["é", "b"], "source": "en"}
 
 
@@ -65,7 +89,9 @@ def test_multipart_part_without_a_plain_name_is_refused(server, name):
     assert server.send("/translate", body, MULTIPART).status_code == 400
 
 
-@pytest.mark.parametrize("piece", [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! "])
+@pytest.mark.parametrize(
+    "piece", [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! "]
+)
 def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
     text = (piece * 200_000)[:200_000]
     started = time.process_time()
@@ -78,11 +104,17 @@ def test_blank_texts_count(server):
     for path, body in (
         ("/v1/translate", {"q": [""] * 1001}),
         ("/v1/score", {"pairs": [["", ""]] * 1001}),
-        ("/translate", {"q": [""] * 1001, "source": "en", "target": "de", "alternatives": 15}),
+        (
+            "/translate",
+            {"q": [""] * 1001, "source": "en", "target": "de", "alternatives": 15},
+        ),
     ):
         response = server.post(path, body)
         assert response.status_code == (400 if path == "/translate" else 413)
-        message = "A request must have at most 1,000 texts. Received: 1,001. Split it into several requests."
+        message = (
+            "A request must have at most 1,000 texts. Received: 1,001. Split it into"
+            " several requests."
+        )
         assert response.json() == {"error": message}
 
 
@@ -90,23 +122,37 @@ def test_blank_text_counts_as_a_character(translator):
     with running([served(translator)], max_characters=3) as small:
         assert small.post("/v1/translate", {"q": ["", "", ""]}).status_code == 200
         response = small.post("/v1/translate", {"q": [""] * 4})
-        assert response.json()["error"].startswith("The text of a request must have at most 3 characters. Received: 4.")
+        assert response.json()["error"].startswith(
+            "The text of a request must have at most 3 characters. Received: 4."
+        )
 
 
 def test_hypotheses_of_a_request_are_bounded(server):
     libretranslate = {"source": "en", "target": "de", "alternatives": 15}
-    for path, options in (("/v1/translate", {"n_best": 16}), ("/translate", libretranslate)):
+    for path, options in (
+        ("/v1/translate", {"n_best": 16}),
+        ("/translate", libretranslate),
+    ):
         response = server.post(path, {"q": "a\n" * 1251, **options})
         assert response.status_code == 413
-        message = "A request must have at most 20,000 hypotheses. Received: 1,251 sentences with 16 each."
+        message = (
+            "A request must have at most 20,000 hypotheses. Received: 1,251 sentences"
+            " with 16 each."
+        )
         assert response.json()["error"].startswith(message)
 
 
 @pytest.mark.parametrize(
     ("beam_size", "limit", "advice"),
-    [(1, 512, "Split it."), (4, 512, "Split it."), (16, 128, "Split it, or ask for a beam_size below 16.")],
+    [
+        (1, 512, "Split it."),
+        (4, 512, "Split it."),
+        (16, 128, "Split it, or ask for a beam_size below 16."),
+    ],
 )
-def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, limit, advice):
+def test_tokens_and_beam_size_of_a_sentence_are_bounded(
+    translator, beam_size, limit, advice
+):
     model = served(translator)
     assert model.search_token_counts(["cat " * (limit // 4)], beam_size)
     message = f"A sentence must have at most {limit} tokens. Received: one of 1"
@@ -119,10 +165,26 @@ def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, l
 @pytest.mark.parametrize(
     ("kind", "content", "message"),
     [
-        (TranslateRequest, {"q": [1] * 300_000}, r"q\[0\] must be a string. Received: 1\."),
-        (LibreTranslateRequest, {"q": [1] * 300_000, "source": "en", "target": "de"}, r"q\[0\] must be"),
-        (ScoreRequest, {"pairs": [1] * 300_000}, r"pairs\[0\] must be a valid tuple\. Received: 1\."),
-        (TranslateRequest, {f"a{i}": 1 for i in range(60_000)}, "There is no field 'a0'"),
+        (
+            TranslateRequest,
+            {"q": [1] * 300_000},
+            r"q\[0\] must be a string. Received: 1\.",
+        ),
+        (
+            LibreTranslateRequest,
+            {"q": [1] * 300_000, "source": "en", "target": "de"},
+            r"q\[0\] must be",
+        ),
+        (
+            ScoreRequest,
+            {"pairs": [1] * 300_000},
+            r"pairs\[0\] must be a valid tuple\. Received: 1\.",
+        ),
+        (
+            TranslateRequest,
+            {f"a{i}": 1 for i in range(60_000)},
+            "There is no field 'a0'",
+        ),
     ],
 )
 def test_check_of_a_body_stops_at_the_first_mistake(kind, content, message):
@@ -135,11 +197,15 @@ def test_check_of_a_body_stops_at_the_first_mistake(kind, content, message):
     assert peak < 30 << 20  # 525 MB where each entry makes a record
 
 
-@pytest.mark.parametrize("texts", [{"q": "zq" * 1000}, {"q": "cat", "translation": "zq" * 1000}])
+@pytest.mark.parametrize(
+    "texts", [{"q": "zq" * 1000}, {"q": "cat", "translation": "zq" * 1000}]
+)
 def test_attention_to_too_many_tokens_has_status_413(server, texts):
     response = server.post("/v1/attention", texts)
     assert response.status_code == 413
-    assert response.json()["error"].startswith("A sentence must have at most 512 tokens. Received: one of ")
+    assert response.json()["error"].startswith(
+        "A sentence must have at most 512 tokens. Received: one of "
+    )
 
 
 def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch):
@@ -149,7 +215,9 @@ def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch
     assert response.json()["error"].startswith("A page can hold 10 weights.")
 
 
-def test_unhandled_error_is_counted_and_has_security_headers(translator, monkeypatch, caplog):
+def test_unhandled_error_is_counted_and_has_security_headers(
+    translator, monkeypatch, caplog
+):
     def fail(*_):
         raise RuntimeError("a secret of /home/someone")
 
@@ -157,18 +225,27 @@ def test_unhandled_error_is_counted_and_has_security_headers(translator, monkeyp
     with running([served(translator)]) as server:
         response = server.get("/v1/models")
         assert response.status_code == 500
-        assert response.json() == {"error": "The server could not answer this request; its log says why."}
+        assert response.json() == {
+            "error": "The server could not answer this request; its log says why."
+        }
         assert response.headers["x-content-type-options"] == "nosniff"
-        assert 't2tlite_requests_total{method="GET",path="/v1/models",status="500"} 1.0' in server.get("/metrics").text
+        assert (
+            't2tlite_requests_total{method="GET",path="/v1/models",status="500"} 1.0'
+            in server.get("/metrics").text
+        )
     assert "a secret" in caplog.text
 
 
 def test_bodies_of_other_types_are_not_computed(server):
     for path in ("/v1/translate", "/translate"):
         for content_type in ("text/plain", "application/x-json", ""):
-            response = server.send(path, b'{"q": "cat", "source": "en", "target": "de"}', content_type)
+            response = server.send(
+                path, b'{"q": "cat", "source": "en", "target": "de"}', content_type
+            )
             assert response.status_code == 415, (path, content_type)
-            assert response.json()["error"].startswith("The body must be JSON, with Content-Type: application/json")
+            assert response.json()["error"].startswith(
+                "The body must be JSON, with Content-Type: application/json"
+            )
 
 
 @pytest.mark.parametrize(
@@ -184,24 +261,40 @@ def test_bodies_of_other_types_are_not_computed(server):
         ({"host": "localhost", "origin": "https://friend.example"}, 0),
         ({"host": "localhost", "origin": "https://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
-        ({"host": "127.0.0.1:5000", "origin": "https://translate.example.org", "sec-fetch-site": "same-origin"}, 0),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "origin": "https://translate.example.org",
+                "sec-fetch-site": "same-origin",
+            },
+            0,
+        ),
         ({"host": "localhost", "sec-fetch-site": "cross-site"}, 403),
     ],
 )
 def test_requests_of_other_sites_are_refused(headers, status):
-    options = ServerOptions(allowed_hosts=("translate.example.org",), cors_origins=("https://friend.example",))
+    options = ServerOptions(
+        allowed_hosts=("translate.example.org",),
+        cors_origins=("https://friend.example",),
+    )
     if not status:
         check_sender(httpx.Headers(headers), options)
         return
-    with pytest.raises(RequestError, match=r"does not know the host|Pages of other sites may not") as refused:
+    with pytest.raises(
+        RequestError, match=r"does not know the host|Pages of other sites may not"
+    ) as refused:
         check_sender(httpx.Headers(headers), options)
     assert refused.value.status == status
 
 
 def test_request_of_an_unknown_host_is_not_computed(server):
-    response = server.post("/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"})
+    response = server.post(
+        "/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"}
+    )
     assert response.status_code == 400
-    assert "The server does not know the host 'evil.example'." in response.json()["error"]
+    assert (
+        "The server does not know the host 'evil.example'." in response.json()["error"]
+    )
     assert server.get("/health", headers={"Host": "evil.example"}).status_code == 200
 
 
@@ -209,22 +302,53 @@ def test_api_key_may_have_any_letters(translator):
     with running([served(translator)], api_key="schlüssel") as keyed:
         for key, status in (("schlüssel", 200), ("schlussel", 403)):
             headers = {"Authorization": f"Bearer {key}".encode()}
-            assert keyed.post("/v1/translate", {"q": SENTENCE}, headers=headers).status_code == status
+            assert (
+                keyed.post(
+                    "/v1/translate", {"q": SENTENCE}, headers=headers
+                ).status_code
+                == status
+            )
 
 
 def test_api_key_is_checked_before_the_body(translator):
     with running([served(translator)], api_key="sesame") as keyed:
         for path in ("/translate", "/v1/translate"):
-            assert keyed.send(path, b"x" * 2_000_000, MULTIPART, Authorization="wrong").status_code == 403
+            assert (
+                keyed.send(
+                    path, b"x" * 2_000_000, MULTIPART, Authorization="wrong"
+                ).status_code
+                == 403
+            )
 
 
 def test_language_of_html_is_that_of_its_text(translator):
-    with running([served(translator), served(translator, "de", "en"), served(translator, "fr", "en")]) as several:
-        markup = "<p class='the cat of this house is on the table and it was there'>" * 3
-        body = {"source": "auto", "target": "en", "q": f"{markup}Die Katze ist hier</p>", "format": "html"}
-        assert several.post("/translate", body).json()["detectedLanguage"]["language"] == "de"
+    with running(
+        [
+            served(translator),
+            served(translator, "de", "en"),
+            served(translator, "fr", "en"),
+        ]
+    ) as several:
+        markup = (
+            "<p class='the cat of this house is on the table and it was there'>" * 3
+        )
+        body = {
+            "source": "auto",
+            "target": "en",
+            "q": f"{markup}Die Katze ist hier</p>",
+            "format": "html",
+        }
+        assert (
+            several.post("/translate", body).json()["detectedLanguage"]["language"]
+            == "de"
+        )
 
 
 def test_wide_searches_have_smaller_batches():
     limits = Limits(batch_tokens=1024)
-    assert [limits.tokens_at_width(width) for width in (1, 4, 8, 16)] == [1024, 1024, 512, 256]
+    assert [limits.tokens_at_width(width) for width in (1, 4, 8, 16)] == [
+        1024,
+        1024,
+        512,
+        256,
+    ]

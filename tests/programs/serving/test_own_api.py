@@ -10,7 +10,12 @@ import httpx
 import pytest
 from running import running, served
 
-SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "dog bites white cat often"]
+SENTENCES = [
+    "red cat sees dog",
+    "bird likes fish now",
+    "mouse hears horse",
+    "dog bites white cat often",
+]
 
 
 def translate(server, content):
@@ -27,9 +32,13 @@ def test_segments_keep_white_space_and_have_hypotheses(server, translator):
         ("  ", "Bird likes fish"),
         ("\n\n ", "mouse hears horse"),
     ]
-    expected = translator.decode([s["source"] for s in answer["segments"]], translator.options(return_beams=4))
+    expected = translator.decode(
+        [s["source"] for s in answer["segments"]], translator.options(return_beams=4)
+    )
     for segment, outputs in zip(answer["segments"], expected, strict=True):
-        assert [hypothesis["text"] for hypothesis in segment["hypotheses"]] == [output.text for output in outputs[:2]]
+        assert [hypothesis["text"] for hypothesis in segment["hypotheses"]] == [
+            output.text for output in outputs[:2]
+        ]
         for hypothesis, output in zip(segment["hypotheses"], outputs, strict=False):
             assert hypothesis["score"] == pytest.approx(output.score, rel=1e-3)
             assert hypothesis["log_prob"] == pytest.approx(output.log_prob, rel=1e-3)
@@ -46,7 +55,10 @@ def test_a_list_is_answered_in_its_order(server, translator):
 
 def test_blank_texts_stay_blank(server):
     response = translate(server, {"q": ["", " \n "]})
-    assert response == [{"text": "", "segments": [], "after": ""}, {"text": " \n ", "segments": [], "after": " \n "}]
+    assert response == [
+        {"text": "", "segments": [], "after": ""},
+        {"text": " \n ", "segments": [], "after": " \n "},
+    ]
     assert translate(server, {"q": []}) == []
 
 
@@ -68,14 +80,21 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server, translator):
     text = ".  ".join(sentence.capitalize() for sentence in SENTENCES) + "\n"
-    with httpx.stream("POST", f"{server.url}/v1/translate", json={"q": text, "stream": True}, timeout=60) as response:
+    with httpx.stream(
+        "POST",
+        f"{server.url}/v1/translate",
+        json={"q": text, "stream": True},
+        timeout=60,
+    ) as response:
         assert response.headers["content-type"] == "application/x-ndjson"
         first, *segments, last = [json.loads(line) for line in response.iter_lines()]
     whole = translate(server, {"q": text})[0]
     assert first == {"segments": 4}
     assert last == {"after": "\n"}
     assert [segment.pop("index") for segment in segments] == [0, 1, 2, 3]
-    assert [s["hypotheses"][0]["text"] for s in segments] == [s["hypotheses"][0]["text"] for s in whole["segments"]]
+    assert [s["hypotheses"][0]["text"] for s in segments] == [
+        s["hypotheses"][0]["text"] for s in whole["segments"]
+    ]
     assert [s["before"] for s in segments] == ["", "  ", "  ", "  "]
 
 
@@ -83,32 +102,50 @@ def test_alignments_are_of_each_hypothesis_if_wanted(server):
     """The colour goes behind its noun, and the verb to the end."""
     body = {"q": "red cat sees dog\nmouse hears horse", "alignments": True}
     answer = translate(server, {**body, "n_best": 2})[0]
-    assert [segment["hypotheses"][0]["alignment"] for segment in answer["segments"]] == [
+    assert [
+        segment["hypotheses"][0]["alignment"] for segment in answer["segments"]
+    ] == [
         "1-0 0-1 3-2 2-3",
         "0-0 2-1 1-2",
     ]
     for hypothesis in answer["segments"][0]["hypotheses"]:
         assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
-    with httpx.stream("POST", f"{server.url}/v1/translate", json={**body, "stream": True}, timeout=60) as response:
+    with httpx.stream(
+        "POST", f"{server.url}/v1/translate", json={**body, "stream": True}, timeout=60
+    ) as response:
         _, *segments, _ = [json.loads(line) for line in response.iter_lines()]
-    assert [s["hypotheses"][0]["alignment"] for s in segments] == ["1-0 0-1 3-2 2-3", "0-0 2-1 1-2"]
-    assert "alignment" not in translate(server, {"q": body["q"]})[0]["segments"][0]["hypotheses"][0]
+    assert [s["hypotheses"][0]["alignment"] for s in segments] == [
+        "1-0 0-1 3-2 2-3",
+        "0-0 2-1 1-2",
+    ]
+    assert (
+        "alignment"
+        not in translate(server, {"q": body["q"]})[0]["segments"][0]["hypotheses"][0]
+    )
 
 
 def test_scores_are_the_models(server, translator):
     pairs = [["red cat sees dog", "katze rot hund sieht"], ["red cat sees dog", "maus"]]
     response = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
     expected = translator.score(*zip(*pairs, strict=True))
-    assert [output["log_prob"] for output in response] == pytest.approx(expected, rel=1e-4)
+    assert [output["log_prob"] for output in response] == pytest.approx(
+        expected, rel=1e-4
+    )
 
 
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
-    response = server.post("/v1/attention", {"q": SENTENCES[0], "translation": " "}).json()
+    response = server.post(
+        "/v1/attention", {"q": SENTENCES[0], "translation": " "}
+    ).json()
     assert response["translation"] == translator.translate(SENTENCES[:1])[0]
     assert [word["text"] for word in response["source_words"]] == SENTENCES[0].split()
     assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in response["weights"])
-    response = server.post("/v1/attention", {"q": SENTENCES[0], "translation": "katze maus"}).json()
-    assert [(word["text"], word["start"], word["end"]) for word in response["target_words"]] == [
+    response = server.post(
+        "/v1/attention", {"q": SENTENCES[0], "translation": "katze maus"}
+    ).json()
+    assert [
+        (word["text"], word["start"], word["end"]) for word in response["target_words"]
+    ] == [
         ("katze", 0, 5),
         ("maus", 6, 10),
     ]
@@ -131,7 +168,12 @@ def test_the_pages_need_no_other_host(server):
     for path in ("/", "/docs"):
         page = server.get(path)
         assert page.status_code == 200
-        assert re.findall(r"://|https?:|\bsrc\s*=|url\(|@import|<link(?! rel=\"icon\")", page.text) == []
+        assert (
+            re.findall(
+                r"://|https?:|\bsrc\s*=|url\(|@import|<link(?! rel=\"icon\")", page.text
+            )
+            == []
+        )
     assert "default-src 'none'" in server.get("/").text
 
 
@@ -141,7 +183,9 @@ def test_the_description_names_every_field(server):
         "/v1/models", "/v1/translate", "/v1/score", "/v1/parse", "/v1/attention", "/v1/attention.html", "/translate",
         "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics",
     }  # fmt: skip
-    request = response["paths"]["/v1/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    request = response["paths"]["/v1/translate"]["post"]["requestBody"]["content"][
+        "application/json"
+    ]["schema"]
     assert set(request["properties"]) == {
         "q",
         "source",
@@ -153,7 +197,9 @@ def test_the_description_names_every_field(server):
         "stream",
     }
     assert all("description" in field for field in request["properties"].values())
-    assert response["paths"]["/v1/translate"]["post"]["responses"]["503"]["description"].startswith("The server is")
+    assert response["paths"]["/v1/translate"]["post"]["responses"]["503"][
+        "description"
+    ].startswith("The server is")
 
 
 def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
@@ -161,22 +207,32 @@ def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
     assert answer == translator.translate(SENTENCES[:1], beam_size=1)[0]
     response = server.post("/v1/translate", {"q": "cat", "beam_size": 17})
     assert response.status_code == 400
-    assert "beam_size at most 16. Received: n_best=1, beam_size=17." in response.json()["error"]
+    assert (
+        "beam_size at most 16. Received: n_best=1, beam_size=17."
+        in response.json()["error"]
+    )
 
 
 @pytest.fixture(scope="module")
 def both_ways(translator):
     """The same model for two pairs, since another one would have to be trained."""
-    with running([served(translator), served(translator, "de", "en")]) as running_server:
+    with running(
+        [served(translator), served(translator, "de", "en")]
+    ) as running_server:
         yield running_server
 
 
 def test_several_pairs_have_to_be_named(both_ways):
     assert len(both_ways.get("/v1/models").json()["models"]) == 2
-    assert both_ways.post("/v1/translate", {"q": "cat", "source": "de"}).status_code == 200
+    assert (
+        both_ways.post("/v1/translate", {"q": "cat", "source": "de"}).status_code == 200
+    )
     refused = both_ways.post("/v1/translate", {"q": "cat"})
     assert refused.status_code == 400
-    message = "Several models translate any language to any language: name one. Language pairs served: en-de, de-en."
+    message = (
+        "Several models translate any language to any language: name one. Language"
+        " pairs served: en-de, de-en."
+    )
     assert message in refused.json()["error"]
 
 

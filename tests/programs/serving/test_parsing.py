@@ -1,4 +1,6 @@
-"""/v1/parse with a parser that tensor2tensor trained: trees of the labels that it decoded, over the words sent."""
+"""/v1/parse with a parser that tensor2tensor trained: trees of the labels that it
+decoded, over the words sent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from running import running, served
 @pytest.fixture(scope="module")
 def parser(parsing_translator):
     model = served(parsing_translator, "en", "tree")
-    return dataclasses.replace(model, options=dataclasses.replace(model.options, beam_size=1))
+    return dataclasses.replace(
+        model, options=dataclasses.replace(model.options, beam_size=1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -25,15 +29,25 @@ def server(parser):
 
 
 def words(node):
-    return [node] if isinstance(node, str) else [word for child in node[1:] for word in words(child)]
+    return (
+        [node]
+        if isinstance(node, str)
+        else [word for child in node[1:] for word in words(child)]
+    )
 
 
 def labels(node):
-    """What tensor2tensor decodes: `NP DT NN /NP`, with the label alone where a word is below."""
+    """What tensor2tensor decodes: `NP DT NN /NP`, with the label alone where a word is
+    below.
+    """
     label, *children = node
     if isinstance(children[0], str):
         return [label]
-    return [label, *(output for child in children for output in labels(child)), f"/{label}"]
+    return [
+        label,
+        *(output for child in children for output in labels(child)),
+        f"/{label}",
+    ]
 
 
 def parse(server, content):
@@ -45,37 +59,63 @@ def parse(server, content):
 def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixtures):
     trained = fixtures / "tensor2tensor" / "trained_wsj"
     sentences = lines(trained / "in.txt")
-    decoded = np.load(trained / "model.npz")["decode/greedy/outputs"].reshape(len(sentences), -1)
+    decoded = np.load(trained / "model.npz")["decode/greedy/outputs"].reshape(
+        len(sentences), -1
+    )
     whole = 0  # sequences with as many tags as there are words
-    for sentence, ids, response in zip(sentences, decoded, parse(server, {"q": sentences}), strict=True):
+    for sentence, ids, response in zip(
+        sentences, decoded, parse(server, {"q": sentences}), strict=True
+    ):
         assert response["sentence"] == sentence
         assert words(response["tree"]) == sentence.split()
         top, below = response["tree"]
         assert top == "TOP"
         if not response["repairs"]:
             whole += 1
-            assert labels(below) == parser.translator.target_encoder.decode(ids.tolist()).split()
+            assert (
+                labels(below)
+                == parser.translator.target_encoder.decode(ids.tolist()).split()
+            )
     assert whole
 
 
 def test_brackets_tree_and_drawing_are_the_same(server):
     (response,) = parse(server, {"q": "A president saw A small dog ."})
-    assert response["brackets"] == (
-        "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN dog))) (. .)))"
+    assert (
+        response["brackets"]
+        == "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN"
+        " dog))) (. .)))"
     )
 
     def brackets(node):
-        return node if isinstance(node, str) else f"({' '.join([node[0], *map(brackets, node[1:])])})"
+        return (
+            node
+            if isinstance(node, str)
+            else f"({' '.join([node[0], *map(brackets, node[1:])])})"
+        )
 
     assert brackets(response["tree"]) == response["brackets"]
-    drawn = [element.text for element in ElementTree.fromstring(response["svg"]).iter() if element.tag.endswith("text")]
+    drawn = [
+        element.text
+        for element in ElementTree.fromstring(response["svg"]).iter()
+        if element.tag.endswith("text")
+    ]
     assert sorted(drawn) == sorted(re.findall(r"[^\s()]+", response["brackets"]))
 
 
 def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     text = "A president saw A small dog .\nThe old committee saw A committee ."
-    assert [output["sentence"] for output in parse(server, {"q": text})] == text.split("\n")
-    blank = {"sentence": "", "brackets": "", "tree": None, "score": 0.0, "repairs": {}, "svg": ""}
+    assert [output["sentence"] for output in parse(server, {"q": text})] == text.split(
+        "\n"
+    )
+    blank = {
+        "sentence": "",
+        "brackets": "",
+        "tree": None,
+        "score": 0.0,
+        "repairs": {},
+        "svg": "",
+    }
     assert parse(server, {"q": [" ", "dogs"], "source": "en"})[0] == blank
     assert parse(server, {"q": ""}) == []
 
@@ -83,6 +123,9 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
 def test_a_parser_does_not_translate_and_is_no_language(server):
     response = server.post("/v1/translate", {"q": "a"})
     assert response.status_code == 400
-    assert "No model translates any language to any language. Language pairs served: none." in response.json()["error"]
+    assert (
+        "No model translates any language to any language. Language pairs served: none."
+        in response.json()["error"]
+    )
     assert server.get("/languages").json() == []
     assert server.get("/v1/models").json()["models"][0]["task"] == "parsing"

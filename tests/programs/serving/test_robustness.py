@@ -1,4 +1,6 @@
-"""What clients do wrong, and what goes wrong: an answer of the right status, and nothing that stops the server."""
+"""What clients do wrong, and what goes wrong: an answer of the right status, and
+nothing that stops the server.
+"""
 
 from __future__ import annotations
 
@@ -57,16 +59,37 @@ def until(condition):
         (b"{}", "The field q is required. It is missing."),
         (b'{"q": 1}', "q must be a string or a list of strings. Received: 1."),
         (b'{"q": ["a", null]}', "q[1] must be a string. Received: null."),
-        (b'{"q": "a", "n_best": "2"}', 'n_best must be a valid integer. Received: "2".'),
-        (b'{"q": "a", "n_best": 1e400}', "n_best must be a valid integer. Received: Infinity."),
-        (b'{"q": "a", "n_best": 0}', "n_best must be greater than or equal to 1. Received: 0."),
+        (
+            b'{"q": "a", "n_best": "2"}',
+            'n_best must be a valid integer. Received: "2".',
+        ),
+        (
+            b'{"q": "a", "n_best": 1e400}',
+            "n_best must be a valid integer. Received: Infinity.",
+        ),
+        (
+            b'{"q": "a", "n_best": 0}',
+            "n_best must be greater than or equal to 1. Received: 0.",
+        ),
         (b'{"q": "a", "alpha": NaN}', "alpha must be"),
-        (b'{"q": "a", "alpha": 1e400}', "alpha must be at least 0.0 and at most 10.0. Received: inf."),
-        (b'{"q": "a", "beam": 3}', "There is no field 'beam'. The page /docs lists the fields."),
+        (
+            b'{"q": "a", "alpha": 1e400}',
+            "alpha must be at least 0.0 and at most 10.0. Received: inf.",
+        ),
+        (
+            b'{"q": "a", "beam": 3}',
+            "There is no field 'beam'. The page /docs lists the fields.",
+        ),
         (b'{"q": "\\ud800"}', "The body must be JSON."),
-        (b'{"q": "\xff"}', "The body must be JSON. Received: invalid unicode code point"),
+        (
+            b'{"q": "\xff"}',
+            "The body must be JSON. Received: invalid unicode code point",
+        ),
         (b"[" * 100_000, "The body must be JSON. Received: recursion limit exceeded"),
-        (b'{"q": ["a"], "stream": true}', "With stream, q must be a string. Received: a list."),
+        (
+            b'{"q": ["a"], "stream": true}',
+            "With stream, q must be a string. Received: a list.",
+        ),
         (b'{"q": "a", "target": "tree"}', "No model translates any language to tree."),
     ],
 )
@@ -92,7 +115,10 @@ def test_too_much_text_has_status_413(server, text, message):
 
 
 def test_a_body_without_a_length_is_limited_too(server):
-    assert server.send("/v1/translate", (b"x" * 65536 for _ in range(20))).status_code == 413
+    assert (
+        server.send("/v1/translate", (b"x" * 65536 for _ in range(20))).status_code
+        == 413
+    )
 
 
 def test_unknown_paths_and_methods(server):
@@ -100,11 +126,24 @@ def test_unknown_paths_and_methods(server):
     assert server.get("/nothing").json() == {"error": message}
     assert server.get("/v1/translate").status_code == 405
     response = server.get("/v1/attention.html")
-    assert (response.status_code, response.json()) == (400, {"error": "The field q is required. It is missing."})
+    assert (response.status_code, response.json()) == (
+        400,
+        {"error": "The field q is required. It is missing."},
+    )
 
 
 def test_strange_text_is_translated(server):
-    for text in ("\u0000", "a\u0000b", "\ufffe", "👩‍👩‍👧", "\u202e abc", "▁", "\u200b", "é" * 50, "%s{0}<script>"):
+    for text in (
+        "\u0000",
+        "a\u0000b",
+        "\ufffe",
+        "👩‍👩‍👧",
+        "\u202e abc",
+        "▁",
+        "\u200b",
+        "é" * 50,
+        "%s{0}<script>",
+    ):
         response = server.post("/v1/translate", {"q": text})
         assert response.status_code == 200, text
         response = server.post("/v1/attention", {"q": text})
@@ -120,8 +159,15 @@ def test_damaged_requests_never_have_status_500(server):
         for path in PATHS:
             for body in MALFORMED:
                 kind = draw.choice(types)
-                response = client.post(path, content=body, headers={"Content-Type": kind.encode()})
-                assert 400 <= response.status_code < 500, (path, body[:40], kind, response.text)
+                response = client.post(
+                    path, content=body, headers={"Content-Type": kind.encode()}
+                )
+                assert 400 <= response.status_code < 500, (
+                    path,
+                    body[:40],
+                    kind,
+                    response.text,
+                )
                 assert set(response.json()) == {"error"}
                 assert "Traceback" not in response.text
                 assert ".py" not in response.text
@@ -135,7 +181,9 @@ def test_server_survives_requests_that_are_not_http(server):
         b"POST /translate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
         b"",
     ):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+        with socket.create_connection(
+            ("127.0.0.1", server.port), timeout=WAIT_S
+        ) as connection:
             connection.sendall(sent)
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1000)
@@ -143,11 +191,17 @@ def test_server_survives_requests_that_are_not_http(server):
 
 
 def test_response_body_does_not_wait_for_an_acknowledgement():
-    """Headers and body are written one after the other: without TCP_NODELAY the body comes 40 ms later."""
+    """Headers and body are written one after the other: without TCP_NODELAY the body
+    comes 40 ms later.
+    """
     accepted = []
 
     async def answer(reader, writer):
-        accepted.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        accepted.append(
+            writer.get_extra_info("socket").getsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY
+            )
+        )
         writer.close()
 
     async def connect():
@@ -169,7 +223,9 @@ def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
     with running([served(Changed(translator, decode=fail))]) as server:
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert response.status_code == 500
-        assert response.json() == {"error": "The server could not compute this request; its log says why."}
+        assert response.json() == {
+            "error": "The server could not compute this request; its log says why."
+        }
         assert server.get("/health").status_code == 200
     assert "a secret" in caplog.text
 
@@ -178,16 +234,27 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
     with slow_server(translator, timeout_s=0.3) as (server, _):
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert response.status_code == 504
-        assert response.json()["error"].startswith("The request was not done after 0.3 seconds.")
-        lines = server.post("/v1/translate", {"q": SENTENCE, "stream": True}).text.splitlines()
+        assert response.json()["error"].startswith(
+            "The request was not done after 0.3 seconds."
+        )
+        lines = server.post(
+            "/v1/translate", {"q": SENTENCE, "stream": True}
+        ).text.splitlines()
         assert json.loads(lines[0]) == {"segments": 1}
-        assert json.loads(lines[1])["error"].startswith("The request was not done after")
+        assert json.loads(lines[1])["error"].startswith(
+            "The request was not done after"
+        )
 
 
 def test_full_queue_has_status_503_and_retry_after(translator):
-    with slow_server(translator, max_queue=2) as (server, slow), ThreadPoolExecutor(4) as clients:
+    with (
+        slow_server(translator, max_queue=2) as (server, slow),
+        ThreadPoolExecutor(4) as clients,
+    ):
         requests = occupy(server, slow, clients)
-        requests.append(clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3}))
+        requests.append(
+            clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3})
+        )
         requests.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
         until(lambda: server.service.batcher.queue_length == 4)
         response = server.post("/v1/translate", {"q": SENTENCE})
@@ -198,10 +265,20 @@ def test_full_queue_has_status_503_and_retry_after(translator):
 
 @contextlib.contextmanager
 def connected(server, length):
-    """A connection on which the head of a request to translate was sent, with the length of its body."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
-        lines = "POST /v1/translate HTTP/1.1", "Host: localhost", "Content-Type: application/json"
-        connection.sendall("\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode())
+    """A connection on which the head of a request to translate was sent, with the
+    length of its body.
+    """
+    with socket.create_connection(
+        ("127.0.0.1", server.port), timeout=WAIT_S
+    ) as connection:
+        lines = (
+            "POST /v1/translate HTTP/1.1",
+            "Host: localhost",
+            "Content-Type: application/json",
+        )
+        connection.sendall(
+            "\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode()
+        )
         yield connection
 
 
@@ -230,16 +307,23 @@ def test_request_of_a_client_that_left_is_not_computed(translator, stream):
 
 
 def test_accepted_requests_are_answered_after_sigterm(translator):
-    """The long version, with a process and 64 clients, is benchmarks/serving_load.py."""
+    """The long version, with a process and 64 clients, is
+    benchmarks/serving_load.py.
+    """
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(8) as clients:
-        requests = [clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"}) for i in range(8)]
+        requests = [
+            clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"})
+            for i in range(8)
+        ]
         until(lambda: server.service.active == 8)
         server.server.handle_exit(signal.SIGTERM, None)
         response = server.get("/ready")
         assert (response.status_code, response.json()) == (503, {"status": "draining"})
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
-        assert response.json() == {"error": "The server is shutting down. Try again later."}
+        assert response.json() == {
+            "error": "The server is shutting down. Try again later."
+        }
         slow.gate.set()
         assert [output.result().status_code for output in requests] == [200] * 8
         server.thread.join(WAIT_S)
@@ -251,7 +335,9 @@ def test_a_server_that_loads_says_so():
         assert server.get("/ready").status_code == 503
         assert server.get("/health").status_code == 200
         response = server.get("/v1/models")
-        assert response.json() == {"error": "The server is loading its models. Try again later."}
+        assert response.json() == {
+            "error": "The server is loading its models. Try again later."
+        }
 
 
 def test_memory_does_not_grow_with_requests(server: Running):
@@ -262,9 +348,12 @@ def test_memory_does_not_grow_with_requests(server: Running):
     with httpx.Client(base_url=server.url, timeout=60) as client:
         for _ in range(2):
             for _ in range(40):
-                text = " ".join(draw.choices(["cat", "dog", "sees", "red"], k=draw.randint(1, 12)))
+                text = " ".join(
+                    draw.choices(["cat", "dog", "sees", "red"], k=draw.randint(1, 12))
+                )
                 assert client.post("/v1/translate", json={"q": text}).status_code == 200
             sizes.append(process.memory_info().rss)
     assert sizes[1] - sizes[0] < 100 << 20
-    until(lambda: server.service.active == 0)  # the count falls after the answer is sent
+    # the count falls after the answer is sent
+    until(lambda: server.service.active == 0)
     assert server.service.batcher.queue_length == 0

@@ -14,7 +14,9 @@ TEXT = "red cat sees dog"
 
 @pytest.fixture(scope="module")
 def both(translator):
-    with running([served(translator), served(parser_of(translator), "en", "tree")]) as server:
+    with running(
+        [served(translator), served(parser_of(translator), "en", "tree")]
+    ) as server:
         yield server
 
 
@@ -27,8 +29,16 @@ def both(translator):
         ("/v1/score", {"pairs": [[TEXT, "katze"]]}, schemas.ScoreResponse),
         ("/v1/attention", {"q": TEXT}, schemas.AttentionResponse),
         ("/v1/parse", {"q": ["a cat .", " "]}, schemas.ParseResponse),
-        ("/translate", {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1}, schemas.LibreTranslateResponse),
-        ("/translate", {"q": [TEXT], **PAIR, "alternatives": 1}, schemas.LibreTranslateResponse),
+        (
+            "/translate",
+            {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1},
+            schemas.LibreTranslateResponse,
+        ),
+        (
+            "/translate",
+            {"q": [TEXT], **PAIR, "alternatives": 1},
+            schemas.LibreTranslateResponse,
+        ),
         ("/detect", {"q": [TEXT]}, list[schemas.LibreDetection]),
         ("/languages", None, list[schemas.LibreLanguage]),
         ("/frontend/settings", None, schemas.LibreSettings),
@@ -40,10 +50,15 @@ def test_answer_is_what_the_schema_describes(both, path, body, kind):
     response = both.get(path) if body is None else both.post(path, body)
     assert response.status_code == 200, response.text
     adapter = TypeAdapter(kind)
-    content = adapter.validate_json(response.content, strict=False)  # refuses fields that the schema lacks
-    kept = adapter.dump_python(content, mode="json", exclude_none=path.endswith("/translate"))
+    # refuses fields that the schema lacks
+    content = adapter.validate_json(response.content, strict=False)
+    kept = adapter.dump_python(
+        content, mode="json", exclude_none=path.endswith("/translate")
+    )
     assert kept == response.json()
-    described = both.get("/openapi.json").json()["paths"][path]["get" if body is None else "post"]
+    described = both.get("/openapi.json").json()["paths"][path][
+        "get" if body is None else "post"
+    ]
     schema = described["responses"]["200"]["content"]["application/json"]["schema"]
     name = schema.get("$ref", schema.get("items", {}).get("$ref")).rsplit("/", 1)[1]
     assert name in str(kind)
@@ -56,7 +71,9 @@ def test_answer_is_what_the_schema_describes(both, path, body, kind):
 def test_lists_are_described_where_they_are_taken(both):
     paths = both.get("/openapi.json").json()["paths"]
     for path in ("/translate", "/detect", "/v1/translate", "/v1/parse"):
-        q = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["q"]
+        q = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"][
+            "properties"
+        ]["q"]
         assert [choice["type"] for choice in q["anyOf"]] == ["string", "array"]
 
 

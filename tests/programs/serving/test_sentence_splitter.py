@@ -1,4 +1,6 @@
-"""Text is split into sentences and put together again without the loss of a character."""
+"""Text is split into sentences and put together again without the loss of a
+character.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,19 @@ from t2tlite.programs.serving.sentence_splitter import split_text
     [
         ("Hello there.  How are you?", ["Hello there.", "How are you?"]),
         ("One\ntwo\r\n\r\nthree", ["One", "two", "three"]),
-        ("Dr. Smith met J. R. Miller. They left.", ["Dr. Smith met J. R. Miller.", "They left."]),
-        ("Das war am 3. Mai, z.B. in Ulm. Danach nicht.", ["Das war am 3. Mai, z.B. in Ulm.", "Danach nicht."]),
+        (
+            "Dr. Smith met J. R. Miller. They left.",
+            ["Dr. Smith met J. R. Miller.", "They left."],
+        ),
+        (
+            "Das war am 3. Mai, z.B. in Ulm. Danach nicht.",
+            ["Das war am 3. Mai, z.B. in Ulm.", "Danach nicht."],
+        ),
         ('He said: "Go!" Then he left.', ['He said: "Go!"', "Then he left."]),
-        ("It costs 3.50 euros... and more. Yes!", ["It costs 3.50 euros... and more.", "Yes!"]),
+        (
+            "It costs 3.50 euros... and more. Yes!",
+            ["It costs 3.50 euros... and more.", "Yes!"],
+        ),
         ("See e.g. Paris.", ["See e.g. Paris."]),
         ("In 1999. In 2000.", ["In 1999.", "In 2000."]),
         ("猫は寝る。犬は寝ない。", ["猫は寝る。", "犬は寝ない。"]),
@@ -31,7 +42,21 @@ def test_sentences_end_where_a_reader_ends_them(text, sentences):
 
 
 WHITE_SPACE = st.sampled_from(
-    [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u2028", "\x85", "\x1c", "\u3000", ". ", "! ", "。"]
+    [
+        " ",
+        "  ",
+        "\n",
+        "\r\n",
+        "\t",
+        "\u00a0",
+        "\u2028",
+        "\x85",
+        "\x1c",
+        "\u3000",
+        ". ",
+        "! ",
+        "。",
+    ]
 )
 
 

@@ -1,4 +1,6 @@
-"""Inline tags follow the words they enclose; alignments and expectations are written by hand."""
+"""Inline tags follow the words they enclose; alignments and expectations are written by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,18 @@ MARKUP = re.compile(r"<[^>]*>")
 
 
 def translated(document: str, *sentences: tuple[str, str]) -> str:
-    """The document with its sentences translated: each is its translation, and its alignment as Pharaoh writes it."""
+    """The document with its sentences translated: each is its translation, and its
+    alignment as Pharaoh writes it.
+    """
     html = HtmlText(document)
     remaining = iter(
-        (target, [tuple(map(int, pair.split("-"))) for pair in alignment.split()]) for target, alignment in sentences
+        (target, [tuple(map(int, pair.split("-"))) for pair in alignment.split()])
+        for target, alignment in sentences
     )
     splits = [split_text(text) for text in html.texts]
-    result = html.translated((split, [next(remaining) for _ in split.segments]) for split in splits)
+    result = html.translated(
+        (split, [next(remaining) for _ in split.segments]) for split in splits
+    )
     assert next(remaining, None) is None
     return result
 
@@ -102,23 +109,30 @@ def test_tags_follow_their_words(document, target, alignment, expected):
 
 def test_tag_around_two_sentences_opens_and_closes_once():
     document = "One <b>day. The red</b> cat <i>sleeps. No</i>"
-    sentences = ("Eines Tages.", "0-0 1-1"), ("Le chat rouge dort.", "0-0 2-1 1-2 3-3"), ("Nein", "0-0")
+    sentences = (
+        ("Eines Tages.", "0-0 1-1"),
+        ("Le chat rouge dort.", "0-0 2-1 1-2 3-3"),
+        ("Nein", "0-0"),
+    )
     expected = "Eines <b>Tages. Le chat rouge</b> <i>dort. Nein</i>"
     assert translated(document, *sentences) == expected
 
 
 def test_blocks_are_translated_apart():
     document = "<ul><li>A <b>b</b><li>C</ul><a href=x><h1>D</h1></a><b>E<br>F</b>"
-    sentences = [(letters, " ".join(f"{i}-{i}" for i in range(len(letters.split())))) for letters in ("1 2", *"3456")]
+    sentences = [
+        (letters, " ".join(f"{i}-{i}" for i in range(len(letters.split()))))
+        for letters in ("1 2", *"3456")
+    ]
     expected = "<ul><li>1 <b>2</b><li>3</ul><a href=x><h1>4</h1></a><b>5<br>6</b>"
     assert translated(document, *sentences) == expected
 
 
 ELEMENTS = st.recursive(
     st.sampled_from(["a", "bc. ", ", ", " ", "&lt;", "<img>"]),
-    lambda inner: st.tuples(st.sampled_from(["b", "i", "a"]), st.lists(inner, max_size=4)).map(
-        lambda pair: f"<{pair[0]}>{''.join(pair[1])}</{pair[0]}>"
-    ),
+    lambda inner: st.tuples(
+        st.sampled_from(["b", "i", "a"]), st.lists(inner, max_size=4)
+    ).map(lambda pair: f"<{pair[0]}>{''.join(pair[1])}</{pair[0]}>"),
     max_leaves=25,
 )
 
@@ -127,11 +141,17 @@ ELEMENTS = st.recursive(
 @given(ELEMENTS, st.lists(st.integers(0, 30), max_size=8), st.data())
 def test_nested_tags_stay_nested_and_complete(document, sources, data):
     html = HtmlText(f"{document} x")
-    target = " ".join(data.draw(st.sampled_from(["un,", '"deux"', "..."])) for _ in sources)
+    target = " ".join(
+        data.draw(st.sampled_from(["un,", '"deux"', "..."])) for _ in sources
+    )
     (split,) = map(split_text, html.texts)
     words = [len(segment.sentence.split()) for segment in split.segments]
-    alignments = [[(word % count, i) for i, word in enumerate(sources)] for count in words]
-    result = html.translated(iter([(split, [(target, alignment) for alignment in alignments])]))
+    alignments = [
+        [(word % count, i) for i, word in enumerate(sources)] for count in words
+    ]
+    result = html.translated(
+        iter([(split, [(target, alignment) for alignment in alignments])])
+    )
     assert sorted(MARKUP.findall(result)) == sorted(MARKUP.findall(document))
     opened: list[str] = []
     for tag in MARKUP.findall(result):
@@ -145,22 +165,38 @@ def test_nested_tags_stay_nested_and_complete(document, sources, data):
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "<img>", "a", " ", ".", "<!---->"]), max_size=30))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<b>", "</b>", "<i>", "</i>", "<img>", "a", " ", ".", "<!---->"]
+        ),
+        max_size=30,
+    )
+)
 def test_any_markup_is_kept(pieces):
     document = "".join(pieces)
     html = HtmlText(document)
     result = html.translated(map(reversed_words, html.texts))
     assert sorted(MARKUP.findall(result)) == sorted(MARKUP.findall(document))
-    assert sorted(MARKUP.sub("", result).split()) == sorted(MARKUP.sub("", document).split())
+    assert sorted(MARKUP.sub("", result).split()) == sorted(
+        MARKUP.sub("", document).split()
+    )
 
 
 def reversed_words(text):
-    """The text, and as the translation of each sentence its words from last to first."""
+    """The text, and as the translation of each sentence its words from last to
+    first.
+    """
     split = split_text(text)
     sentences = []
     for segment in split.segments:
         words = segment.sentence.split()
-        sentences.append((" ".join(reversed(words)), [(len(words) - 1 - i, i) for i in range(len(words))]))
+        sentences.append(
+            (
+                " ".join(reversed(words)),
+                [(len(words) - 1 - i, i) for i in range(len(words))],
+            )
+        )
     return split, sentences
 
 

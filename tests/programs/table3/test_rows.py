@@ -45,7 +45,11 @@ def applied(name: str, base: HParams) -> HParams:
     return next(row for row in ROWS if row.name == name).apply(base)
 
 
-@pytest.mark.parametrize(("row", "line"), list(zip(ROWS, LINES, strict=True)), ids=[line[0] for line in LINES])
+@pytest.mark.parametrize(
+    ("row", "line"),
+    list(zip(ROWS, LINES, strict=True)),
+    ids=[line[0] for line in LINES],
+)
 def test_row_is_the_papers(row, line):
     name, *columns, parameters = line
     hparams = registry.hparams(f"transformer_{name}")
@@ -53,37 +57,74 @@ def test_row_is_the_papers(row, line):
     assert row.name == name
     assert row.apply(transformer_base()) == hparams
     names = "num_hidden_layers hidden_size filter_size num_heads".split()
-    sizes = [*(getattr(hparams, name) for name in names), hparams.key_channels / heads, hparams.value_channels / heads]
+    sizes = [
+        *(getattr(hparams, name) for name in names),
+        hparams.key_channels / heads,
+        hparams.value_channels / heads,
+    ]
     rates = [hparams.layer_prepostprocess_dropout, hparams.label_smoothing]
-    assert [float(value) for value in columns] == [*sizes, *rates, row.perplexity, row.bleu]
+    assert [float(value) for value in columns] == [
+        *sizes,
+        *rates,
+        row.perplexity,
+        row.bleu,
+    ]
     assert hparams.train_steps == (300_000 if name == "big" else 100_000)
     assert (hparams.pos == "emb") == (name == "pos_learned")
     assert str(row.parameters or "-") == parameters
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.parameters], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if row.parameters], ids=lambda row: row.name
+)
 def test_number_of_parameters_is_the_papers(row):
-    """With the 40,700 rows of embedding that the paper's 65 million of the base model imply."""
+    """With the 40,700 rows of embedding that the paper's 65 million of the base model
+    imply.
+    """
     count = count_parameters(row.apply(transformer_base()), (40_700, 40_700))
-    assert count / 1e6 == pytest.approx(row.parameters, rel=0.025)  # rounded values; big is the farthest off
+    # rounded values; big is the farthest off
+    assert count / 1e6 == pytest.approx(row.parameters, rel=0.025)
 
 
 @pytest.mark.parametrize("row", MODEL_ROWS, ids=lambda row: row.name)
 def test_registered_set_says_what_the_experiment_is(row):
     text = registry.list_hparams()[f"transformer_{row.name}"]
     assert text.startswith(f"Table 3, row ({row.group}), ")
-    assert f"perplexity {row.perplexity:.2f}, BLEU {row.bleu:.1f} on newstest2013 after 100,000 steps" in text
+    assert (
+        f"perplexity {row.perplexity:.2f}, BLEU {row.bleu:.1f} on newstest2013 after"
+        " 100,000 steps" in text
+    )
 
 
 def test_rows_of_a_smaller_base_keep_their_meaning():
     small = transformer_base().override(
         "num_hidden_layers=3,hidden_size=256,filter_size=1024,train_steps=4000,layer_prepostprocess_dropout=0.3"
     )
-    assert [applied(name, small).num_hidden_layers for name in ("l2", "l4", "l8")] == [1, 2, 4]
-    assert [applied(name, small).num_heads for name in ("h1", "h4", "h16", "h32")] == [1, 4, 16, 32]
-    assert [applied(name, small).filter_size for name in ("ff1024", "ff4096")] == [512, 2048]
-    assert [applied(name, small).layer_prepostprocess_dropout for name in ("dr0", "dr2", "ls0")] == [0.0, 0.2, 0.3]
-    for name, keys, values in (("k128", 64, 256), ("k256", 128, 256), ("hs256", 128, 128), ("hs1024", 512, 512)):
+    assert [applied(name, small).num_hidden_layers for name in ("l2", "l4", "l8")] == [
+        1,
+        2,
+        4,
+    ]
+    assert [applied(name, small).num_heads for name in ("h1", "h4", "h16", "h32")] == [
+        1,
+        4,
+        16,
+        32,
+    ]
+    assert [applied(name, small).filter_size for name in ("ff1024", "ff4096")] == [
+        512,
+        2048,
+    ]
+    assert [
+        applied(name, small).layer_prepostprocess_dropout
+        for name in ("dr0", "dr2", "ls0")
+    ] == [0.0, 0.2, 0.3]
+    for name, keys, values in (
+        ("k128", 64, 256),
+        ("k256", 128, 256),
+        ("hs256", 128, 128),
+        ("hs1024", 512, 512),
+    ):
         hparams = applied(name, small)
         assert (hparams.key_channels, hparams.value_channels) == (keys, values), name
         assert hparams.num_heads == 8
@@ -96,18 +137,49 @@ def test_base_that_says_more_than_the_papers():
     base = transformer_base().override(
         "num_encoder_layers=3,num_decoder_layers=6,attention_key_channels=256,attention_value_channels=128"
     )
-    assert (applied("l2", base).encoder_layers, applied("l2", base).decoder_layers) == (1, 2)
-    assert (applied("k128", base).key_channels, applied("k128", base).value_channels) == (64, 128)
-    assert (applied("hs256", base).key_channels, applied("hs256", base).value_channels) == (128, 64)
+    assert (applied("l2", base).encoder_layers, applied("l2", base).decoder_layers) == (
+        1,
+        2,
+    )
+    assert (
+        applied("k128", base).key_channels,
+        applied("k128", base).value_channels,
+    ) == (64, 128)
+    assert (
+        applied("hs256", base).key_channels,
+        applied("hs256", base).value_channels,
+    ) == (128, 64)
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("l2", "num_hidden_layers=4", r"Row l2 .*: num_hidden_layers must be a multiple of 3. Received: .*=4\. Choose"),
-        ("h1", "num_heads=4", r"Row h1 .*: num_heads must be a multiple of 8. Received: num_heads=4"),
-        ("ff1024", "filter_size=5", r"Row ff1024 .*: filter_size must be a multiple of 2. Received: filter_size=5"),
-        ("h32", "hidden_size=48", r"Row h32 .*: The attention key channels must be a multiple of num_heads"),
+        (
+            "l2",
+            "num_hidden_layers=4",
+            (
+                r"Row l2 .*: num_hidden_layers must be a multiple of 3. Received:"
+                r" .*=4\. Choose"
+            ),
+        ),
+        (
+            "h1",
+            "num_heads=4",
+            r"Row h1 .*: num_heads must be a multiple of 8. Received: num_heads=4",
+        ),
+        (
+            "ff1024",
+            "filter_size=5",
+            (
+                r"Row ff1024 .*: filter_size must be a multiple of 2. Received:"
+                r" filter_size=5"
+            ),
+        ),
+        (
+            "h32",
+            "hidden_size=48",
+            r"Row h32 .*: The attention key channels must be a multiple of num_heads",
+        ),
     ],
 )
 def test_base_that_a_row_does_not_fit(name, changes, message):
@@ -116,7 +188,13 @@ def test_base_that_a_row_does_not_fit(name, changes, message):
 
 
 def test_select_keeps_the_papers_order():
-    assert [row.name for row in select(["big", "ls2", "B", "base", "k128"])] == ["base", "k128", "k256", "ls2", "big"]
+    assert [row.name for row in select(["big", "ls2", "B", "base", "k128"])] == [
+        "base",
+        "k128",
+        "k256",
+        "ls2",
+        "big",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""A sweep over data with a vocabulary for each language: sizes, costs, and what identifies a result."""
+"""A sweep over data with a vocabulary for each language: sizes, costs, and what
+identifies a result.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,16 @@ BASE = HParams(
 
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory):
-    """Subword vocabularies of the source, of the target, and another one of the target."""
+    """Subword vocabularies of the source, of the target, and another one of the
+    target.
+    """
     folder = tmp_path_factory.mktemp("vocabularies")
     sources, targets = zip(*sentences(200, 9), strict=True)
-    for name, text, size in (("a", sources, 60), ("b", sources + targets, 120), ("c", targets[:30], 60)):
+    for name, text, size in (
+        ("a", sources, 60),
+        ("b", sources + targets, 120),
+        ("c", targets[:30], 60),
+    ):
         build_subwords(text, size, folder / f"{name}.subwords")
     return [str(folder / f"{name}.subwords") for name in "abc"]
 
@@ -75,14 +83,20 @@ def swept(dataset, output_dir, base=BASE):
 
 @pytest.fixture(autouse=True)
 def models_are_kept(monkeypatch):
-    """Lets a sweep free no memory after a row, which takes seconds in a process of many tests."""
+    """Lets a sweep free no memory after a row, which takes seconds in a process of many
+    tests.
+    """
     monkeypatch.setattr(sweep, "forget_models", lambda: None)
 
 
 @pytest.fixture
 def without_decoding(monkeypatch):
     """Lets the translations of dev have BLEU 3."""
-    monkeypatch.setattr(sweep, "_score_dev", lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}))
+    monkeypatch.setattr(
+        sweep,
+        "_score_dev",
+        lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}),
+    )
 
 
 @pytest.mark.slow
@@ -95,11 +109,22 @@ def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
 
     monkeypatch.setattr(dry_run, "build_transformer", build)
     text = dry_run.cost_table(select(["base"]), BASE, dataset, 1)
-    times = [*dry_run.timed_rows(select(["base"]), BASE, 1, dataset, tf.distribute.get_strategy())]
-    (model,), (source, target) = built, (encoder.vocab_size for encoder in dataset.encoders)
+    times = [
+        *dry_run.timed_rows(
+            select(["base"]), BASE, 1, dataset, tf.distribute.get_strategy()
+        )
+    ]
+    (model,), (source, target) = (
+        built,
+        (encoder.vocab_size for encoder in dataset.encoders),
+    )
     assert source != target
     assert model.source_embedding.weight.shape == (source, 8)
-    assert model.target_embedding.weight.shape == model.softmax_embedding.weight.shape == (target, 8)
+    assert (
+        model.target_embedding.weight.shape
+        == model.softmax_embedding.weight.shape
+        == (target, 8)
+    )
     assert f"| base | {model.count_params() / 1e6:.3g} | 65 |" in text
     assert f"Vocabulary: {source} and {target} pieces (paper: 37,000)." in text
     assert 0 < float(times[0].splitlines()[2].split(" | ")[1]) < 60  # seconds of a step
@@ -107,18 +132,30 @@ def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
 
 def test_cost_is_of_the_mean_lengths_in_its_direction(dataset):
     store = dataset.store("train")
-    source, target = (float(lengths.mean()) for lengths in (store.source_lengths, store.target_lengths))
+    source, target = (
+        float(lengths.mean())
+        for lengths in (store.source_lengths, store.target_lengths)
+    )
     d, size = 8, dataset.encoders[1].vocab_size
-    # two operations a multiplication: a layer each, projections and feed-forward 6 d^2, scores and their use 2 d
+    # two operations a multiplication: a layer each, projections and feed-forward 6 d^2,
+    # scores and their use 2 d
     encoder = source * 6 * d * d + 2 * source * source * d
-    decoder = target * (6 + 2) * d * d + source * 2 * d * d + 2 * (target * target + target * source) * d
+    decoder = (
+        target * (6 + 2) * d * d
+        + source * 2 * d * d
+        + 2 * (target * target + target * source) * d
+    )
     pair = 2 * (encoder + decoder + target * d * size)
     pairs = 512 / max(source, target)
-    assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(3 * pair * pairs)
+    assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(
+        3 * pair * pairs
+    )
 
 
 @pytest.mark.usefixtures("without_decoding")
-def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_path, fake_dev_losses):
+def test_result_is_identified_by_both_vocabularies(
+    vocabularies, folder, tmp_path, fake_dev_losses
+):
     dataset = open_dataset(folder, "tiny_task")
     fake_dev_losses += [2.0]
     result = swept(dataset, tmp_path / "sweep")
@@ -128,7 +165,10 @@ def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_pat
     assert result["parameters"] == sweep.cost_of(BASE, dataset).parameters
     problem = TinyTask(vocab_file=(vocabularies[0], vocabularies[2]))
     other = generate(problem, tmp_path / "other", num_processes=1).dataset
-    with pytest.raises(ValueError, match=r"base must hold a result of tiny_task with this vocabulary and seed 1\."):
+    with pytest.raises(
+        ValueError,
+        match=r"base must hold a result of tiny_task with this vocabulary and seed 1\.",
+    ):
         swept(other, tmp_path / "sweep")
     shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
     assert sweep_of(other, tmp_path / "sweep").table().results() == []
@@ -157,32 +197,56 @@ def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatc
 
 @pytest.mark.usefixtures("fake_dev_losses")
 def test_full_disk_ends_the_sweep(folder, tmp_path, monkeypatch):
-    """It is not taken for too little memory, with which the sweep would train the next row."""
+    """It is not taken for too little memory, with which the sweep would train the next
+    row.
+    """
 
     def full(*_, **__):
-        raise tf.errors.ResourceExhaustedError(None, None, "model.ckpt-2_temp/part-0; No space left on device")
+        raise tf.errors.ResourceExhaustedError(
+            None, None, "model.ckpt-2_temp/part-0; No space left on device"
+        )
 
     monkeypatch.setattr(tf.train.Checkpoint, "write", full)
-    message = r"^model\.ckpt-2 must fit on the disk of .* Received: .*; No space left on device\."
+    message = (
+        r"^model\.ckpt-2 must fit on the disk of .* Received: .*; No space left on"
+        r" device\."
+    )
     with pytest.raises(OSError, match=message):
         swept(open_dataset(folder, "tiny_task"), tmp_path / "sweep")
 
 
 def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
     rows = sweep_of(open_dataset(folder, "tiny_task"), tmp_path).table().rows
-    assert {row.name for row in ROWS} - {row.name for row in rows} == {"h1", "h4", "l2", "l4", "l8"}
+    assert {row.name for row in ROWS} - {row.name for row in rows} == {
+        "h1",
+        "h4",
+        "l2",
+        "l4",
+        "l8",
+    }
 
 
 @pytest.mark.slow
 def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 8)):
         monkeypatch.setattr(grammar, name, value)
-    dataset = generate(GrammarParsing(train_size=200, vocab_size=1000), tmp_path / "data", num_processes=1).dataset
+    dataset = generate(
+        GrammarParsing(train_size=200, vocab_size=1000),
+        tmp_path / "data",
+        num_processes=1,
+    ).dataset
     base = dataclasses.replace(BASE, shared_embedding_and_softmax_weights=True)
     result = swept(dataset, tmp_path / "sweep", base)
-    assert (result["metric"], result["bleu_signature"]) == ("F1", "EVALB, COLLINS.prm, all lengths")
+    assert (result["metric"], result["bleu_signature"]) == (
+        "F1",
+        "EVALB, COLLINS.prm, all lengths",
+    )
     assert 0 <= result["bleu"] <= 100
-    trees = (tmp_path / "sweep" / "base" / "decodes" / "dev.2.txt").read_text(encoding="utf-8").splitlines()
+    trees = (
+        (tmp_path / "sweep" / "base" / "decodes" / "dev.2.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert len(trees) == 8
     assert all(tree.startswith("(TOP ") for tree in trees)
     assert "F1 (dev)" in (tmp_path / "sweep" / "table3.md").read_text(encoding="utf-8")
@@ -190,9 +254,15 @@ def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
 
 def test_dev_source_too_long_to_decode_is_refused():
     dev = SimpleNamespace(longest_source=2050, longest_target=9)
-    dataset = SimpleNamespace(manifest=SimpleNamespace(split=lambda name: dev), folder="data/p")
+    dataset = SimpleNamespace(
+        manifest=SimpleNamespace(split=lambda name: dev), folder="data/p"
+    )
     with pytest.raises(
-        ValueError, match=r"at most 2,048 tokens\. Received: one with 2,049 in data/p\. Make data without"
+        ValueError,
+        match=(
+            r"at most 2,048 tokens\. Received: one with 2,049 in data/p\. Make data"
+            r" without"
+        ),
     ):
         sweep.check_positions(ROWS, BASE, dataset)
     dev.longest_source = 2049  # the EOS included

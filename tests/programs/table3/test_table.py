@@ -26,25 +26,46 @@ def papers_result(row: Row) -> Result:
 
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
-    lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
+    lines = [
+        [cell.strip() for cell in line[1:-1].split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     (cells_of_row,) = [line for line in lines if row in line[:2]]
     return cells_of_row
 
 
 def test_table_of_the_papers_own_results():
     """With the paper's results as ours, both halves of the table are the same."""
-    table = Table("wmt_ende", transformer_base(), {row: [papers_result(row)] for row in ROWS}, "t2t-table3")
+    table = Table(
+        "wmt_ende",
+        transformer_base(),
+        {row: [papers_result(row)] for row in ROWS},
+        "t2t-table3",
+    )
     text = table.markdown()
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     assert len(rows) == 20
     for row in ROWS:
         values = cells(text, row.name)
-        assert [float(value) for value in values[12:14]] == [float(value) for value in values[15:]]
+        assert [float(value) for value in values[12:14]] == [
+            float(value) for value in values[15:]
+        ]
         assert values[14] in ("", values[11])
     assert [cells(text, name)[0] for name in ("base", "h1", "h4", "k128", "l2", "dr0", "pos_learned", "big")] == [
         "", "(A)", "", "(B)", "(C)", "(D)", "(E)", "",
     ]  # fmt: skip
-    assert cells(text, "big")[2:11] == ["", "1024", "4096", "16", "", "", "0.3", "", "300,000"]
+    assert cells(text, "big")[2:11] == [
+        "",
+        "1024",
+        "4096",
+        "16",
+        "",
+        "",
+        "0.3",
+        "",
+        "300,000",
+    ]
     assert "20 runs, 20.0 hours of training in all, on 8 replica(s)." in text
 
 
@@ -57,20 +78,32 @@ def documented():
 def as_read(tmp_path: Path, written: dict) -> Result:
     """What `read_result` makes of a file."""
     run = RunFolder(tmp_path)
-    run.result_file.write_text(json.dumps({"format_version": 1, **written}), encoding="utf-8")
+    run.result_file.write_text(
+        json.dumps({"format_version": 1, **written}), encoding="utf-8"
+    )
     result = read_result(run)
     assert result is not None
     return result
 
 
 def test_documented_table_is_made_anew_from_its_results(documented, tmp_path):
-    rows = {row["name"]: [as_read(tmp_path, written) for written in row["results"]] for row in documented["rows"]}
-    table = Table("parallel_text", rows["base"][0].hparams, {row: rows[row.name] for row in ROWS}, "t2t-table3")
+    rows = {
+        row["name"]: [as_read(tmp_path, written) for written in row["results"]]
+        for row in documented["rows"]
+    }
+    table = Table(
+        "parallel_text",
+        rows["base"][0].hparams,
+        {row: rows[row.name] for row in ROWS},
+        "t2t-table3",
+    )
     old, new = (DOCS / "table3.md").read_text(encoding="utf-8"), table.markdown()
     for line in new.splitlines():
         if line.startswith(("|", "- B", "- Perplexity", "- Several", "- 20 runs")):
             assert line in old.splitlines()
-    assert [row["mean_bleu"] for row in table.as_json()["rows"]] == [row["mean_bleu"] for row in documented["rows"]]
+    assert [row["mean_bleu"] for row in table.as_json()["rows"]] == [
+        row["mean_bleu"] for row in documented["rows"]
+    ]
 
 
 def test_no_result_yet(tmp_path):
@@ -82,10 +115,19 @@ def test_no_result_yet(tmp_path):
     [
         (
             {"bleu": "22"},
-            r"result\.json is damaged: Expected `float`, got `str` - at `\$\.bleu`\. Delete it to measure",
+            (
+                r"result\.json is damaged: Expected `float`, got `str` - at"
+                r" `\$\.bleu`\. Delete it to measure"
+            ),
         ),
-        ({"seed": None}, r"result\.json is damaged: Expected `int`, got `null` - at `\$\.seed`"),
-        ({"hparams": {"hidden_size": 0}}, r"result\.json is damaged: hidden_size must .* - at `\$\.hparams`"),
+        (
+            {"seed": None},
+            r"result\.json is damaged: Expected `int`, got `null` - at `\$\.seed`",
+        ),
+        (
+            {"hparams": {"hidden_size": 0}},
+            r"result\.json is damaged: hidden_size must .* - at `\$\.hparams`",
+        ),
     ],
 )
 def test_damaged_result(documented, tmp_path, change, message):
@@ -95,8 +137,18 @@ def test_damaged_result(documented, tmp_path, change, message):
 
 def test_metric_of_a_parser_has_its_own_name():
     base = ROWS[0]
-    result = dataclasses.replace(papers_result(base), metric="F1", bleu=91.25, bleu_signature="EVALB")
-    text = Table("wsj_parsing", transformer_base(), {base: [result]}, "t2t-table3").markdown()
-    assert cells(text, "row")[12:] == ["PPL (dev)", "F1 (dev)", "paper: params ×10^6", "PPL", "BLEU"]
+    result = dataclasses.replace(
+        papers_result(base), metric="F1", bleu=91.25, bleu_signature="EVALB"
+    )
+    text = Table(
+        "wsj_parsing", transformer_base(), {base: [result]}, "t2t-table3"
+    ).markdown()
+    assert cells(text, "row")[12:] == [
+        "PPL (dev)",
+        "F1 (dev)",
+        "paper: params ×10^6",
+        "PPL",
+        "BLEU",
+    ]
     assert cells(text, "base")[13] == "91.25"
     assert "- F1 is on dev, beam 4, newest checkpoint, none averaged: `EVALB`." in text

@@ -1,4 +1,6 @@
-"""tensor2tensor's hparams.json turned into HParams: what is taken, and what is noted."""
+"""tensor2tensor's hparams.json turned into HParams: what is taken, and what is
+noted.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from t2tlite.training.train_step import make_optimizer
 
 FIELDS = dataclasses.fields(HParams)
 
-# Read by other models, other settings of the required values, or no code at all; or of no effect once trained.
+# Read by other models, other settings of the required values, or no code at all; or of
+# no effect once trained.
 NO_EFFECT = """
 add_relative_to_values heads_share_relative_embedding max_relative_position gumbel_noise_weight
 area_key_mode area_value_mode max_area_height max_area_width memory_height
@@ -53,12 +56,27 @@ summarize_grads summarize_vars tpu_enable_host_call mlperf_mode
 """.split()
 
 # Not in the sets: older versions', and what the trainer adds to the file.
-OTHERS = {"input_modalities", "target_modality", "symbol_modality_skip_top", "train_steps"}
+OTHERS = {
+    "input_modalities",
+    "target_modality",
+    "symbol_modality_skip_top",
+    "train_steps",
+}
 
-SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
+SMALLEST = {
+    "hidden_size": 512,
+    "filter_size": 2048,
+    "num_heads": 8,
+    "num_hidden_layers": 6,
+}
 
-OTHER_NAMES = ("pos", "learning_rate_schedule", "learning_rate_constant", "train_steps")  # or other values
-SAME = [field.name for field in FIELDS if facts_of(field).t2t and field.name not in OTHER_NAMES]
+# or other values
+OTHER_NAMES = ("pos", "learning_rate_schedule", "learning_rate_constant", "train_steps")
+SAME = [
+    field.name
+    for field in FIELDS
+    if facts_of(field).t2t and field.name not in OTHER_NAMES
+]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +102,10 @@ def test_every_hparam_is_of_one_kind(sets):
 
 def test_fields_say_whether_tensor2tensor_has_them(sets):
     for field in FIELDS:
-        in_its_files = field.name in sets["transformer_base"] or field.name == "train_steps"  # a flag of its trainer
+        # a flag of its trainer
+        in_its_files = (
+            field.name in sets["transformer_base"] or field.name == "train_steps"
+        )
         assert in_its_files is facts_of(field).t2t, field.name
     assert len(SAME) == 27
 
@@ -92,7 +113,10 @@ def test_fields_say_whether_tensor2tensor_has_them(sets):
 @pytest.mark.parametrize("size", ["base", "big"])
 def test_our_sets_are_tensor2tensors(sets, size):
     """But for the number of steps, which is the paper's."""
-    ours, papers = registry.hparams(f"transformer_{size}_t2t"), registry.hparams(f"transformer_{size}")
+    ours, papers = (
+        registry.hparams(f"transformer_{size}_t2t"),
+        registry.hparams(f"transformer_{size}"),
+    )
     theirs, notes = convert_hparams(sets[f"transformer_{size}"])
     assert dataclasses.replace(ours, train_steps=theirs.train_steps) == theirs
     assert notes == []  # what its training does and ours cannot
@@ -101,9 +125,9 @@ def test_our_sets_are_tensor2tensors(sets, size):
 
 def test_what_has_no_effect_may_have_any_value(sets):
     for name in [*NO_EFFECT, "unknown"]:
-        assert convert_hparams(sets["transformer_base"] | {name: ["another"]}) == convert_hparams(
-            sets["transformer_base"]
-        )
+        assert convert_hparams(
+            sets["transformer_base"] | {name: ["another"]}
+        ) == convert_hparams(sets["transformer_base"])
 
 
 def test_the_sets(sets):
@@ -112,32 +136,68 @@ def test_the_sets(sets):
         hparams, notes = convert_hparams(theirs)
         assert notes == [], name
         assert same_fields(hparams) == {field: theirs[field] for field in SAME}, name
-        assert (hparams.pos, hparams.accumulate_steps, hparams.dtype_policy) == ("timing_halves", 1, "float32")
+        assert (hparams.pos, hparams.accumulate_steps, hparams.dtype_policy) == (
+            "timing_halves",
+            1,
+            "float32",
+        )
 
 
-LARGER = [pytest.param(f"checkpoints/{name}", marks=pytest.mark.shared) for name in ("mt_prenorm", "wsj")]
+LARGER = [
+    pytest.param(f"checkpoints/{name}", marks=pytest.mark.shared)
+    for name in ("mt_prenorm", "wsj")
+]
 
 
 @pytest.mark.parametrize("folder", ["trained_wsj", *LARGER])
 def test_trained_models(fixtures, request, folder):
-    root = fixtures / "tensor2tensor" if folder == "trained_wsj" else request.getfixturevalue("shared") / "t2t"
+    root = (
+        fixtures / "tensor2tensor"
+        if folder == "trained_wsj"
+        else request.getfixturevalue("shared") / "t2t"
+    )
     theirs = read_hparams(root / folder / "hparams.json")
     hparams, notes = convert_hparams(theirs)
     assert notes == []
     assert same_fields(hparams) == {field: theirs[field] for field in SAME}
-    small = (128, 512, 4, 3, 600, 100_000) if folder.endswith("mt_prenorm") else (64, 128, 4, 2, 100, 320)
-    fields = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers", "learning_rate_warmup_steps")
+    small = (
+        (128, 512, 4, 3, 600, 100_000)
+        if folder.endswith("mt_prenorm")
+        else (64, 128, 4, 2, 100, 320)
+    )
+    fields = (
+        "hidden_size",
+        "filter_size",
+        "num_heads",
+        "num_hidden_layers",
+        "learning_rate_warmup_steps",
+    )
     assert tuple(getattr(hparams, field) for field in (*fields, "train_steps")) == small
-    assert (hparams.learning_rate_schedule, hparams.learning_rate_constant) == (T2T_SCHEDULE, 1.0)
-    assert (hparams.pos, hparams.pre_norm, hparams.batch_size) == ("timing_halves", True, 1024)
+    assert (hparams.learning_rate_schedule, hparams.learning_rate_constant) == (
+        T2T_SCHEDULE,
+        1.0,
+    )
+    assert (hparams.pos, hparams.pre_norm, hparams.batch_size) == (
+        "timing_halves",
+        True,
+        1024,
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "key", "expected"),
     [
         ("transformer_logits_prenorm", "hparams_json", ("n", "da", True, True, 2.0)),
-        ("transformer_logits_prenorm_unshared", "hparams_json", ("n", "da", False, True, 2.0)),
-        ("transformer_logits_postnorm_notse", "hparams_json", ("none", "dan", True, False, 1.0)),
+        (
+            "transformer_logits_prenorm_unshared",
+            "hparams_json",
+            ("n", "da", False, True, 2.0),
+        ),
+        (
+            "transformer_logits_postnorm_notse",
+            "hparams_json",
+            ("none", "dan", True, False, 1.0),
+        ),
         ("train_trajectory_postnorm", "hparams", ("none", "dan", True, True, 0.05)),
     ],
 )
@@ -147,13 +207,28 @@ def test_models_whose_logits_are_known(t2t, name, key, expected):
     hparams, notes = convert_hparams(theirs)
     assert notes == []
     before, after, tied, target_space, constant = expected
-    assert (hparams.layer_preprocess_sequence, hparams.layer_postprocess_sequence) == (before, after)
+    assert (hparams.layer_preprocess_sequence, hparams.layer_postprocess_sequence) == (
+        before,
+        after,
+    )
     assert hparams.shared_embedding_and_softmax_weights is tied
     assert hparams.use_target_space_embedding is target_space
     assert hparams.learning_rate_constant == pytest.approx(constant)
-    assert (hparams.hidden_size, hparams.filter_size) == (theirs["hidden_size"], theirs["filter_size"])
-    assert (hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (2 * hparams.hidden_size, 4, 2)
-    assert hparams.layer_prepostprocess_dropout == hparams.attention_dropout == hparams.relu_dropout == 0.0
+    assert (hparams.hidden_size, hparams.filter_size) == (
+        theirs["hidden_size"],
+        theirs["filter_size"],
+    )
+    assert (hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (
+        2 * hparams.hidden_size,
+        4,
+        2,
+    )
+    assert (
+        hparams.layer_prepostprocess_dropout
+        == hparams.attention_dropout
+        == hparams.relu_dropout
+        == 0.0
+    )
 
 
 def rates(hparams, steps):
@@ -184,7 +259,9 @@ def test_learning_rates(sets, fixtures):
             }
         )
         assert notes == [], name
-        np.testing.assert_allclose(rates(hparams, theirs["steps"]), theirs["values"], rtol=3e-7, err_msg=name)
+        np.testing.assert_allclose(
+            rates(hparams, theirs["steps"]), theirs["values"], rtol=3e-7, err_msg=name
+        )
         schedules.add(theirs["schedule"])
     assert schedules == {"legacy", "constant*linear_warmup*rsqrt_decay", T2T_SCHEDULE}
 
@@ -193,7 +270,9 @@ def test_learning_rates_of_a_training(t2t):
     with np.load(t2t / "train_trajectory_postnorm.npz") as data:
         hparams, _ = convert_hparams(json.loads(str(data["hparams"])))
         assert len(data["learning_rates"]) == 20
-        np.testing.assert_allclose(rates(hparams, range(20)), data["learning_rates"], rtol=3e-7)
+        np.testing.assert_allclose(
+            rates(hparams, range(20)), data["learning_rates"], rtol=3e-7
+        )
 
 
 def test_missing_hparams_are_transformer_bases(sets):
@@ -201,7 +280,11 @@ def test_missing_hparams_are_transformer_bases(sets):
 
 
 def test_before_there_were_schedules_all_were_legacy(sets):
-    old = {name: value for name, value in sets["transformer_base_v2"].items() if name != "learning_rate_schedule"}
+    old = {
+        name: value
+        for name, value in sets["transformer_base_v2"].items()
+        if name != "learning_rate_schedule"
+    }
     assert convert_hparams(old) == convert_hparams(sets["transformer_base_v2"])
 
 
@@ -280,14 +363,20 @@ DEFAULT_RATE = {
     ],
 )  # fmt: skip
 def test_noted(changes, note, expected):
-    assert converted(**changes) == (dataclasses.replace(converted()[0], **expected), [note])
+    assert converted(**changes) == (
+        dataclasses.replace(converted()[0], **expected),
+        [note],
+    )
 
 
 @pytest.mark.parametrize("name", NOTED)
 def test_hparams_that_are_noted(name):
     usual, remark = NOTED[name]
     assert converted(**{name: usual}) == converted()
-    assert converted(**{name: "another"}) == (converted()[0], [f"{name}=another: {remark}"])
+    assert converted(**{name: "another"}) == (
+        converted()[0],
+        [f"{name}=another: {remark}"],
+    )
 
 
 def test_read(tmp_path):
@@ -298,14 +387,20 @@ def test_read(tmp_path):
 
 def test_no_file(tmp_path):
     for path in (tmp_path / "hparams.json", tmp_path):
-        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is not a file.")):
+        with pytest.raises(
+            FileNotFoundError,
+            match=re.escape(f"is required. Received: {path}, which is not a file."),
+        ):
             read_hparams(path)
 
 
 @pytest.mark.parametrize(
     ("content", "received"),
     [
-        (b'{"hidden_size": 512,\n"num_heads"', "Expecting ':' delimiter: line 2 column 12"),
+        (
+            b'{"hidden_size": 512,\n"num_heads"',
+            "Expecting ':' delimiter: line 2 column 12",
+        ),
         (b"", "Expecting value: line 1 column 1"),
         (b"[1, 2]", "a list."),
         (b"[" * 5000, "maximum recursion depth exceeded"),
@@ -315,6 +410,9 @@ def test_no_file(tmp_path):
 def test_no_json_object(tmp_path, content, received):
     path = tmp_path / "hparams.json"
     path.write_bytes(content)
-    message = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
+    message = (
+        re.escape(f"{path} must hold a JSON object. Received: {received}")
+        + ".* Copy it again"
+    )
     with pytest.raises(ValueError, match=message):
         read_hparams(path)

@@ -8,7 +8,12 @@ import pytest
 
 from t2tlite.programs.tensor2tensor.hparams import REQUIRED_VALUES, convert_hparams
 
-SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
+SMALLEST = {
+    "hidden_size": 512,
+    "filter_size": 2048,
+    "num_heads": 8,
+    "num_hidden_layers": 6,
+}
 
 
 def converted(**changes):
@@ -18,7 +23,10 @@ def converted(**changes):
 @pytest.mark.parametrize(
     ("name", "value", "required"),
     [
-        *((name, "another", " or ".join(map(repr, values))) for name, values in REQUIRED_VALUES.items()),
+        *(
+            (name, "another", " or ".join(map(repr, values)))
+            for name, values in REQUIRED_VALUES.items()
+        ),
         ("ffn_layer", "local_moe", "'dense_relu_dense' or 'conv_hidden_relu'"),
         ("proximity_bias", True, "False"),
         ("loss", {"targets": "l2"}, "{}"),
@@ -44,17 +52,28 @@ def converted(**changes):
     ],
 )
 def test_refused(name, value, required):
-    with pytest.raises(ValueError, match=re.escape(f"\n  {name}={value!r}: must be {required}.\n")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"\n  {name}={value!r}: must be {required}.\n")
+    ):
         converted(**{name: value})
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("n", "dan"), ("none", "da"), ("nd", "da"), ("n", "ad"), ("none", "none"), ("", "n")]
+    ("before", "after"),
+    [
+        ("n", "dan"),
+        ("none", "da"),
+        ("nd", "da"),
+        ("n", "ad"),
+        ("none", "none"),
+        ("", "n"),
+    ],
 )
 def test_other_normalisations_are_refused(before, after):
     message = (
-        f"layer_preprocess_sequence='{before or 'none'}' with layer_postprocess_sequence='{after}': must be 'n' with "
-        "'da', or 'none' with 'dan'."
+        f"layer_preprocess_sequence='{before or 'none'}' with"
+        f" layer_postprocess_sequence='{after}': must be 'n' with 'da', or 'none' with"
+        " 'dan'."
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         converted(layer_preprocess_sequence=before, layer_postprocess_sequence=after)
@@ -93,8 +112,14 @@ def test_every_reason_is_reported():
         ({"num_decoder_layers": -1}, "num_decoder_layers=-1: must be at least 0."),
         ({"norm_epsilon": float("nan")}, "norm_epsilon=nan: must be at least 0.0."),
         ({"norm_epsilon": float("inf")}, "norm_epsilon=inf: must be at least 0.0."),
-        ({"hidden_size": 511, "num_heads": 1}, "hidden_size must be even for sinusoid positions. Received: 511."),
-        ({"attention_key_channels": 100}, "must be a multiple of num_heads. Received: 100 channels, num_heads=8."),
+        (
+            {"hidden_size": 511, "num_heads": 1},
+            "hidden_size must be even for sinusoid positions. Received: 511.",
+        ),
+        (
+            {"attention_key_channels": 100},
+            "must be a multiple of num_heads. Received: 100 channels, num_heads=8.",
+        ),
     ],
 )
 def test_models_that_cannot_be(changes, message):
@@ -105,15 +130,21 @@ def test_models_that_cannot_be(changes, message):
 @pytest.mark.parametrize("name", SMALLEST)
 def test_what_must_be_there(name):
     theirs = {other: value for other, value in SMALLEST.items() if other != name}
-    with pytest.raises(ValueError, match=f"\n  {name} is missing: a whole number is required.\n"):
+    with pytest.raises(
+        ValueError, match=f"\n  {name} is missing: a whole number is required.\n"
+    ):
         convert_hparams(theirs)
 
 
 def test_layers_may_be_counted_for_each_stack():
-    theirs = {name: value for name, value in SMALLEST.items() if name != "num_hidden_layers"}
+    theirs = {
+        name: value for name, value in SMALLEST.items() if name != "num_hidden_layers"
+    }
     with pytest.raises(ValueError, match="num_hidden_layers is missing"):
         convert_hparams(theirs | {"num_encoder_layers": 4})
-    hparams, _ = convert_hparams(theirs | {"num_encoder_layers": 4, "num_decoder_layers": 2})
+    hparams, _ = convert_hparams(
+        theirs | {"num_encoder_layers": 4, "num_decoder_layers": 2}
+    )
     assert (hparams.encoder_layers, hparams.decoder_layers) == (4, 2)
     hparams, _ = converted(num_decoder_layers=2)
     assert (hparams.encoder_layers, hparams.decoder_layers) == (6, 2)

@@ -1,4 +1,6 @@
-"""Which checkpoints t2t-import takes, from where, with which target space; and training on from them."""
+"""Which checkpoints t2t-import takes, from where, with which target space; and training
+on from them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from imported_model import imported
-from numpy_transformer import SMALL, check_logits, draw, shapes, shard_shapes, small_model
+from numpy_transformer import (
+    SMALL,
+    check_logits,
+    draw,
+    shapes,
+    shard_shapes,
+    small_model,
+)
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
 
 import t2tlite
@@ -24,9 +33,15 @@ HPARAMS, VARIABLES = small_model()
 SPACE = "transformer/body/target_space_embedding/kernel"
 
 
-def check_checkpoints(run: Path, expected: dict[int, dict], hparams: dict, sizes=(41,), space: int = 0) -> None:
-    """A run has these checkpoints (step -> variables) and no other, and they compute what they stand for."""
-    assert list_checkpoints(run) == [f"{run}/model.ckpt-{step}" for step in sorted(expected)]
+def check_checkpoints(
+    run: Path, expected: dict[int, dict], hparams: dict, sizes=(41,), space: int = 0
+) -> None:
+    """A run has these checkpoints (step -> variables) and no other, and they compute
+    what they stand for.
+    """
+    assert list_checkpoints(run) == [
+        f"{run}/model.ckpt-{step}" for step in sorted(expected)
+    ]
     translator = t2tlite.load(run)
     assert translator.step == max(expected)
     for step, variables in expected.items():
@@ -36,21 +51,35 @@ def check_checkpoints(run: Path, expected: dict[int, dict], hparams: dict, sizes
 
 def test_all_checkpoints_of_a_folder(tmp_path, capsys):
     """In the order of their numbers: 10 comes after 9."""
-    steps, wanted = (0, 9, 10, 250_000, 10**12), shapes(SMALL) | shard_shapes(41, 16, "shared", [41])
+    steps, wanted = (
+        (0, 9, 10, 250_000, 10**12),
+        shapes(SMALL) | shard_shapes(41, 16, "shared", [41]),
+    )
     models = {step: draw(wanted, seed) for seed, step in enumerate(steps)}
     for step in (250_000, 9, 10**12, 0):
         write_checkpoint(tmp_path / "t2t" / f"model.ckpt-{step}", models[step])
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", models[10], SMALL, (41,), step=10))
+    run = imported(
+        tmp_path / "run",
+        *write_model(tmp_path / "t2t", models[10], SMALL, (41,), step=10),
+    )
     check_checkpoints(run, models, SMALL)
-    count = sum(value.size for value in models[10].values()) - 31 * 16  # one of the 32 rows of target spaces
+    # one of the 32 rows of target spaces
+    count = sum(value.size for value in models[10].values()) - 31 * 16
     message = ", ".join(f"model.ckpt-{step}" for step in steps)
-    assert f"Imported {message}: {count:,} parameters, target space 0. " in capsys.readouterr().out
+    assert (
+        f"Imported {message}: {count:,} parameters, target space 0. "
+        in capsys.readouterr().out
+    )
 
 
 def test_checkpoints_are_read_once(tmp_path, monkeypatch):
     paths = []
     load_checkpoint = tf.train.load_checkpoint
-    monkeypatch.setattr(tf.train, "load_checkpoint", lambda path: paths.append(path) or load_checkpoint(path))
+    monkeypatch.setattr(
+        tf.train,
+        "load_checkpoint",
+        lambda path: paths.append(path) or load_checkpoint(path),
+    )
     flags = write_model(tmp_path / "t2t", small_model()[1], SMALL, (41,))
     write_checkpoint(tmp_path / "t2t" / "model.ckpt-6", small_model()[1])
     imported(tmp_path / "run", *flags)
@@ -62,16 +91,33 @@ def test_checkpoints_are_added(tmp_path):
     hparams, first = small_model(train_steps=7)
     other = {name: value + 0.1 for name, value in first.items()}
     flags = write_model(tmp_path / "t2t", first, hparams, (41,))
-    (tmp_path / "t2t" / "flags_t2t.txt").write_text("--problem=translate_any\n--model=transformer\n")
+    (tmp_path / "t2t" / "flags_t2t.txt").write_text(
+        "--problem=translate_any\n--model=transformer\n"
+    )
     run = imported(tmp_path / "run", *flags)
     (tmp_path / "t2t" / "model.ckpt-7.index").unlink()
-    write_model(tmp_path / "t2t", other, hparams | {"train_steps": 9, "learning_rate_constant": 0.5}, (41,), step=9)
+    write_model(
+        tmp_path / "t2t",
+        other,
+        hparams | {"train_steps": 9, "learning_rate_constant": 0.5},
+        (41,),
+        step=9,
+    )
     imported(run, *flags)
     average = write_checkpoint(tmp_path / "elsewhere" / "averaged.ckpt-0", first)
-    imported(run, f"--t2t_checkpoint={average}", flags[1], f"--t2t_hparams={tmp_path / 't2t' / 'hparams.json'}")
+    imported(
+        run,
+        f"--t2t_checkpoint={average}",
+        flags[1],
+        f"--t2t_hparams={tmp_path / 't2t' / 'hparams.json'}",
+    )
     check_checkpoints(run, {0: first, 7: first, 9: other}, hparams)
     ours = RunFolder(run).hparams()
-    assert (ours.train_steps, ours.learning_rate_schedule, ours.learning_rate_constant) == (9, T2T_SCHEDULE, 0.5)
+    assert (
+        ours.train_steps,
+        ours.learning_rate_schedule,
+        ours.learning_rate_constant,
+    ) == (9, T2T_SCHEDULE, 0.5)
     assert RunFolder(run).manifest().problem == "translate_any"
 
 
@@ -90,35 +136,60 @@ def test_the_same_checkpoint_once_more(tmp_path):
 @pytest.mark.slow
 def test_a_list_of_checkpoints_that_are_gone_does_not_count(tmp_path):
     flags = write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
-    (tmp_path / "t2t" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    (tmp_path / "t2t" / "checkpoint").write_text(
+        'model_checkpoint_path: "model.ckpt-9"\n'
+    )
     check_checkpoints(imported(tmp_path / "run", *flags), {7: VARIABLES}, HPARAMS)
 
 
 @pytest.mark.parametrize(
-    "ending", ["", *(pytest.param(e, marks=pytest.mark.slow) for e in (".index", ".meta", ".data-00000-of-00001"))]
+    "ending",
+    [
+        "",
+        *(
+            pytest.param(e, marks=pytest.mark.slow)
+            for e in (".index", ".meta", ".data-00000-of-00001")
+        ),
+    ],
 )
 def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
     _, vocabulary = write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
     write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", {"other": np.float32(1)})
-    run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path}/t2t/model.ckpt-7{ending}", vocabulary)
+    run = imported(
+        tmp_path / "run",
+        f"--t2t_checkpoint={tmp_path}/t2t/model.ckpt-7{ending}",
+        vocabulary,
+    )
     assert list_checkpoints(run) == [f"{run}/model.ckpt-7"]
 
 
 @pytest.mark.slow
 def test_names_with_spaces_and_a_home(tmp_path, monkeypatch):
     write_model(tmp_path / "my models" / "train dir", VARIABLES, HPARAMS, (41,))
-    write_vocabulary(tmp_path / "my models" / "vocab.any.41", 41)  # a name as older versions gave
+    # a name as older versions gave
+    write_vocabulary(tmp_path / "my models" / "vocab.any.41", 41)
     monkeypatch.setenv("HOME", str(tmp_path))
-    flags = ["--t2t_checkpoint=~/my models/train dir", "--t2t_vocab=~/my models/vocab.any.41"]
-    imported(Path("~/my models/run"), *flags, "--t2t_hparams=~/my models/train dir/hparams.json")
+    flags = [
+        "--t2t_checkpoint=~/my models/train dir",
+        "--t2t_vocab=~/my models/vocab.any.41",
+    ]
+    imported(
+        Path("~/my models/run"),
+        *flags,
+        "--t2t_hparams=~/my models/train dir/hparams.json",
+    )
     check_checkpoints(tmp_path / "my models" / "run", {7: VARIABLES}, HPARAMS)
 
 
 @pytest.mark.slow
 def test_hparams_above_an_average(tmp_path, monkeypatch):
     """Also as seen from the folder of the average."""
-    _, vocabulary = write_model(tmp_path / "t2t", {"other": np.float32(1)}, HPARAMS, (41,))
-    average = write_checkpoint(tmp_path / "t2t" / "avg" / "model.ckpt-7", VARIABLES).parent
+    _, vocabulary = write_model(
+        tmp_path / "t2t", {"other": np.float32(1)}, HPARAMS, (41,)
+    )
+    average = write_checkpoint(
+        tmp_path / "t2t" / "avg" / "model.ckpt-7", VARIABLES
+    ).parent
     run = imported(tmp_path / "run", f"--t2t_checkpoint={average}", vocabulary)
     check_checkpoints(run, {7: VARIABLES}, HPARAMS)
     monkeypatch.chdir(average)
@@ -126,18 +197,30 @@ def test_hparams_above_an_average(tmp_path, monkeypatch):
     assert RunFolder(run).manifest().imported_from.folder == str(average)
 
 
-def adam_slots(variables: dict, moved: tuple[int, ...], prefix: str = "training/") -> dict[str, np.ndarray]:
+def adam_slots(
+    variables: dict, moved: tuple[int, ...], prefix: str = "training/"
+) -> dict[str, np.ndarray]:
     """What Adam remembers: of the target space embedding, of these rows alone."""
-    slots = {f"{prefix}{name}/{slot}": np.ones_like(v) for name, v in variables.items() for slot in ("Adam", "Adam_1")}
+    slots = {
+        f"{prefix}{name}/{slot}": np.ones_like(v)
+        for name, v in variables.items()
+        for slot in ("Adam", "Adam_1")
+    }
     moments = np.zeros_like(variables[SPACE])
     moments[list(moved)] = 1e-8
     return slots | {f"{prefix}{SPACE}/Adam_1": moments}
 
 
-@pytest.mark.parametrize("prefix", ["training/", pytest.param("", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "prefix", ["training/", pytest.param("", marks=pytest.mark.slow)]
+)
 def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
-    stored = VARIABLES | adam_slots(VARIABLES, (21,), prefix) | {"global_step": np.int64(7)}
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", stored, HPARAMS, (41,)))
+    stored = (
+        VARIABLES | adam_slots(VARIABLES, (21,), prefix) | {"global_step": np.int64(7)}
+    )
+    run = imported(
+        tmp_path / "run", *write_model(tmp_path / "t2t", stored, HPARAMS, (41,))
+    )
     check_checkpoints(run, {7: VARIABLES}, HPARAMS, space=21)
     output = capsys.readouterr()
     assert "target space 21." in output.out
@@ -148,41 +231,72 @@ def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
 def test_adam_does_not_tell(moved):
     variables = small_model()[1]
     assert trained_target_space(variables | adam_slots(variables, moved)) is None
-    assert trained_target_space(variables | {f"training/{SPACE}/Adam_1": np.float32(1)}) is None  # of another shape
+    # of another shape
+    assert (
+        trained_target_space(variables | {f"training/{SPACE}/Adam_1": np.float32(1)})
+        is None
+    )
 
 
 @pytest.mark.slow
 def test_the_newest_checkpoint_tells_the_target_space(tmp_path):
     """At step 0 Adam remembers nothing."""
-    flags = write_model(tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,))
-    write_checkpoint(tmp_path / "t2t" / "model.ckpt-0", VARIABLES | adam_slots(VARIABLES, ()))
-    check_checkpoints(imported(tmp_path / "run", *flags), {0: VARIABLES, 7: VARIABLES}, HPARAMS, space=5)
+    flags = write_model(
+        tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,)
+    )
+    write_checkpoint(
+        tmp_path / "t2t" / "model.ckpt-0", VARIABLES | adam_slots(VARIABLES, ())
+    )
+    check_checkpoints(
+        imported(tmp_path / "run", *flags),
+        {0: VARIABLES, 7: VARIABLES},
+        HPARAMS,
+        space=5,
+    )
 
 
 def test_a_target_space_of_choice(tmp_path, capsys):
-    flags = write_model(tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,))
+    flags = write_model(
+        tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,)
+    )
     run = imported(tmp_path / "run", *flags, "--target_space_id=31")
     check_checkpoints(run, {7: VARIABLES}, HPARAMS, space=31)
     stderr = capsys.readouterr().err
-    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in stderr
+    assert (
+        "Note: Row 5 of the target space embedding was trained; row 31 is used as"
+        " requested." in stderr
+    )
     imported(tmp_path / "right", *flags, "--target_space_id=5")
     assert "Note: " not in capsys.readouterr().err
 
 
 def test_a_target_space_that_nothing_tells(tmp_path, capsys):
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,)))
-    message = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
-    assert f"Note: {message}, as in nearly all problems; if yours" in capsys.readouterr().err
+    run = imported(
+        tmp_path / "run", *write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
+    )
+    message = (
+        "The checkpoint does not show which row of its target space embedding was"
+        " trained. Row 0 is used"
+    )
+    assert (
+        f"Note: {message}, as in nearly all problems; if yours"
+        in capsys.readouterr().err
+    )
     assert RunFolder(run).manifest().target_space == 0
 
 
 def parallel_text(folder: Path) -> list[str]:
-    """Files of a few words that every vocabulary here has, and the flags that name them."""
+    """Files of a few words that every vocabulary here has, and the flags that name
+    them.
+    """
     draw_word = random.Random(1).choice
     flags = []
     for split, count in (("train", 60), ("dev", 5)):
         for side in ("source", "target"):
-            text = (" ".join(draw_word(["word1", "word5", "word12"]) for _ in range(6)) for _ in range(count))
+            text = (
+                " ".join(draw_word(["word1", "word5", "word12"]) for _ in range(6))
+                for _ in range(count)
+            )
             (folder / f"{split}.{side}").write_text("\n".join(text) + "\n")
             flags.append(f"--{split}_{side}={folder}/{split}.{side}")
     return flags
@@ -191,18 +305,47 @@ def parallel_text(folder: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(41, 29), (41,)])
 def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
-    """With its vocabularies and hparams. The first update has rate 0 there, so it leaves the weights as they were."""
+    """With its vocabularies and hparams. The first update has rate 0 there, so it
+    leaves the weights as they were.
+    """
     hparams = SMALL | {"shared_embedding_and_softmax_weights": len(sizes) == 1}
     unshared = [("input_emb", 41), ("target_emb", 29), ("softmax", 29)]
     variables = draw(shapes(hparams, [("shared", 41)] if len(sizes) == 1 else unshared))
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
-    vocabularies = ["vocab.subwords"] if len(sizes) == 1 else ["vocab.source.subwords", "vocab.target.subwords"]
+    run = imported(
+        tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes)
+    )
+    vocabularies = (
+        ["vocab.subwords"]
+        if len(sizes) == 1
+        else ["vocab.source.subwords", "vocab.target.subwords"]
+    )
     names = ",".join(str(run / name) for name in vocabularies)
     data = ["--problem=parallel_text", f"--data_dir={tmp_path / 'data'}"]
-    assert t2t_datagen.main([*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]) == 0
-    trained = [f"--data_dir={tmp_path / 'data'}", "--train_steps=3", "--local_eval_frequency=1"]
-    assert t2t_trainer.main([f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]) == 0
-    assert f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err
+    assert (
+        t2t_datagen.main(
+            [
+                *data,
+                f"--vocab_file={names}",
+                "--num_processes=1",
+                *parallel_text(tmp_path),
+            ]
+        )
+        == 0
+    )
+    trained = [
+        f"--data_dir={tmp_path / 'data'}",
+        "--train_steps=3",
+        "--local_eval_frequency=1",
+    ]
+    assert (
+        t2t_trainer.main(
+            [f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]
+        )
+        == 0
+    )
+    assert (
+        f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err
+    )
     new = t2tlite.load(tmp_path / "new", "model.ckpt-1")
     check_logits(new.engine.model, variables, hparams, sizes)
     before = new.engine.model.get_weights()

@@ -1,4 +1,6 @@
-"""What t2t-import refuses, and how it says so: one message, and nothing is written or changed."""
+"""What t2t-import refuses, and how it says so: one message, and nothing is written or
+changed.
+"""
 
 from __future__ import annotations
 
@@ -24,35 +26,84 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
 
 # flags
 
-NO_INDEX = r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, or one of these\. Received: "
+NO_INDEX = (
+    r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, or one of"
+    r" these\. Received: "
+)
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--t2t_checkpoint=HERE/none", NO_INDEX + r".*/none; there is no .*/none\.index\.\n"),
-        ("--t2t_checkpoint=HERE", NO_INDEX + r".*, which has no model\.ckpt-N\.index\."),
-        ("--t2t_checkpoint=HERE/vocab.subwords/model.ckpt-7", NO_INDEX + r".* there is no .*/model\.ckpt-7\.index\."),
+        (
+            "--t2t_checkpoint=HERE/none",
+            NO_INDEX + r".*/none; there is no .*/none\.index\.\n",
+        ),
+        (
+            "--t2t_checkpoint=HERE",
+            NO_INDEX + r".*, which has no model\.ckpt-N\.index\.",
+        ),
+        (
+            "--t2t_checkpoint=HERE/vocab.subwords/model.ckpt-7",
+            NO_INDEX + r".* there is no .*/model\.ckpt-7\.index\.",
+        ),
         (
             "--t2t_checkpoint=HERE/theirs/model.ckpt-8",
-            NO_INDEX + r".*; there is no .*/model\.ckpt-8\.index\. Its folder has model\.ckpt-7\.",
+            NO_INDEX + r".*; there is no .*/model\.ckpt-8\.index\. Its folder has"
+            r" model\.ckpt-7\.",
         ),
         ("--t2t_checkpoint=", r"--t2t_checkpoint must be given\."),
         ("--output_dir=", r"--output_dir must be given\."),
         ("--t2t_vocab=", r"--t2t_vocab must be "),
-        ("--t2t_vocab=a,b,c", r"--t2t_vocab must be one file, or source's and target's\. Received: 3 files\."),
-        ("--t2t_vocab=HERE/none", r"A text file is required\. Received: .*/none, which does not exist\."),
-        ("--t2t_vocab=HERE", r"A text file is required\. Received: .*, which is a folder\."),
+        (
+            "--t2t_vocab=a,b,c",
+            (
+                r"--t2t_vocab must be one file, or source's and target's\. Received: 3"
+                r" files\."
+            ),
+        ),
+        (
+            "--t2t_vocab=HERE/none",
+            r"A text file is required\. Received: .*/none, which does not exist\.",
+        ),
+        (
+            "--t2t_vocab=HERE",
+            r"A text file is required\. Received: .*, which is a folder\.",
+        ),
         (
             "--t2t_vocab=HERE/theirs/hparams.json",
-            r"A subword vocabulary's first two lines must be .* Received: '\{.* Use a vocabulary that tensor2tensor",
+            (
+                r"A subword vocabulary's first two lines must be .* Received: '\{.* Use"
+                r" a vocabulary that tensor2tensor"
+            ),
         ),
-        ("--t2t_hparams=HERE/none", r"The hparams\.json .* is required\. Received: .*/none, which is not a file\."),
-        ("--t2t_hparams=HERE/vocab.subwords", r".*vocab\.subwords must hold a JSON object\. Received: Expecting value"),
-        ("--target_space_id=32", r"--target_space_id must be at least 0 and less than 32\. Received: 32\."),
-        ("--target_space_id=-1", r"--target_space_id must be at least 0 and less than 32\. Received: -1\."),
-        ("--target_space_id=one", r"--target_space_id must be a whole number\. Received: 'one'\."),
-        ("--t2t_vocabs=x", r"Unknown command line flag 't2t_vocabs'\. Did you mean: t2t_vocab\?"),
+        (
+            "--t2t_hparams=HERE/none",
+            (
+                r"The hparams\.json .* is required\. Received: .*/none, which is not a"
+                r" file\."
+            ),
+        ),
+        (
+            "--t2t_hparams=HERE/vocab.subwords",
+            r".*vocab\.subwords must hold a JSON object\. Received: Expecting value",
+        ),
+        (
+            "--target_space_id=32",
+            r"--target_space_id must be at least 0 and less than 32\. Received: 32\.",
+        ),
+        (
+            "--target_space_id=-1",
+            r"--target_space_id must be at least 0 and less than 32\. Received: -1\.",
+        ),
+        (
+            "--target_space_id=one",
+            r"--target_space_id must be a whole number\. Received: 'one'\.",
+        ),
+        (
+            "--t2t_vocabs=x",
+            r"Unknown command line flag 't2t_vocabs'\. Did you mean: t2t_vocab\?",
+        ),
     ],
 )
 def test_flags(theirs, capsys, flag, message):
@@ -61,17 +112,26 @@ def test_flags(theirs, capsys, flag, message):
 
 def test_required_flags(capsys):
     assert t2t_import.main([]) == 1
-    message = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help explains the flags."
+    message = (
+        "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help"
+        " explains the flags."
+    )
     assert message in capsys.readouterr().err
 
 
 def test_a_target_space_where_there_is_none(theirs, capsys):
     write_model(theirs, small_model(use_target_space_embedding=False)[1], SMALL, (41,))
-    missing = r"The checkpoint's variables must .*\n  transformer/body/target_space_embedding/kernel is missing\."
+    missing = (
+        r"The checkpoint's variables must .*\n "
+        r" transformer/body/target_space_embedding/kernel is missing\."
+    )
     refused(theirs, capsys, missing, "--target_space_id=3")
-    (theirs / "hparams.json").write_text(json.dumps(SMALL | {"use_target_space_embedding": False}))
+    (theirs / "hparams.json").write_text(
+        json.dumps(SMALL | {"use_target_space_embedding": False})
+    )
     message = (
-        r"--target_space_id is for models with use_target_space_embedding=true\. Received: --target_space_id=0, and"
+        r"--target_space_id is for models with use_target_space_embedding=true\."
+        r" Received: --target_space_id=0, and"
     )
     refused(theirs, capsys, message, "--target_space_id=0")
 
@@ -89,21 +149,42 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-UNREADABLE = r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7, which cannot be read: "
+UNREADABLE = (
+    r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7, which cannot be"
+    r" read: "
+)
 COPY = r".*\. Copy it again, all its files\.\n"
 DAMAGES = {
     "no data": (
         lambda f: (f / DATA).unlink(),
         UNREADABLE + r"\S*/model\.ckpt-7\.data-00000-of-00001; No such file" + COPY,
     ),
-    "empty data": (lambda f: cut(f / DATA, 0), UNREADABLE + r"Read less bytes than requested" + COPY),
-    "truncated data": (lambda f: cut(f / DATA, 9000), UNREADABLE + r"Read less bytes than requested" + COPY),
-    "changed data": (lambda f: flip(f / DATA, 9000), UNREADABLE + r".*Checksum does not match" + COPY),
-    "no index": (lambda f: (f / "model.ckpt-7.index").unlink(), NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N"),
+    "empty data": (
+        lambda f: cut(f / DATA, 0),
+        UNREADABLE + r"Read less bytes than requested" + COPY,
+    ),
+    "truncated data": (
+        lambda f: cut(f / DATA, 9000),
+        UNREADABLE + r"Read less bytes than requested" + COPY,
+    ),
+    "changed data": (
+        lambda f: flip(f / DATA, 9000),
+        UNREADABLE + r".*Checksum does not match" + COPY,
+    ),
+    "no index": (
+        lambda f: (f / "model.ckpt-7.index").unlink(),
+        NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N",
+    ),
     "empty index": (lambda f: cut(f / "model.ckpt-7.index", 0), UNREADABLE + COPY),
-    "truncated index": (lambda f: cut(f / "model.ckpt-7.index", 900), UNREADABLE + COPY),
+    "truncated index": (
+        lambda f: cut(f / "model.ckpt-7.index", 900),
+        UNREADABLE + COPY,
+    ),
     "changed index": (lambda f: flip(f / "model.ckpt-7.index", 90), UNREADABLE + COPY),
-    "garbage": (lambda f: (f / "model.ckpt-7.index").write_text("404: not found\n" * 99), UNREADABLE + COPY),
+    "garbage": (
+        lambda f: (f / "model.ckpt-7.index").write_text("404: not found\n" * 99),
+        UNREADABLE + COPY,
+    ),
     "a list of files that are gone": (
         lambda f: (
             (f / "model.ckpt-7.index").unlink(),
@@ -126,28 +207,45 @@ def test_a_checkpoint_in_two_files(theirs, capsys):
     """Each file may be missing unless the model needs it."""
     variables = small_model()[1]
     parts = {"model": variables, "counters": {"global_step": np.int64(8)}}
-    prefixes = [str(write_checkpoint(theirs / name, part)) for name, part in parts.items()]
-    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=str(theirs / "model.ckpt-8"))
+    prefixes = [
+        str(write_checkpoint(theirs / name, part)) for name, part in parts.items()
+    ]
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=prefixes, destination_prefix=str(theirs / "model.ckpt-8")
+    )
     model, counters = (theirs / f"model.ckpt-8.data-0000{i}-of-00002" for i in range(2))
     checkpoint = f"--t2t_checkpoint={theirs}/model.ckpt-8"
     counters.unlink()
     check_logits(
-        t2tlite.load(imported(theirs.parent / "other", *given(theirs, checkpoint))).engine.model, variables, SMALL
+        t2tlite.load(
+            imported(theirs.parent / "other", *given(theirs, checkpoint))
+        ).engine.model,
+        variables,
+        SMALL,
     )
     model.unlink()
     refused(
-        theirs, capsys, r"A whole checkpoint is required\. .*/model\.ckpt-8\.data-00000-of-00002; No such", checkpoint
+        theirs,
+        capsys,
+        r"A whole checkpoint is required\. .*/model\.ckpt-8\.data-00000-of-00002; No"
+        r" such",
+        checkpoint,
     )
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_one_bad_checkpoint_of_several(theirs, capsys, step):
     variables = {
-        name: value for name, value in small_model()[1].items() if name != f"{ATTENTION}/multihead_attention/q/kernel"
+        name: value
+        for name, value in small_model()[1].items()
+        if name != f"{ATTENTION}/multihead_attention/q/kernel"
     }
     write_checkpoint(theirs / f"model.ckpt-{step}", variables)
     refused(
-        theirs, capsys, rf"The checkpoint's variables must be .*\n  {ATTENTION}/multihead_attention/q/kernel is missing"
+        theirs,
+        capsys,
+        r"The checkpoint's variables must be .*\n "
+        rf" {ATTENTION}/multihead_attention/q/kernel is missing",
     )
     write_checkpoint(theirs / f"model.ckpt-{step}", small_model()[1])
     cut(theirs / f"model.ckpt-{step}.data-00000-of-00001", 9000)
@@ -155,14 +253,20 @@ def test_one_bad_checkpoint_of_several(theirs, capsys, step):
 
 
 def test_another_model(theirs, capsys):
-    (theirs / "flags_t2t.txt").write_text("--problem=translate_any\n--model=universal_transformer\n")
-    message = r"model must be transformer\. Received: model=universal_transformer in its flags_t2t\.txt\."
+    (theirs / "flags_t2t.txt").write_text(
+        "--problem=translate_any\n--model=universal_transformer\n"
+    )
+    message = (
+        r"model must be transformer\. Received: model=universal_transformer in its"
+        r" flags_t2t\.txt\."
+    )
     refused(theirs, capsys, message)
     (theirs / "flags_t2t.txt").unlink()
     variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
     write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
     message = (
-        r"The checkpoint must be of tensor2tensor's model transformer\. Received: \S*/model\.ckpt-7, with variables of "
+        r"The checkpoint must be of tensor2tensor's model transformer\. Received:"
+        r" \S*/model\.ckpt-7, with variables of "
     )
     refused(theirs, capsys, message + r"universal_transformer\.")
     write_checkpoint(theirs / "model.ckpt-7", {"global_step": np.int64(7)})
@@ -171,27 +275,58 @@ def test_another_model(theirs, capsys):
 
 # hparams.json
 
-UNFIT = r"The checkpoint's variables must be those of the model that its hparams describe\. Received:.*\n  "
-REFUSED = r"tensor2tensor's hparams must be those of a model that t2tlite has\. Received:\n"
+UNFIT = (
+    r"The checkpoint's variables must be those of the model that its hparams describe\."
+    r" Received:.*\n  "
+)
+REFUSED = (
+    r"tensor2tensor's hparams must be those of a model that t2tlite has\. Received:\n"
+)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"filter_size": 32}, UNFIT + r"\S*/ffn/conv1/kernel must have the shape \[16, 32\]\. Received: \[16, 24\]"),
-        (POST_NORM, UNFIT + rf"{ATTENTION}/layer_postprocess/layer_norm/layer_norm_scale is missing\."),
+        (
+            {"filter_size": 32},
+            UNFIT
+            + r"\S*/ffn/conv1/kernel must have the shape \[16, 32\]\. Received: \[16,"
+            r" 24\]",
+        ),
+        (
+            POST_NORM,
+            UNFIT + rf"{ATTENTION}/layer_postprocess/layer_norm/layer_norm_scale is"
+            r" missing\.",
+        ),
         (
             {"self_attention_type": "dot_product_relative", "num_area_layers": 2},
-            REFUSED + r"  self_attention_type='dot_product_relative': must be .*\n  num_area_layers=2: must be 0\.\n",
+            REFUSED + r"  self_attention_type='dot_product_relative': must be .*\n "
+            r" num_area_layers=2: must be 0\.\n",
         ),
-        (None, r"The model's hparams\.json is required\. Received: none in \S*/theirs nor above it\. Name it with"),
-        (b'{"hidden_size": 16,', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting property"),
+        (
+            None,
+            (
+                r"The model's hparams\.json is required\. Received: none in \S*/theirs"
+                r" nor above it\. Name it with"
+            ),
+        ),
+        (
+            b'{"hidden_size": 16,',
+            (
+                r"\S*/theirs/hparams\.json must hold a JSON object\. Received:"
+                r" Expecting property"
+            ),
+        ),
         (b"{}", REFUSED + r"  hidden_size is missing: a whole number is required\.\n"),
     ],
 )
 def test_hparams_of_another_model_or_none(theirs, capsys, content, message):
     path = theirs / "hparams.json"
-    path.write_bytes(json.dumps(SMALL | content).encode() if isinstance(content, dict) else content or b"")
+    path.write_bytes(
+        json.dumps(SMALL | content).encode()
+        if isinstance(content, dict)
+        else content or b""
+    )
     if content is None:
         path.unlink()
     refused(theirs, capsys, message)
@@ -199,15 +334,25 @@ def test_hparams_of_another_model_or_none(theirs, capsys, content, message):
 
 def test_hparams_of_fewer_layers(theirs, capsys):
     write_checkpoint(theirs / "model.ckpt-7", small_model(num_decoder_layers=2)[1])
-    refused(theirs, capsys, UNFIT + r"transformer/body/decoder/layer_1/\S+ has no place in the model\.")
+    refused(
+        theirs,
+        capsys,
+        UNFIT + r"transformer/body/decoder/layer_1/\S+ has no place in the model\.",
+    )
 
 
 def test_tables_that_are_not_shared(theirs, capsys):
-    variables = draw(shapes(SMALL, [("input_emb", 41), ("target_emb", 41), ("softmax", 41)]))
+    variables = draw(
+        shapes(SMALL, [("input_emb", 41), ("target_emb", 41), ("softmax", 41)])
+    )
     write_checkpoint(theirs / "model.ckpt-7", variables)
     table = "transformer/symbol_modality_41_16"
     refused(
-        theirs, capsys, UNFIT + rf"{table}/shared/weights_0 is missing\.\n  {table}/input_emb/weights_0 has no place"
+        theirs,
+        capsys,
+        UNFIT
+        + rf"{table}/shared/weights_0 is missing\.\n  {table}/input_emb/weights_0 has"
+        r" no place",
     )
 
 
@@ -219,30 +364,63 @@ SIZES = r"The vocabularies must be those of the checkpoint, whose embeddings are
 def test_vocabularies_of_other_sizes(theirs, capsys):
     path = theirs.parent / "vocab.subwords"
     other = write_vocabulary(theirs.parent / "other.subwords", 40)
-    refused(theirs, capsys, SIZES + r"41 subtokens\. Received: \S*/other\.subwords with 40\.", f"--t2t_vocab={other}")
-    message = SIZES + r"41 subtokens\. Received: \S*/vocab\.subwords with 41 and \S*/other\.subwords with 40\. Give"
+    refused(
+        theirs,
+        capsys,
+        SIZES + r"41 subtokens\. Received: \S*/other\.subwords with 40\.",
+        f"--t2t_vocab={other}",
+    )
+    message = (
+        SIZES + r"41 subtokens\. Received: \S*/vocab\.subwords with 41 and"
+        r" \S*/other\.subwords with 40\. Give"
+    )
     refused(theirs, capsys, message, f"--t2t_vocab={path},{other}")
 
 
 def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
-    variables = draw(shapes(SMALL, [("input_emb", 41), ("target_emb", 29), ("softmax", 29)]))
+    variables = draw(
+        shapes(SMALL, [("input_emb", 41), ("target_emb", 29), ("softmax", 29)])
+    )
     write_checkpoint(theirs / "model.ckpt-7", variables)
-    source, target = theirs.parent / "vocab.subwords", write_vocabulary(theirs.parent / "target.subwords", 29)
+    source, target = (
+        theirs.parent / "vocab.subwords",
+        write_vocabulary(theirs.parent / "target.subwords", 29),
+    )
     message = (
-        UNFIT
-        + r"transformer/symbol_modality_29_16/input_emb/weights_0 is missing\.\n  \S*_41_16/target_emb/weights_0 is"
+        UNFIT + r"transformer/symbol_modality_29_16/input_emb/weights_0 is missing\.\n "
+        r" \S*_41_16/target_emb/weights_0 is"
     )
     refused(theirs, capsys, message, f"--t2t_vocab={target},{source}")
-    refused(theirs, capsys, SIZES + r"29 and 41 subtokens\. Received: \S* with 29\.", f"--t2t_vocab={target}")
+    refused(
+        theirs,
+        capsys,
+        SIZES + r"29 and 41 subtokens\. Received: \S* with 29\.",
+        f"--t2t_vocab={target}",
+    )
 
 
 def test_files_that_are_no_vocabulary(theirs, capsys):
     path = theirs.parent / "vocab.subwords"
-    train_sentencepiece([f"number {i} of many" for i in range(50)], 290, path.with_suffix(".model"))
+    train_sentencepiece(
+        [f"number {i} of many" for i in range(50)], 290, path.with_suffix(".model")
+    )
     refused(
-        theirs, capsys, r"\S*vocab\.model, line \d+: text must be UTF-8", f"--t2t_vocab={path.with_suffix('.model')}"
+        theirs,
+        capsys,
+        r"\S*vocab\.model, line \d+: text must be UTF-8",
+        f"--t2t_vocab={path.with_suffix('.model')}",
     )
     path.write_bytes(path.read_bytes() + b"'\xff'\n")
-    refused(theirs, capsys, r"\S*/vocab\.subwords, line 42: text must be UTF-8\. Received: byte 0xff after 1 bytes")
+    refused(
+        theirs,
+        capsys,
+        r"\S*/vocab\.subwords, line 42: text must be UTF-8\. Received: byte 0xff after"
+        r" 1 bytes",
+    )
     path.write_bytes(b"")
-    refused(theirs, capsys, r"A subword vocabulary's first two lines must be .* Received: an empty file in ")
+    refused(
+        theirs,
+        capsys,
+        r"A subword vocabulary's first two lines must be .* Received: an empty"
+        r" file in ",
+    )

@@ -1,4 +1,6 @@
-"""Where t2t-import may not write, what it leaves where it cannot, and what the run that it made is no good for."""
+"""Where t2t-import may not write, what it leaves where it cannot, and what the run that
+it made is no good for.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,34 @@ import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
 
 ANOTHER = (
-    r"--output_dir must be a new folder, or hold checkpoints imported from the same model\. Received: \S*, which holds "
+    r"--output_dir must be a new folder, or hold checkpoints imported from the same"
+    r" model\. Received: \S*, which holds "
 )
 
 
 def test_an_output_dir_that_is_none(theirs, capsys):
     path = theirs.parent / "vocab.subwords"
-    refused(theirs, capsys, r"--output_dir must be a folder\. Received: \S*, which is a file\.", f"--output_dir={path}")
-    refused(theirs, capsys, r".*/run cannot be used: Not a directory\. Use another path", f"--output_dir={path}/run")
+    refused(
+        theirs,
+        capsys,
+        r"--output_dir must be a folder\. Received: \S*, which is a file\.",
+        f"--output_dir={path}",
+    )
+    refused(
+        theirs,
+        capsys,
+        r".*/run cannot be used: Not a directory\. Use another path",
+        f"--output_dir={path}/run",
+    )
 
 
 def test_tensor2tensors_own_folder(theirs, capsys):
-    refused(theirs, capsys, ANOTHER + r"files of another program\.", f"--output_dir={theirs}")
+    refused(
+        theirs,
+        capsys,
+        ANOTHER + r"files of another program\.",
+        f"--output_dir={theirs}",
+    )
     average = write_checkpoint(theirs / "average" / "model.ckpt-7", small_model()[1])
     for path in theirs.glob("model.*"):
         path.unlink()
@@ -41,7 +59,11 @@ def test_tensor2tensors_own_folder(theirs, capsys):
 
 def test_a_run_that_was_trained(tiny_run, theirs, capsys):
     shutil.copytree(tiny_run.run, theirs.parent / "run")
-    refused(theirs, capsys, ANOTHER + r"a run that was not imported\. Use another --output_dir\.")
+    refused(
+        theirs,
+        capsys,
+        ANOTHER + r"a run that was not imported\. Use another --output_dir\.",
+    )
 
 
 def test_an_imported_run_of_another_model(theirs, capsys):
@@ -54,7 +76,12 @@ def test_an_imported_run_of_another_model(theirs, capsys):
         (theirs / "hparams.json").write_text(json.dumps(SMALL | changes))
         refused(theirs, capsys, ANOTHER + f"another model, which differs in {names}")
     (theirs / "hparams.json").write_text(json.dumps(SMALL))
-    refused(theirs, capsys, ANOTHER + r"another model, which differs in target_space\.", "--target_space_id=1")
+    refused(
+        theirs,
+        capsys,
+        ANOTHER + r"another model, which differs in target_space\.",
+        "--target_space_id=1",
+    )
     vocabulary = theirs.parent / "vocab.subwords"
     vocabulary.write_text(vocabulary.read_text().replace("'word3_'", "'other_'"))
     refused(theirs, capsys, ANOTHER + r"another model, which differs in vocabulary\.")
@@ -66,7 +93,8 @@ def test_other_weights_of_the_same_step(theirs, capsys):
     write_checkpoint(theirs / "model.ckpt-6", other)
     write_checkpoint(theirs / "model.ckpt-7", other)
     message = (
-        r"A run has one checkpoint of a step\. Received: \S*/run, whose model\.ckpt-7 has other weights\. Use another"
+        r"A run has one checkpoint of a step\. Received: \S*/run, whose model\.ckpt-7"
+        r" has other weights\. Use another"
     )
     refused(theirs, capsys, message)
 
@@ -78,7 +106,9 @@ def test_a_damaged_run(theirs, capsys):
 
 
 def test_a_full_disk(theirs, capsys):
-    """Simulated by a limit to the size of files. With room again, the same command resumes."""
+    """Simulated by a limit to the size of files. With room again, the same command
+    resumes.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, hard))
     try:
@@ -88,10 +118,15 @@ def test_a_full_disk(theirs, capsys):
     output = capsys.readouterr()
     assert (status, output.out) == (1, "")
     message = (
-        r"t2tlite: model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S*; File too large\. Free some space and"
+        r"t2tlite: model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S*; File"
+        r" too large\. Free some space and"
     )
     assert re.search(message, output.err), output.err
-    check_logits(t2tlite.load(imported(theirs.parent / "run", *given(theirs))).engine.model, small_model()[1], SMALL)
+    check_logits(
+        t2tlite.load(imported(theirs.parent / "run", *given(theirs))).engine.model,
+        small_model()[1],
+        SMALL,
+    )
     assert not list((theirs.parent / "run").glob("*temp*"))
 
 
@@ -109,15 +144,24 @@ def test_no_data_to_decode(theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"
     assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 1
-    message = f"The run in {run} was imported and has no data. Make some with its vocabulary, t2t-datagen --vocab_file="
-    assert f"{message}{run}/vocab.subwords, and name its folder with --data_dir." in capsys.readouterr().err
+    message = (
+        f"The run in {run} was imported and has no data. Make some with its vocabulary,"
+        " t2t-datagen --vocab_file="
+    )
+    assert (
+        f"{message}{run}/vocab.subwords, and name its folder with --data_dir."
+        in capsys.readouterr().err
+    )
 
 
 def test_no_training_in_the_same_folder(tiny_run, theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"
     before = contents(run)
-    message = f"Received: {run}, imported without one. Use another --output_dir with --warm_start_from={run}."
+    message = (
+        f"Received: {run}, imported without one. Use another --output_dir with"
+        f" --warm_start_from={run}."
+    )
     assert train(tiny_run, run) == 1
     assert message in capsys.readouterr().err
     flags = [flag for flag in trainer_flags(tiny_run, run) if "hparams_set" not in flag]

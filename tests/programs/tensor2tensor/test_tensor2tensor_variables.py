@@ -1,4 +1,6 @@
-"""Models of every form that tensor2tensor's `transformer` takes are imported whole: their logits are NumPy's."""
+"""Models of every form that tensor2tensor's `transformer` takes are imported whole:
+their logits are NumPy's.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,13 @@ def test_numpys_model_is_tensor2tensors(t2t, name):
     variables, hparams = variables_of(data), json.loads(str(data["hparams_json"]))
     sizes = (97, 53) if name == "prenorm_unshared" else (97, 97)
     unshared = [("input_emb", 97), ("target_emb", 53), ("softmax", 53)]
-    wanted = shapes(hparams, unshared if name == "prenorm_unshared" else [("shared", 97)])
+    wanted = shapes(
+        hparams, unshared if name == "prenorm_unshared" else [("shared", 97)]
+    )
     assert {name: value.shape for name, value in variables.items()} == wanted
-    logits = NumpyTransformer(variables, hparams, sizes, TARGET_SPACE).logits(data["inputs"], data["targets"])
+    logits = NumpyTransformer(variables, hparams, sizes, TARGET_SPACE).logits(
+        data["inputs"], data["targets"]
+    )
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
 
 
@@ -52,17 +58,29 @@ FORMS = {
     "pre_norm": ({}, ONE_TABLE),
     "post_norm": (POST_NORM, ONE_TABLE),
     "depths": ({"num_encoder_layers": 1, "num_decoder_layers": 2}, ONE_TABLE),
-    "depths_of_post_norm": ({"num_encoder_layers": 2, "num_hidden_layers": 1, **POST_NORM}, ONE_TABLE),
-    "widths": ({"attention_key_channels": 6, "attention_value_channels": 24}, ONE_TABLE),
+    "depths_of_post_norm": (
+        {"num_encoder_layers": 2, "num_hidden_layers": 1, **POST_NORM},
+        ONE_TABLE,
+    ),
+    "widths": (
+        {"attention_key_channels": 6, "attention_value_channels": 24},
+        ONE_TABLE,
+    ),
     "no_target_space": ({"use_target_space_embedding": False}, ONE_TABLE),
-    "no_positions_and_a_large_epsilon": ({"pos": "none", "norm_epsilon": 0.1}, ONE_TABLE),
+    "no_positions_and_a_large_epsilon": (
+        {"pos": "none", "norm_epsilon": 0.1},
+        ONE_TABLE,
+    ),
     "softmax_apart": (SOFTMAX_APART, [("shared", 41), ("softmax", 41)]),
     "none_shared": (UNTIED, [("input_emb", 41), ("target_emb", 41), ("softmax", 41)]),
     "shared_after_all": (UNTIED, ONE_TABLE),
     "two_vocabularies": (UNTIED, THREE_TABLES),
     "two_vocabularies_said_to_share": ({}, THREE_TABLES),
     "two_vocabularies_of_older_versions": ({}, [("shared", 41), ("shared", 29)]),
-    "two_vocabularies_softmax_apart": (SOFTMAX_APART, [("shared", 41), ("shared", 29), ("softmax", 29)]),
+    "two_vocabularies_softmax_apart": (
+        SOFTMAX_APART,
+        [("shared", 41), ("shared", 29), ("softmax", 29)],
+    ),
 }
 
 
@@ -74,13 +92,22 @@ MORE_FORMS = (  # what the others try too, otherwise combined
 
 
 @pytest.mark.parametrize(
-    "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in MORE_FORMS)) for form in FORMS]
+    "form",
+    [
+        pytest.param(form, marks=[pytest.mark.slow] * (form in MORE_FORMS))
+        for form in FORMS
+    ],
 )
 def test_logits_of_every_form(tmp_path, form):
     changes, tables = FORMS[form]
     hparams = SMALL | changes
-    variables, sizes = draw(shapes(hparams, tables)), tuple(dict.fromkeys(size for _, size in tables))
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
+    variables, sizes = (
+        draw(shapes(hparams, tables)),
+        tuple(dict.fromkeys(size for _, size in tables)),
+    )
+    run = imported(
+        tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes)
+    )
     check_logits(t2tlite.load(run).engine.model, variables, hparams, sizes)
     tied = tables == ONE_TABLE and hparams["shared_embedding_and_softmax_weights"]
     assert RunFolder(run).hparams().shared_embedding_and_softmax_weights is tied
@@ -89,9 +116,14 @@ def test_logits_of_every_form(tmp_path, form):
 @pytest.mark.slow
 def test_two_vocabularies_of_one_size_share_a_table(tmp_path):
     hparams, variables = small_model()
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41, 41)))
+    run = imported(
+        tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41, 41))
+    )
     check_logits(t2tlite.load(run).engine.model, variables, hparams)
-    assert sorted(path.name for path in run.glob("vocab.*")) == ["vocab.source.subwords", "vocab.target.subwords"]
+    assert sorted(path.name for path in run.glob("vocab.*")) == [
+        "vocab.source.subwords",
+        "vocab.target.subwords",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +133,25 @@ def small():
     return hparams, variables, load(convert_hparams(hparams)[0], variables)
 
 
-@pytest.mark.parametrize("rows", [[41], [1, 9, 2, 4, 1, 1, 3, 7, 1, 2, 5, 1, 4], [1] * 41])
+@pytest.mark.parametrize(
+    "rows", [[41], [1, 9, 2, 4, 1, 1, 3, 7, 1, 2, 5, 1, 4], [1] * 41]
+)
 def test_shards_of_any_number_and_rows(small, rows):
     """weights_2 comes before weights_10."""
     hparams, _, model = small
-    variables = draw(shapes(hparams) | shard_shapes(41, 16, "shared", rows), seed=len(rows))
+    variables = draw(
+        shapes(hparams) | shard_shapes(41, 16, "shared", rows), seed=len(rows)
+    )
     load_variables(model, variables)
     check_logits(model, variables, hparams)
 
 
 def test_weights_of_other_precision(small):
     hparams, variables, model = small
-    half, double = variables[QUERY].astype(np.float16), variables[f"{SHARED}3"].astype(np.float64)
+    half, double = (
+        variables[QUERY].astype(np.float16),
+        variables[f"{SHARED}3"].astype(np.float64),
+    )
     stored = variables | {QUERY: half, f"{SHARED}3": double}
     load_variables(model, stored)
     check_logits(model, stored, hparams)
@@ -128,14 +167,30 @@ def test_rows_of_the_target_space_embedding(small, row):
 @pytest.mark.parametrize("row", [-1, 32])
 def test_a_target_space_that_there_is_not(small, row):
     _, variables, model = small
-    with pytest.raises(ValueError, match=rf"id must be at least 0 and less than 32\. Received: {row}\."):
+    with pytest.raises(
+        ValueError, match=rf"id must be at least 0 and less than 32\. Received: {row}\."
+    ):
         load_variables(model, variables, row)
 
 
-# what lies beside the model's variables: of the optimizer, of training's statistics, of mixed precision
+# what lies beside the model's variables: of the optimizer, of training's statistics, of
+# mixed precision
 
-COUNTERS = ("global_step", "beta1_power", "beta2_power", "loss_scale", "good_steps", "bad_steps", "current_loss_scale")
-STATISTICS = ("losses_avg/problem_0/total_loss", "train_stats/problem_0_steps", "training/iter", "training/beta1_power")
+COUNTERS = (
+    "global_step",
+    "beta1_power",
+    "beta2_power",
+    "loss_scale",
+    "good_steps",
+    "bad_steps",
+    "current_loss_scale",
+)
+STATISTICS = (
+    "losses_avg/problem_0/total_loss",
+    "train_stats/problem_0_steps",
+    "training/iter",
+    "training/beta1_power",
+)
 
 
 @pytest.mark.parametrize("prefix", ["training/", ""])
@@ -169,11 +224,26 @@ def zeros(*shape: int) -> np.ndarray:
 
 UNFIT = {
     "missing": (lambda v: without(v, QUERY), rf"\n  {QUERY} is missing\.\n"),
-    "too many": (lambda v: v | {f"{QUERY}_2": zeros(1)}, rf"\n  {QUERY}_2 has no place in the model\.\n"),
-    "unknown scope": (lambda v: v | {"other/kernel": zeros(1)}, r"\n  other/kernel has no place in the model\.\n"),
-    "shape": (lambda v: v | {QUERY: zeros(16, 8)}, rf"{QUERY} must have the shape \[16, 16\]\. Received: \[16, 8\]\."),
-    "rank": (lambda v: v | {QUERY: zeros(1, 16, 16)}, rf"{QUERY} must have .* Received: \[1, 16, 16\]\."),
-    "scalar": (lambda v: v | {QUERY: np.float32(1)}, rf"{QUERY} must have .* Received: \[\]\."),
+    "too many": (
+        lambda v: v | {f"{QUERY}_2": zeros(1)},
+        rf"\n  {QUERY}_2 has no place in the model\.\n",
+    ),
+    "unknown scope": (
+        lambda v: v | {"other/kernel": zeros(1)},
+        r"\n  other/kernel has no place in the model\.\n",
+    ),
+    "shape": (
+        lambda v: v | {QUERY: zeros(16, 8)},
+        rf"{QUERY} must have the shape \[16, 16\]\. Received: \[16, 8\]\.",
+    ),
+    "rank": (
+        lambda v: v | {QUERY: zeros(1, 16, 16)},
+        rf"{QUERY} must have .* Received: \[1, 16, 16\]\.",
+    ),
+    "scalar": (
+        lambda v: v | {QUERY: np.float32(1)},
+        rf"{QUERY} must have .* Received: \[\]\.",
+    ),
     "first shard": (
         lambda v: without(v, f"{SHARED}0"),
         rf"\n  {SHARED}0 is missing\.\n  {SHARED}15 has no place in the model\.\n",
@@ -184,19 +254,40 @@ UNFIT = {
     ),
     "last shard": (
         lambda v: without(v, f"{SHARED}15"),
-        rf"{SHARED}0 to weights_14 together must have the shape \[41, 16\]\. Received: \[3, 16\], .*, \[2, 16\]\.\n",
+        (
+            rf"{SHARED}0 to weights_14 together must have the shape \[41, 16\]\."
+            r" Received: \[3, 16\], .*, \[2, 16\]\.\n"
+        ),
     ),
-    "a shard too many": (lambda v: v | {f"{SHARED}16": zeros(2, 16)}, r"weights_0 to weights_16 together must have"),
-    "narrow shard": (lambda v: v | {f"{SHARED}4": zeros(3, 8)}, r"together must have .*, \[3, 8\], "),
-    "shard of rank 3": (lambda v: v | {f"{SHARED}4": zeros(3, 16, 1)}, r"together must have .*, \[3, 16, 1\], "),
-    "scalar shard": (lambda v: v | {f"{SHARED}4": np.float32(1)}, r"together must have .*, \[\], "),
+    "a shard too many": (
+        lambda v: v | {f"{SHARED}16": zeros(2, 16)},
+        r"weights_0 to weights_16 together must have",
+    ),
+    "narrow shard": (
+        lambda v: v | {f"{SHARED}4": zeros(3, 8)},
+        r"together must have .*, \[3, 8\], ",
+    ),
+    "shard of rank 3": (
+        lambda v: v | {f"{SHARED}4": zeros(3, 16, 1)},
+        r"together must have .*, \[3, 16, 1\], ",
+    ),
+    "scalar shard": (
+        lambda v: v | {f"{SHARED}4": np.float32(1)},
+        r"together must have .*, \[\], ",
+    ),
     "no target space": (lambda v: without(v, SPACE), rf"\n  {SPACE} is missing\.\n"),
     "narrow target space": (
         lambda v: v | {SPACE: zeros(32, 8)},
         rf"{SPACE} must have the shape \[32, 16\]\. Received: \[32, 8\]\.",
     ),
-    "flat target space": (lambda v: v | {SPACE: zeros(32)}, rf"{SPACE} must have .* Received: \[32\]\."),
-    "scalar target space": (lambda v: v | {SPACE: np.float32(1)}, rf"{SPACE} must have .* Received: \[\]\."),
+    "flat target space": (
+        lambda v: v | {SPACE: zeros(32)},
+        rf"{SPACE} must have .* Received: \[32\]\.",
+    ),
+    "scalar target space": (
+        lambda v: v | {SPACE: np.float32(1)},
+        rf"{SPACE} must have .* Received: \[\]\.",
+    ),
 }
 
 
@@ -206,7 +297,8 @@ def test_variables_that_do_not_fit(small, case):
     _, variables, model = small
     before = [weight.copy() for weight in model.get_weights()]
     expected_message = (
-        r"(?s)^The checkpoint's variables must be those of the model that its hparams describe\. Received:.*"
+        r"(?s)^The checkpoint's variables must be those of the model that its hparams"
+        r" describe\. Received:.*"
     )
     with pytest.raises(ValueError, match=expected_message + message):
         load_variables(model, change(variables))
@@ -219,5 +311,6 @@ def test_all_that_does_not_fit_is_listed(small):
     norms = sum("layer_norm" in name for name in variables)
     with pytest.raises(ValueError, match=r"layer_postprocess/") as raised:
         load_variables(model, variables)
-    assert str(raised.value).count(" is missing.") == norms - 4  # post-norm has none at the stacks' ends
+    # post-norm has none at the stacks' ends
+    assert str(raised.value).count(" is missing.") == norms - 4
     assert str(raised.value).count(" has no place in the model.") == norms

@@ -20,20 +20,29 @@ from t2tlite.programs import visualise
 
 def test_a_page_with_too_many_weights(monkeypatch, attention):
     monkeypatch.setattr("t2tlite.programs.visualise.attention_page.MAX_WEIGHTS", 100)
-    with pytest.raises(ValueError, match=r"can hold 100 weights\. Received: 872\."):  # 4 x (3 x 36 + 2 x (25 + 30))
+    # 4 x (3 x 36 + 2 x (25 + 30))
+    with pytest.raises(ValueError, match=r"can hold 100 weights\. Received: 872\."):
         visualise.page(attention)
 
 
 def test_page_needs_nothing_from_outside(attention):
-    page = visualise.page(attention).replace("http://www.w3.org/2000/svg", "")  # a name, not an address to fetch
-    outside = r"https?:|\bsrc\s*=(?! svgAddress\(\))|url\(|@import|\bfetch\(|XMLHttpRequest|<link(?! rel=\"icon\")"
+    # a name, not an address to fetch
+    page = visualise.page(attention).replace("http://www.w3.org/2000/svg", "")
+    outside = (
+        r"https?:|\bsrc\s*=(?!"
+        r" svgAddress\(\))|url\(|@import|\bfetch\(|XMLHttpRequest|<link(?!"
+        r" rel=\"icon\")"
+    )
     assert re.findall(outside, page) == []
     assert "default-src 'none'" in page
 
 
 def test_the_switch_is_on_before_the_script_runs(attention):
     """So it has its state from the first picture on, without moving into it."""
-    assert '<button type="button" id="eos" role="switch" aria-checked="true">' in visualise.page(attention)
+    assert (
+        '<button type="button" id="eos" role="switch" aria-checked="true">'
+        in visualise.page(attention)
+    )
 
 
 def test_notebooks_show_the_page_in_a_frame(attention):
@@ -43,33 +52,42 @@ def test_notebooks_show_the_page_in_a_frame(attention):
 
 
 def in_browser(page: str, script: str, folder: Path, address: str = "#") -> dict:
-    """Opens a page in Chromium at an address within it, runs `script`, which fills the object `result`, and returns
-    that with the page's errors. The script can call `pixel(query, key)`, the colour of a cell of the heat map."""
+    """Opens a page in Chromium at an address within it, runs `script`, which fills the
+    object `result`, and returns that with the page's errors. The script can call
+    `pixel(query, key)`, the colour of a cell of the heat map.
+    """
     listen = (
-        "const errors = []; console.error = e => errors.push(e);"
-        "addEventListener('error', e => errors.push(e.message));"
-        "addEventListener('securitypolicyviolation', e => errors.push(e.violatedDirective));"
-        f"history.replaceState(null, '', {address!r});"
+        "const errors = []; console.error = e =>"
+        " errors.push(e);addEventListener('error', e =>"
+        " errors.push(e.message));addEventListener('securitypolicyviolation', e =>"
+        " errors.push(e.violatedDirective));history.replaceState(null, '',"
+        f" {address!r});"
     )
     report = (
-        "const result = {}; const $ = s => document.querySelector(s), $$ = s => [...document.querySelectorAll(s)];"
-        "const pixel = (q, k) => [...$('#cells').getContext('2d').getImageData(k, q, 1, 1).data];"
-        "const cells = () => $$('#rows div').map((_, q) => $$('#columns div').map((_, k) => pixel(q, k)));"
-        "const send = (e, type) => e.dispatchEvent(new MouseEvent(type, {bubbles: true, clientX: 9, clientY: 9}));"
-        f"try {{ {script} }} catch (e) {{ errors.push(String(e)); }}"
-        "result.errors = errors; const pre = document.createElement('pre'); pre.id = 'result';"
-        "pre.textContent = JSON.stringify(result); document.body.append(pre);"
+        "const result = {}; const $ = s => document.querySelector(s), $$ = s =>"
+        " [...document.querySelectorAll(s)];const pixel = (q, k) =>"
+        " [...$('#cells').getContext('2d').getImageData(k, q, 1, 1).data];const cells"
+        " = () => $$('#rows div').map((_, q) => $$('#columns div').map((_, k) =>"
+        " pixel(q, k)));const send = (e, type) => e.dispatchEvent(new MouseEvent(type,"
+        f" {{bubbles: true, clientX: 9, clientY: 9}}));try {{ {script} }} catch (e) {{"
+        " errors.push(String(e)); }result.errors = errors; const pre ="
+        " document.createElement('pre'); pre.id = 'result';pre.textContent ="
+        " JSON.stringify(result); document.body.append(pre);"
     )
     page = page.replace("<title>", f"<script>{listen}</script><title>", 1)
     page = page.replace("</body>", f"<script>{report}</script></body>")
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
-    (result,) = re.findall(r'<pre id="result">(.*?)</pre>', dump_dom(path, folder / "profile"), re.DOTALL)
+    (result,) = re.findall(
+        r'<pre id="result">(.*?)</pre>', dump_dom(path, folder / "profile"), re.DOTALL
+    )
     return json.loads(html.unescape(result))
 
 
 def check_colours(cells: list, weights: np.ndarray) -> None:
-    """The cells of a heat map have the colours of these weights, from white to blue by their square roots."""
+    """The cells of a heat map have the colours of these weights, from white to blue by
+    their square roots.
+    """
     weak, strong = np.array([255, 255, 255]), np.array([8, 48, 107])
     colours = weak + np.sqrt(weights)[:, :, None] * (strong - weak)
     np.testing.assert_allclose(np.array(cells)[:, :, :3], colours, atol=1.5)
@@ -95,7 +113,10 @@ def test_page_shows_weights_in_a_browser(attention, tmp_path):
     """
     result = in_browser(visualise.page(attention), script, tmp_path)
     assert result["errors"] == []
-    assert (result["opened"], result["shown"]) == (["Cross-attention", "1", "1", "2", "3", "4", "all"], "true")
+    assert (result["opened"], result["shown"]) == (
+        ["Cross-attention", "1", "1", "2", "3", "4", "all"],
+        "true",
+    )
     assert result["pressed"] == ["Cross-attention", "2", "3", "4"]
     assert result["hash"] == "#kind=cross&layer=2&heads=3,4&eos=shown"
     assert result["title"] == "Cross-attention, layer 2 of 2, mean of heads 3, 4"
@@ -103,9 +124,13 @@ def test_page_shows_weights_in_a_browser(attention, tmp_path):
     assert result["columns"] == ["·The", "·cat", "·mak", "ing", "·it", "</s>"]
     mean = attention.cross[1][2:].mean(axis=0)  # [T, S]
     check_colours(result["cells"], mean)
-    assert [float(value or 0) for value in result["values"]] == pytest.approx(mean[1], abs=0.0051)
+    assert [float(value or 0) for value in result["values"]] == pytest.approx(
+        mean[1], abs=0.0051
+    )
     best = int(mean[1].argmax())
-    assert result["tip"].startswith(f"·Katz attends to{result['columns'][best]}{mean[1, best]:.3f}")
+    assert result["tip"].startswith(
+        f"·Katz attends to{result['columns'][best]}{mean[1, best]:.3f}"
+    )
     assert result["faded"] == [50, 255, 50, 50, 50]
     assert len(result["on"]) == 1
     assert result["after"] == ["none", 0, 255]
@@ -128,12 +153,16 @@ def test_decoder_masks_what_is_not_read_and_address_opens_view(attention, tmp_pa
       over(2, 4); result.hidden = $("#tip").textContent; over(2, 1); result.seen = $("#tip").textContent;
     """
     page = visualise.page(attention)
-    result = in_browser(page, script, tmp_path, "#kind=decoder&layer=1&heads=2&eos=shown&queries=3")
+    result = in_browser(
+        page, script, tmp_path, "#kind=decoder&layer=1&heads=2&eos=shown&queries=3"
+    )
     assert result["errors"] == []
     assert result["on"] == ["e"]
     assert result["pixel"][:3] == pytest.approx([226, 228, 230], abs=3)  # grey
     row = attention.decoder[0][1][2]
-    assert [ink or weight < 0.02 for ink, weight in zip(result["ink"], row, strict=True)] == [True] * 5
+    assert [
+        ink or weight < 0.02 for ink, weight in zip(result["ink"], row, strict=True)
+    ] == [True] * 5
     assert result["ink"][3:] == [False, False]
     assert result["hidden"] == "e → ·machtnot yet read"
     assert result["seen"] == f"e → ·Diehead 2{row[1]:.3f}"
@@ -145,8 +174,12 @@ def test_awkward_text_on_the_page(tmp_path):
       result.scripts = document.scripts.length; result.odd = $$("#keys *:not(div, bdi, span, i, h3)").length;
     """
     awkward = attention_of(AWKWARD, AWKWARD)
-    result = in_browser(visualise.page(awkward), script, tmp_path, "#kind=encoder&eos=shown")
-    cleaned = [piece.replace("\u202e", "\ufffd").replace("\x07", "\ufffd") for piece in AWKWARD]
+    result = in_browser(
+        visualise.page(awkward), script, tmp_path, "#kind=encoder&eos=shown"
+    )
+    cleaned = [
+        piece.replace("\u202e", "\ufffd").replace("\x07", "\ufffd") for piece in AWKWARD
+    ]
     assert result["errors"] == []
     assert result["tokens"] == [piece.replace("▁", "·") for piece in cleaned]
     assert result["source"] == "".join(cleaned[:-1]).replace("▁", " ").strip()
@@ -174,7 +207,8 @@ def test_end_of_sentence_is_left_out_and_rows_are_renormalised(attention, tmp_pa
     assert result["tip"].endswith(f"left out: </s>{weights[2, -1]:.3f}")
     np.testing.assert_array_equal(result["hidden"], rest < 0.2)
     assert result["below"] == ["0.20", "#kind=cross&layer=2&heads=3&below=0.2"]
-    assert result["decoder"] == [4, ["<start>", "·Die", "·Katz", "e"]]  # ·macht is read where </s> is predicted
+    # ·macht is read where </s> is predicted
+    assert result["decoder"] == [4, ["<start>", "·Die", "·Katz", "e"]]
 
 
 def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
@@ -197,12 +231,16 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
     """
     result = in_browser(visualise.page(attention), script, tmp_path, "#kind=encoder")
     assert result["errors"] == []
-    assert result["names"] == [f"Layer {layer}, head {head}" for layer in (1, 2, 3) for head in (1, 2, 3, 4)]
+    assert result["names"] == [
+        f"Layer {layer}, head {head}" for layer in (1, 2, 3) for head in (1, 2, 3, 4)
+    ]
     assert result["clicked"] == "layer 2 of 3, head 3"
     assert result["same"]
     assert result["pressed"] == ["Layer 2, head 3"]
     places = [(2, 4), (2, 4), (3, 4), (3, 4), (3, 3), (2, 3)]
-    assert result["keys"] == [f"layer {layer} of 3, head {head}" for layer, head in places]
+    assert result["keys"] == [
+        f"layer {layer} of 3, head {head}" for layer, head in places
+    ]
     assert result["first"] == "layer 2 of 3, head 1"
     assert (result["focused"], result["held"]) == ("·cat", "·it")
     assert result["still"] == "layer 2 of 3, head 1"
@@ -211,26 +249,40 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
 def test_controls_are_folded_on_a_phone(attention, tmp_path):
     attention.save(tmp_path / "page.html")
     with opened((tmp_path / "page.html").as_uri()) as page:
-        shown = [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()]
+        shown = [
+            page.locator("#kinds").is_visible(),
+            page.locator("summary").is_visible(),
+        ]
         page.set_viewport_size({"width": 390, "height": 844})
         page.wait_for_selector("#kinds", state="hidden")
         page.reload()
-        for column in ("#queries", "#keys"):  # the lines leave room for the words at both ends
+        # the lines leave room for the words at both ends
+        for column in ("#queries", "#keys"):
             box = page.locator(column).bounding_box()
             assert 0 <= box["x"] < box["x"] + box["width"] <= 390
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.click("summary")
         page.click("#kinds button:first-of-type")
-        assert page.locator("#maptitle").inner_text().startswith("Encoder self-attention")
+        assert (
+            page.locator("#maptitle").inner_text().startswith("Encoder self-attention")
+        )
         page.set_viewport_size({"width": 1280, "height": 844})
         page.wait_for_selector("summary", state="hidden")
-        assert [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()] == shown == [True, False]
+        assert (
+            [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()]
+            == shown
+            == [True, False]
+        )
 
 
-@pytest.mark.parametrize(("touch", "shown", "absent"), [(False, "Point at", "Tap"), (True, "Tap", "click")])
+@pytest.mark.parametrize(
+    ("touch", "shown", "absent"), [(False, "Point at", "Tap"), (True, "Tap", "click")]
+)
 def test_hint_fits_a_mouse_or_a_finger(attention, tmp_path, touch, shown, absent):
     attention.save(tmp_path / "page.html")
-    with opened((tmp_path / "page.html").as_uri(), has_touch=touch, is_mobile=touch) as page:
+    with opened(
+        (tmp_path / "page.html").as_uri(), has_touch=touch, is_mobile=touch
+    ) as page:
         hint = page.locator(".hint").last.inner_text()
         assert shown in hint
         assert absent not in hint
@@ -243,28 +295,47 @@ def test_screen_readers(attention, tmp_path, theme):
     for view in ("", "#kind=decoder&heads=2,3&eos=shown&queries=3&below=0.1"):
         with opened((tmp_path / "page.html").as_uri() + view, theme) as page:
             assert accessibility_violations(page) == []
-            names = page.get_by_role("option").evaluate_all("found => found.map(e => e.ariaLabel)")
+            names = page.get_by_role("option").evaluate_all(
+                "found => found.map(e => e.ariaLabel)"
+            )
     mean = attention.decoder[0][1:3].mean(axis=0)  # [T, T]
     best = int(mean[2].argmax())
-    assert names[2].startswith(f"e, attends to {['<start>', 'Die', 'Katz'][best]} {mean[2, best]:.2f}")
+    assert names[2].startswith(
+        f"e, attends to {['<start>', 'Die', 'Katz'][best]} {mean[2, best]:.2f}"
+    )
 
 
 def test_what_is_shown_is_saved_as_an_image(attention, tmp_path):
     attention = dataclasses.replace(attention, run="runs/mine", step=4000)
     attention.save(tmp_path / "page.html")
-    with opened((tmp_path / "page.html").as_uri() + "#layer=2&heads=1,4&queries=2", "dark") as page:
+    with opened(
+        (tmp_path / "page.html").as_uri() + "#layer=2&heads=1,4&queries=2", "dark"
+    ) as page:
         assert page.title() == "Attention · The cat making it · mine, step 4,000"
         assert page.text_content("#run") == "mine, step 4,000"
         for ending in ("svg", "png"):
             with page.expect_download() as download:
                 page.click(f"#{ending}")
             name = download.value.suggested_filename
-            assert re.fullmatch(rf"the-cat-making-it-\w+-cross-layer2-head1-4\.{ending}", name)
+            assert re.fullmatch(
+                rf"the-cat-making-it-\w+-cross-layer2-head1-4\.{ending}", name
+            )
             download.value.save_as(tmp_path / f"saved.{ending}")
     svg = ElementTree.parse(tmp_path / "saved.svg").getroot()
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[0] == "Cross-attention, layer 2 of 2, mean of heads 1, 4; </s> left out, rows renormalised"
-    for text in ("The cat making it", "mine, step 4,000", "·Katz", "·mak", "head 1", "head 4"):
+    assert (
+        texts[0]
+        == "Cross-attention, layer 2 of 2, mean of heads 1, 4; </s> left out, rows"
+        " renormalised"
+    )
+    for text in (
+        "The cat making it",
+        "mine, step 4,000",
+        "·Katz",
+        "·mak",
+        "head 1",
+        "head 4",
+    ):
         assert text in texts
     png = (tmp_path / "saved.png").read_bytes()
     width, height = struct.unpack(">II", png[16:24])  # in the header of a PNG

@@ -1,4 +1,6 @@
-"""The fixtures of the page's tests: a server of the tiny run, a browser, and visits to the page."""
+"""The fixtures of the page's tests: a server of the tiny run, a browser, and visits to
+the page.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +42,39 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser, address) -> Iterator[Callable[..., Page]]:
-    """visit(fragment, script=..., options of the browser's context) opens the page; it must have no error, and ask no
-    other server."""
+    """visit(fragment, script=..., options of the browser's context) opens the page; it
+    must have no error, and ask no other server.
+    """
     contexts, wrong = [], []
 
-    def visit(fragment: str = "", script: str = "", at: str = address, **options: Any) -> Page:
-        contexts.append(context := browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options}))
+    def visit(
+        fragment: str = "", script: str = "", at: str = address, **options: Any
+    ) -> Page:
+        contexts.append(
+            context := browser.new_context(
+                **{"viewport": {"width": 1440, "height": 900}, **options}
+            )
+        )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.add_init_script(script)
         page = context.new_page()
         page.set_default_timeout(TIMEOUT_MS)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if "Content Security" in message.text else None)
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(message.text)
+                if "Content Security" in message.text
+                else None
+            ),
+        )
         page.on(
             "request",
-            lambda request: wrong.append(request.url) if not request.url.startswith((at, "blob:")) else None,
+            lambda request: (
+                wrong.append(request.url)
+                if not request.url.startswith((at, "blob:"))
+                else None
+            ),
         )
         page.goto(at + fragment)
         return page

@@ -1,4 +1,6 @@
-"""What the page of t2t-serve does in a real browser: translating, parsing, copying, linking, reporting errors."""
+"""What the page of t2t-serve does in a real browser: translating, parsing, copying,
+linking, reporting errors.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_translates_while_typing(visit, translator):
     expect(page.locator("#result")).to_have_text(translator.translate([SENTENCE])[0])
     page.locator("#text").press_sequentially("\nbird likes fish")
     expected = translator.translate([SENTENCE, "bird likes fish"])
-    expect(page.locator("#result")).to_have_text(re.compile(f"^{expected[0]}\\s{expected[1]}$"))
+    expect(page.locator("#result")).to_have_text(
+        re.compile(f"^{expected[0]}\\s{expected[1]}$")
+    )
     page.click("#clear")
     expect(page.locator("#result")).to_be_empty()
     expect(page.locator("#text")).to_be_focused()
@@ -53,13 +57,17 @@ def test_an_older_answer_never_replaces_a_newer_one(visit, translator):
     translated(page, "bird likes fish")
     until(page, "late.arrived")
     page.wait_for_timeout(100)
-    expect(page.locator("#result")).to_have_text(translator.translate(["bird likes fish"])[0])
+    expect(page.locator("#result")).to_have_text(
+        translator.translate(["bird likes fish"])[0]
+    )
 
 
 def test_alternatives_with_scores(visit, translator):
     page = visit()
     translated(page, SENTENCE)
-    (n_best,) = translator.decode([SENTENCE], translator.options(beam_size=4, return_beams=4))
+    (n_best,) = translator.decode(
+        [SENTENCE], translator.options(beam_size=4, return_beams=4)
+    )
     shown = page.locator("#best li")
     expect(shown).to_have_count(4)
     for i, output in enumerate(n_best):
@@ -82,7 +90,9 @@ def test_beam_size_and_length_penalty(visit, translator):
     assert request_info.value.post_data_json["beam_size"] == 2
     page.click("#defaults")
     expect(page.locator("#best li")).to_have_count(translator.options().beam_size)
-    expect(page.locator("output")).to_have_text([str(translator.options().beam_size), str(translator.options().alpha)])
+    expect(page.locator("output")).to_have_text(
+        [str(translator.options().beam_size), str(translator.options().alpha)]
+    )
 
 
 def test_pointing_at_a_word_marks_what_it_attends_to(visit, address):
@@ -92,9 +102,17 @@ def test_pointing_at_a_word_marks_what_it_attends_to(visit, address):
         page.locator("#result > span").nth(1).locator(".word").nth(0).hover()
     answer = answered.value.json()
     shown = marks(page)
-    expected = {word["text"]: weight for word, weight in zip(answer["source_words"], answer["weights"][0], strict=True)}
-    for word, weight in expected.items():  # the colour is by the square root of the weight
-        assert shown.get(word, 0) == pytest.approx(100 * weight**0.5, abs=15 if weight < 0.03 else 1)
+    expected = {
+        word["text"]: weight
+        for word, weight in zip(
+            answer["source_words"], answer["weights"][0], strict=True
+        )
+    }
+    # the colour is by the square root of the weight
+    for word, weight in expected.items():
+        assert shown.get(word, 0) == pytest.approx(
+            100 * weight**0.5, abs=15 if weight < 0.03 else 1
+        )
     assert "😀" not in "".join(shown)
     expect(page.locator("#hint")).to_contain_text("attends to")
     page.locator("h1").hover()
@@ -107,7 +125,9 @@ def test_look_inside_opens_the_attention_explorer(visit):
     with page.context.expect_page() as opened:
         page.click("#inside")
     expect(opened.value.locator("#source")).to_have_text(SENTENCE)
-    expect(opened.value.locator("#target")).to_have_text(page.locator("#result").inner_text())
+    expect(opened.value.locator("#target")).to_have_text(
+        page.locator("#result").inner_text()
+    )
 
 
 def test_a_link_holds_text_and_options(visit):
@@ -123,12 +143,15 @@ def test_a_link_holds_text_and_options(visit):
     expect(other.locator("#source")).to_have_value("de")
     expect(other.locator("#target")).to_have_value("en")
     expect(other.locator("#best li")).to_have_count(2)
-    other.evaluate("location.hash = 'source=en&target=de&text=cat'")  # a link followed on the page itself
+    # a link followed on the page itself
+    other.evaluate("location.hash = 'source=en&target=de&text=cat'")
     expect(other.locator("#text")).to_have_value("cat")
 
 
 def test_copying_from_a_server_without_https(visit):
-    page = visit(script="Object.defineProperty(navigator, 'clipboard', {value: undefined});")
+    page = visit(
+        script="Object.defineProperty(navigator, 'clipboard', {value: undefined});"
+    )
     translated(page, SENTENCE)
     words = page.locator("#result").inner_text()
     page.click("#copy")
@@ -149,8 +172,12 @@ def test_swapping_languages(visit):
 def test_one_pair_has_names_without_drop_downs(visit, translator):
     with serving(models(translator, [("en", "de")])) as server:
         page = visit(at=server.url)
-        expect(page.locator(".pair")).to_have_text(re.compile(r"English\s+→\s+German"), use_inner_text=True)
-        expect(page.locator("select:visible, #swap:visible, .pair label:visible")).to_have_count(0)
+        expect(page.locator(".pair")).to_have_text(
+            re.compile(r"English\s+→\s+German"), use_inner_text=True
+        )
+        expect(
+            page.locator("select:visible, #swap:visible, .pair label:visible")
+        ).to_have_count(0)
         translated(page, SENTENCE)
 
 
@@ -182,23 +209,36 @@ def test_fifty_paragraphs(visit, translator):
       const busy = document.getElementById("busy"), observer = new MutationObserver(() => seen.push(busy.textContent));
       observer.observe(busy, {childList: true, subtree: true});""")
     paragraphs = [f"{SENTENCE}.  Bird likes fish." for _ in range(50)]
-    page.evaluate("navigator.clipboard.writeText(" + repr("\n\n".join(paragraphs)) + ")")
+    page.evaluate(
+        "navigator.clipboard.writeText(" + repr("\n\n".join(paragraphs)) + ")"
+    )
     page.focus("#text")
     page.keyboard.press("Control+V")
     expect(page.locator("#took")).to_contain_text("100 sentences")
-    counts = [words.split(" sentences")[0].strip() for words in page.evaluate("seen") if "Working" not in words]
+    counts = [
+        words.split(" sentences")[0].strip()
+        for words in page.evaluate("seen")
+        if "Working" not in words
+    ]
     assert counts == [f"{i} of 100" for i in range(101)]
     expect(page.locator("#busy")).to_be_hidden()
     first, second = translator.translate([f"{SENTENCE}.", "Bird likes fish."])
-    assert page.locator("#result").text_content() == "\n\n".join(f"{first}  {second}" for _ in range(50))
+    assert page.locator("#result").text_content() == "\n\n".join(
+        f"{first}  {second}" for _ in range(50)
+    )
     page.locator(".word").last.hover()
     marks(page)
     box = page.locator("#text").locator("xpath=ancestor::*[@class='scroll']")
-    assert box.evaluate("box => box.scrollTop > 0")  # the text scrolls to the words that are marked
+    # the text scrolls to the words that are marked
+    assert box.evaluate("box => box.scrollTop > 0")
 
 
 @pytest.mark.parametrize(
-    ("text", "progress"), [("red cat sees dog.\nbird likes fish.", "0 of 2 sentences"), ("red cat", "Working")]
+    ("text", "progress"),
+    [
+        ("red cat sees dog.\nbird likes fish.", "0 of 2 sentences"),
+        ("red cat", "Working"),
+    ],
 )
 def test_stop(visit, translator, text, progress):
     page = visit()
@@ -218,10 +258,15 @@ def test_errors_are_sentences(visit):
     problem = page.locator("#problem")
     page.fill("#text", "cat " * 2000)
     expect(problem).to_contain_text(
-        f"A text must have at most {MAX_CHARACTERS:,} characters. This one has 8,000. Shorten it, or translate it in "
-        "parts."
+        f"A text must have at most {MAX_CHARACTERS:,} characters. This one has 8,000."
+        " Shorten it, or translate it in parts."
     )
-    page.route("**/v1/translate", lambda route: route.fulfill(status=500, json={"error": "A sentence of the server."}))
+    page.route(
+        "**/v1/translate",
+        lambda route: route.fulfill(
+            status=500, json={"error": "A sentence of the server."}
+        ),
+    )
     page.fill("#text", "cat")
     expect(problem).to_contain_text("A sentence of the server.")
     page.unroute("**/v1/translate")
@@ -232,7 +277,9 @@ def test_errors_are_sentences(visit):
     page.unroute("**/v1/translate")
     page.route("**/v1/translate", lambda route: route.abort())
     page.click("#again")
-    expect(problem).to_contain_text("The server does not answer. Check the connection, or start t2t-serve again.")
+    expect(problem).to_contain_text(
+        "The server does not answer. Check the connection, or start t2t-serve again."
+    )
     page.unroute("**/v1/translate")
     page.click("#again")
     expect(page.locator("#result .word").first).to_be_visible()
@@ -243,9 +290,13 @@ def test_typing_while_the_models_are_loaded(visit, translator):
     with serving(None) as server:
         page = visit(at=server.url)
         page.fill("#text", SENTENCE)
-        expect(page.locator("#problem")).to_contain_text("The server is loading its models.")
+        expect(page.locator("#problem")).to_contain_text(
+            "The server is loading its models."
+        )
         server.service.ready(Catalogue(models(translator)))
-        expect(page.locator("#result")).to_have_text(translator.translate([SENTENCE])[0])
+        expect(page.locator("#result")).to_have_text(
+            translator.translate([SENTENCE])[0]
+        )
         expect(page.locator("#text")).to_have_value(SENTENCE)
         expect(page.locator("#problem")).to_be_hidden()
 
@@ -254,12 +305,15 @@ def test_an_api_key(visit, translator):
     with serving(models(translator), api_key="open sesame") as server:
         page = visit(at=server.url)
         expect(page.locator("#about")).not_to_be_empty()
-        expect(page.locator("#examples")).to_be_hidden()  # sentences of the data are not for everybody
+        # sentences of the data are not for everybody
+        expect(page.locator("#examples")).to_be_hidden()
         page.fill("#text", SENTENCE)
         expect(page.locator("#problem")).to_contain_text("An API key is required")
         page.fill("#key", "open sesame")
         page.keyboard.press("Tab")
-        expect(page.locator("#result")).to_have_text(translator.translate([SENTENCE])[0])
+        expect(page.locator("#result")).to_have_text(
+            translator.translate([SENTENCE])[0]
+        )
         page.locator(".word").first.hover()
         marks(page)
         with page.context.expect_page() as opened:
@@ -273,11 +327,15 @@ def test_parser(visit, tmp_path):
     page.fill("#text", "The cat sleeps .\nIt < dreams .")
     expect(page.locator("article svg")).to_have_count(2)
     trees = [tree_of("The cat sleeps ."), tree_of("It < dreams .")]
-    expect(page.locator("article pre")).to_have_text([format_tree(tree) for tree in trees])
+    expect(page.locator("article pre")).to_have_text(
+        [format_tree(tree) for tree in trees]
+    )
     assert page.locator("article svg").nth(1).locator("text").all_text_contents() == [
         "TOP", "NP", "NN", "It", "NN", "<", "NN", "dreams", "NN", "."
     ]  # fmt: skip
-    expect(page.locator("article").first).to_contain_text("Score −0.250; repaired: added words 2")
+    expect(page.locator("article").first).to_contain_text(
+        "Score −0.250; repaired: added words 2"
+    )
     with page.expect_download() as saved:
         page.get_by_text("Download SVG").first.click()
     saved.value.save_as(tmp_path / "tree.svg")

@@ -1,4 +1,6 @@
-"""The page can be used with keys alone, on a phone, in a narrow window, and with a screen reader."""
+"""The page can be used with keys alone, on a phone, in a narrow window, and with a
+screen reader.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_keyboard_alone(visit, translator):
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # the second alternative
-    (n_best,) = translator.decode([SENTENCE], translator.options(beam_size=4, return_beams=4))
+    (n_best,) = translator.decode(
+        [SENTENCE], translator.options(beam_size=4, return_beams=4)
+    )
     expect(page.locator("#result")).to_have_text(n_best[1].text)
     expect(page.locator("#best button").nth(1)).to_be_focused()
     for _ in range(3):
@@ -52,7 +56,8 @@ def test_tapping_on_a_phone(visit):
     expect(page.locator("#hint")).to_have_text(
         "Tap a word of the translation to see which words of the text it attends to."
     )
-    expect(page.locator("#text")).not_to_be_focused()  # the keyboard would cover the page
+    # the keyboard would cover the page
+    expect(page.locator("#text")).not_to_be_focused()
     page.locator(".word").nth(1).tap()
     marks(page)
     expect(page.locator("#hint")).to_contain_text("attends to")
@@ -66,16 +71,24 @@ def test_nothing_is_wider_than_the_screen(visit, task):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        source, mirror = page.locator("#text").bounding_box(), page.locator("#mirror").bounding_box()
+        source, mirror = (
+            page.locator("#text").bounding_box(),
+            page.locator("#mirror").bounding_box(),
+        )
         assert source == mirror  # marks are where the words are
 
 
 def test_controls_have_names(visit):
     page = visit()
-    for role, name in {"slider": ["Beam size", "Length penalty α"], "combobox": ["From", "To"]}.items():
+    for role, name in {
+        "slider": ["Beam size", "Length penalty α"],
+        "combobox": ["From", "To"],
+    }.items():
         expect(page.get_by_role(role)).to_have_count(len(name))
         for i, words in enumerate(name):
-            expect(page.get_by_role(role).nth(i)).to_have_accessible_name(re.compile(f"^{words}"))
+            expect(page.get_by_role(role).nth(i)).to_have_accessible_name(
+                re.compile(f"^{words}")
+            )
 
 
 @pytest.mark.slow
