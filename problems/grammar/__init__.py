@@ -83,7 +83,9 @@ class GrammarSentence:
         test, the rest train.
         """
         percent = zlib.crc32(self.english.encode()) % 100
-        return "dev" if percent < 2 else "test" if percent < 4 else "train"
+        if percent < 2:
+            return "dev"
+        return "test" if percent < 4 else "train"
 
 
 def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]:

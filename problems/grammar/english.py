@@ -146,7 +146,10 @@ def _verb(clause: Clause, person: int | None = None) -> str:
 
 
 def _finite(verb: Conjugation, tense: str, person: int) -> str:
-    tag = "VBD" if tense == PAST else "VBZ" if person == 1 else "VBP"
+    if tense == PAST:
+        tag = "VBD"
+    else:
+        tag = "VBZ" if person == 1 else "VBP"
     return f"({tag} {verb.finite(tense, person)})"
 
 
@@ -223,24 +226,22 @@ def _noun_phrase(phrase: Phrase | None, case: int) -> str:
     if phrase.place:
         tree = f"(NP {tree} {_place(phrase.place)})"
     if phrase.relative:
-        asks_subject, is_person = (
-            phrase.relative.subject is GAP,
-            "p" in phrase.noun.label,
-        )
-        pronoun = (
-            "(WDT that)"
-            if not is_person
-            else "(WP who)"
-            if asks_subject
-            else "(WP whom)"
-        )
-        clause = (
-            _verb_phrase(phrase.relative, phrase.person)
-            if asks_subject
-            else _clause(phrase.relative)
-        )
-        tree = f"(NP {tree} (SBAR (WHNP {pronoun}) (S {clause})))"
+        tree = f"(NP {tree} {_relative_clause(phrase, phrase.relative)})"
     return tree
+
+
+def _relative_clause(phrase: Nominal, clause: Clause) -> str:
+    """A clause about the noun: "who sleeps", "whom I see", "that I buy"."""
+    asks_subject = clause.subject is GAP
+    if "p" not in phrase.noun.label:
+        pronoun = "(WDT that)"
+    else:
+        pronoun = "(WP who)" if asks_subject else "(WP whom)"
+    if asks_subject:
+        words = _verb_phrase(clause, phrase.person)
+    else:
+        words = _clause(clause)
+    return f"(SBAR (WHNP {pronoun}) (S {words}))"
 
 
 def _determiner(phrase: Nominal) -> str:
@@ -252,4 +253,7 @@ def _determiner(phrase: Nominal) -> str:
     ):
         return "(DT an)"
     tag, *words = lexicon.determiner(phrase.determiner).english
-    return f"({tag} {words[-1 if phrase.plural else 0]})" if tag else ""
+    if not tag:
+        return ""
+    word = words[-1] if phrase.plural else words[0]
+    return f"({tag} {word})"

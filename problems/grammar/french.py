@@ -82,38 +82,20 @@ def _predication(
     """The verb, which agrees with the subject, and what follows; `antecedent`: a
     relative clause's object.
     """
-    verb, person, clitic, rest = clause.verb.french, subject.person, _clitic(clause), ""
+    verb = clause.verb.french
+    person = subject.person
+    clitic = _clitic(clause)
+    rest = ""
     if clause.modal:
-        finite, rest, clitic = (
-            clause.modal.french.finite(PRESENT, person),
-            joined(clitic, verb.infinitive),
-            "",
-        )
+        finite = clause.modal.french.finite(PRESENT, person)
+        rest = joined(clitic, verb.infinitive)
+        clitic = ""
     elif clause.tense == FUTURE:
         finite = verb.future + _FUTURE_ENDINGS[person]
     elif clause.tense == PAST and not verb.past:
-        # After "have" the participle agrees with a direct object that stands before it.
-        before = (
-            clause.object
-            if clause.question == "which" or isinstance(clause.object, Pronoun)
-            else antecedent
-        )
-        agrees_with = (
-            subject if verb.perfect == "be" else None if verb.preposition else before
-        )
-        finite, rest = (
-            (BE if verb.perfect == "be" else HAVE).french.finite(PRESENT, person),
-            verb.participle,
-        )
-        forms = (
-            rest,
-            rest,
-            rest.removesuffix("s") + "s",
-            rest + "e",
-            rest + "e",
-            rest + "es",
-        )
-        rest = _agreeing(forms, agrees_with) if agrees_with else rest
+        auxiliary = BE if verb.perfect == "be" else HAVE
+        finite = auxiliary.french.finite(PRESENT, person)
+        rest = _participle(clause, subject, antecedent)
     else:
         finite = verb.finite(clause.tense, person)
     ne = "ne" if clause.negation else ""
@@ -127,6 +109,27 @@ def _predication(
         _complements(clause, subject),
         second,
     )
+
+
+def _participle(clause: Clause, subject: Phrase, antecedent: Phrase | None) -> str:
+    """The participle: after "be" it agrees with the subject, after "have" with a direct
+    object that stands before it.
+    """
+    verb = clause.verb.french
+    participle = verb.participle
+    agrees_with = antecedent
+    if verb.perfect == "be":
+        agrees_with = subject
+    elif verb.preposition:
+        agrees_with = None
+    elif clause.question == "which" or isinstance(clause.object, Pronoun):
+        agrees_with = clause.object
+    if agrees_with is None:
+        return participle
+    feminine = participle + "e"
+    plural = participle.removesuffix("s") + "s"
+    forms = (participle, participle, plural, feminine, feminine, participle + "es")
+    return _agreeing(forms, agrees_with)
 
 
 def _clitic(clause: Clause) -> str:
@@ -237,5 +240,8 @@ def _agreeing(forms: Sequence[str], phrase: Phrase, next_words: str = "") -> str
     """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that
     agrees.
     """
-    number = 2 if phrase.plural else 1 if re.match(_VOWEL, next_words) else 0
+    if phrase.plural:
+        number = 2
+    else:
+        number = 1 if re.match(_VOWEL, next_words) else 0
     return forms[number + 3 * phrase.feminine]

@@ -125,34 +125,39 @@ def _verb(clause: Clause, person: int) -> tuple[str, str]:
     """
     verb = clause.verb.german
     if clause.modal or clause.tense == FUTURE:
-        finite = (
-            clause.modal.german.finite(PRESENT, person)
-            if clause.modal
-            else _WILL[person]
-        )
+        if clause.modal:
+            finite = clause.modal.german.finite(PRESENT, person)
+        else:
+            finite = _WILL[person]
         return finite, verb.particle + verb.infinitive
     if clause.tense == PAST and not verb.past:
-        return (BE if verb.perfect == "be" else HAVE).german.finite(
-            PRESENT, person
-        ), verb.participle
+        auxiliary = BE if verb.perfect == "be" else HAVE
+        return auxiliary.german.finite(PRESENT, person), verb.participle
     return verb.finite(clause.tense, person), verb.particle
 
 
 def _middle(clause: Clause) -> str:
     """Objects, adverbials, negation and predicate, in their order."""
-    order, recipient = _object_order(clause), _noun_phrase(clause.recipient, "dative")
-    is_pronoun = isinstance(clause.recipient, Pronoun)
+    order = _object_order(clause)
     texts = dict.fromkeys(_ORDERS, "")
-    texts[order] = "" if clause.question == "which" else _object(clause)
-    # keinen Apfel
-    merged = _is_negated_by_article(clause) and order == "nie einen Apfel"
+    if clause.question != "which":
+        texts[order] = _object(clause)
+    pronoun = ""
+    recipient = _noun_phrase(clause.recipient, "dative")
+    if isinstance(clause.recipient, Pronoun):
+        pronoun = recipient
+        recipient = ""
+    time = "" if clause.fronted else clause.time.german
+    adverb = clause.adverb.german
+    if order == "nie einen Apfel" and _is_negated_by_article(clause):  # keinen Apfel
+        adverb = ""
     return joined(
         texts["ihn nie"],
-        recipient if is_pronoun else "",
-        "" if clause.fronted else clause.time.german,
-        "" if is_pronoun else recipient,
+        pronoun,
+        time,
+        recipient,
         texts["den Apfel nie"],
-        "" if merged else clause.adverb.german,
+        adverb,
         texts["nie einen Apfel"],
         joined(_place(clause.place), _place(clause.goal)),
         texts["nie auf den Gast"],

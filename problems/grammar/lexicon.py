@@ -109,11 +109,16 @@ def read_tables(name: str) -> dict[str, list[list[str]]]:
 
 def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
     """The forms in each column, `count` times the same if there is one."""
-    forms = [
-        tuple("" if f == "-" else f.replace("_", " ") for f in column.split())
-        for column in columns
-    ]
-    return [column * (count if len(column) == 1 else 1) for column in forms]
+    forms = []
+    for column in columns:
+        words = tuple(_unescaped(form) for form in column.split())
+        forms.append(words * count if len(words) == 1 else words)
+    return forms
+
+
+def _unescaped(form: str) -> str:
+    """A form as it is said: `-` stands for none, `_` for a space."""
+    return "" if form == "-" else form.replace("_", " ")
 
 
 def _name(cls: type[N], label: str, *columns: str) -> N:
@@ -133,12 +138,17 @@ def _conjugation(column: str, names: str) -> Conjugation:
     """A verb's column: forms with these names, then options: `gehe/geht/gehen gegangen
     perfect=be`.
     """
-    forms = [word for word in column.split() if "=" not in word]
+    forms = []
+    options = {}
+    for word in column.split():
+        name, equals, value = word.partition("=")
+        if equals:
+            options[name] = value
+        else:
+            forms.append(word)
     given = dict(zip(names.split(), forms, strict=True))
     given.setdefault("infinitive", given["present"].split("/")[-1])
-    return Conjugation(
-        **given | dict(word.split("=") for word in column.split() if "=" in word)
-    )
+    return Conjugation(**(given | options))
 
 
 def _verb(label: str, english: str, german: str, french: str) -> Verb:
@@ -161,26 +171,24 @@ def _adverbials(*texts: str) -> tuple[Expression, ...]:
     {unit}` -> in two days, ...
     """
     slots = re.findall(r"{(\w+)}", texts[0])
+    choices = [_FILLERS[slot] for slot in slots]
     adverbials = []
-    for rows in itertools.product(*(_FILLERS[slot] for slot in slots)):
+    for rows in itertools.product(*choices):
         fillers = dict(zip(slots, rows, strict=True))  # each in three languages
-        words = [
-            {slot: row[language] for slot, row in fillers.items()}
-            for language in range(3)
-        ]
-        adverbials.append(
-            Expression(
-                *(text.format(**w) for text, w in zip(texts, words, strict=True))
-            )
-        )
+        translations = []
+        for language, text in enumerate(texts):
+            words = {slot: row[language] for slot, row in fillers.items()}
+            translations.append(text.format(**words))
+        adverbials.append(Expression(*translations))
     return tuple(adverbials)
 
 
 def determiner(label: str) -> Word:
     """A determiner; a number from 100 is written in digits."""
-    return DETERMINERS.get(label) or Word(
-        label, ("CD", label), (label, "none", "strong"), (label,) * 6
-    )
+    if label in DETERMINERS:
+        return DETERMINERS[label]
+    german = (label, "none", "strong")
+    return Word(label, ("CD", label), german, (label,) * 6)
 
 
 _TABLES = read_tables("lexicon.txt")
@@ -194,10 +202,8 @@ DETERMINERS = {
     row[0]: Word(row[0], *_forms(row[1:], 6))
     for row in _TABLES["determiners"] + _TABLES["numbers"]
 }
-PEOPLE, CITIES = (
-    tuple(_name(Name, *row) for row in _TABLES[section])
-    for section in ("people", "cities")
-)
+PEOPLE = tuple(_name(Name, *row) for row in _TABLES["people"])
+CITIES = tuple(_name(Name, *row) for row in _TABLES["cities"])
 # I, he, she, we, they; GAP: not said
 *PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])
 # German, by gender (masculine, feminine, neuter, plural), then case.
@@ -208,28 +214,23 @@ QUESTIONS = _expressions("questions")
 ADVERBS = _expressions("adverbs")
 NOTHING = ADVERBS[""]
 # By section: transitive, motion, modal, ...
-VERBS = {
-    section.removesuffix(" verbs"): tuple(_verb(*row) for row in rows)
-    for section, rows in _TABLES.items()
-    if section.endswith(" verbs")
-}
+VERBS = {}
+for _section, _rows in _TABLES.items():
+    if _section.endswith(" verbs"):
+        VERBS[_section.removesuffix(" verbs")] = tuple(_verb(*row) for row in _rows)
 BE, HAVE, DO = VERBS["auxiliary"]
 CAN, MUST, WANT = VERBS["modal"]
+_NUMBERS = [determiner(str(number)) for number in range(2, 11)]
+_YEARS = [str(year) for year in range(1950, 2026)]
+# What a slot of an adverbial may hold, in three languages.
 _FILLERS = {
-    "number": [
-        [w.english[1], w.german[0], w.french[0]]
-        for w in (determiner(str(number)) for number in range(2, 11))
-    ],
-    "unit": [texts for _, *texts in _TABLES["units"]],
-    "weekday": [texts for _, *texts in _TABLES["weekdays"]],
-    "year": [[str(year)] * 3 for year in range(1950, 2026)],
+    "number": [[word.english[1], word.german[0], word.french[0]] for word in _NUMBERS],
+    "unit": [row[1:] for row in _TABLES["units"]],
+    "weekday": [row[1:] for row in _TABLES["weekdays"]],
+    "year": [[year] * 3 for year in _YEARS],
 }
 # Groups of adverbials, of which one is drawn, then one of its members.
-TIMES = {
-    tense: [
-        _adverbials(*texts)
-        for tenses, *texts in _TABLES["times"]
-        if tense in tenses.split()
-    ]
-    for tense in TENSES
-}
+TIMES: dict[str, list[tuple[Expression, ...]]] = {tense: [] for tense in TENSES}
+for _tenses, *_texts in _TABLES["times"]:
+    for _tense in _tenses.split():
+        TIMES[_tense].append(_adverbials(*_texts))

@@ -202,28 +202,25 @@ class Sampler:
                 self.add_adjective(clause.object)
             else:
                 kind = "what"
-                if clause.verb.english.preposition or set(clause.verb.objects) & set(
-                    PERSONS
-                ):
-                    clause.verb = self.choice(
-                        [verb for verb in VERBS["transitive"] if "what" in verb.traits]
-                    )
+                asks_person = set(clause.verb.objects) & set(PERSONS)
+                if clause.verb.english.preposition or asks_person:
+                    verbs = [v for v in VERBS["transitive"] if "what" in v.traits]
+                    clause.verb = self.choice(verbs)
         clause.question = kind
         return clause
 
     def with_subordinate(self) -> Clause:
         """A clause with because, when, if or while, before or after it."""
         conjunction, *tenses = self.draw("subordinate").split()
-        any_tense, because = self.draw("tense"), conjunction == "because"
-        tense, main_tense = (any_tense if name == "any" else name for name in tenses)
+        because = conjunction == "because"
+        any_tense = self.draw("tense")
+        tense, main_tense = [any_tense if name == "any" else name for name in tenses]
         main = self.clause(main_tense, negatable=because)
         main.subordinate = self.clause(
             tense, adverbials=because, negatable=conjunction in ("because", "if")
         )
-        main.subordinate.conjunction, main.subordinate.fronted = (
-            lexicon.CONJUNCTIONS[conjunction],
-            False,
-        )
+        main.subordinate.conjunction = lexicon.CONJUNCTIONS[conjunction]
+        main.subordinate.fronted = False
         main.fronted = not because and self.random() < 0.5
         return main
 
