@@ -118,11 +118,11 @@ class ParsingScore:
     tagging_accuracy: float
 
     def __str__(self) -> str:
-        lines = zip(SUMMARY_LINES, astuple(self), strict=True)
-        return "\n".join(
-            f"{name:26}= {n:6d}" if type(n) is int else f"{name:26}= {n:6.2f}"
-            for name, n in lines
-        )
+        lines = []
+        for name, value in zip(SUMMARY_LINES, astuple(self), strict=True):
+            number = f"{value:6d}" if isinstance(value, int) else f"{value:6.2f}"
+            lines.append(f"{name:26}= {number}")
+        return "\n".join(lines)
 
 
 def evalb(
@@ -200,7 +200,9 @@ def summarise(
     scores = [s for s in scores if max_length is None or s.length <= max_length]
     valid = [s for s in scores if s.status == SCORED]
     total = total_counts(valid)
-    both = total.precision + total.recall
+    f1 = 0.0
+    if total.precision + total.recall:
+        f1 = 2 * total.precision * total.recall / (total.precision + total.recall)
     return ParsingScore(
         sentences=len(scores),
         errors=sum(s.status == ERROR for s in scores),
@@ -208,7 +210,7 @@ def summarise(
         valid=len(valid),
         recall=total.recall,
         precision=total.precision,
-        f1=2 * total.precision * total.recall / both if both else 0.0,
+        f1=f1,
         complete_match=_percent(
             sum(s.matched == s.gold == s.predicted for s in valid), len(valid)
         ),
@@ -230,9 +232,11 @@ def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
         "words",
         "correct_tags",
     )
-    return SentenceScore(
-        **{name: sum(getattr(s, name) for s in scores) for name in names}
-    )
+    counts = dict.fromkeys(names, 0)
+    for score in scores:
+        for name in names:
+            counts[name] += getattr(score, name)
+    return SentenceScore(**counts)
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:

@@ -97,7 +97,10 @@ class Linearisation:
             ambiguous = tag is None and not any(
                 character.isalnum() for character in word
             )
-            token = word if self.has_words else "" if self.has_tags else NORMALISED_TAG
+            if self.has_words:
+                token = word
+            else:
+                token = "" if self.has_tags else NORMALISED_TAG
             leaves.append(Leaf(tag or token, may_be_punctuation=ambiguous))
         return leaves
 
@@ -131,10 +134,10 @@ class Tensor2tensorLinearisation(Linearisation):
 
     def write(self, tree: Tree) -> str:
         """The labels of a tree with any root, separated by one space."""
-        return " ".join(
-            f"/{node.label}" if kind == CLOSE else node.label
-            for kind, node in list(tree.walk())[1:-1]
-        )
+        labels = []
+        for kind, node in list(tree.walk())[1:-1]:
+            labels.append(f"/{node.label}" if kind == CLOSE else node.label)
+        return " ".join(labels)
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
         """Raises ValueError: the form does not say what is a bracket."""
@@ -153,8 +156,14 @@ class Tensor2tensorLinearisation(Linearisation):
             malformed += not label or label != token[closing:]
             if not label:
                 continue
-            kind = CLOSE if closing else OPEN if unopened[label] else TAG
-            unopened[label] += {CLOSE: 1, OPEN: -1, TAG: 0}[kind]
+            if closing:
+                kind = CLOSE
+                unopened[label] += 1
+            elif unopened[label]:
+                kind = OPEN
+                unopened[label] -= 1
+            else:
+                kind = TAG
             events.append((kind, label))
         return events[::-1], malformed
 

@@ -145,7 +145,8 @@ def fitting_tag(word: str, tag: str) -> str:
       unless it has a punctuation tag or one of SYMBOL_TAGS.
     """
     if tag in PUNCTUATION_TAGS:
-        return NORMALISED_TAG if any(character.isalnum() for character in word) else tag
+        is_word = any(character.isalnum() for character in word)
+        return NORMALISED_TAG if is_word else tag
     if tag == ROOT or (tag == EMPTY_TAG and not word.startswith(("*", "0"))):
         tag = NORMALISED_TAG
     return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)
@@ -223,22 +224,23 @@ def _leaves(
     # where a word without a tag goes
     nearest = next((t for t in alignment if t is not None), 0)
     for word, t in zip(words, alignment, strict=True):
-        nearest = nearest if t is None else t
-        label = NO_TAG if t is None else tags[t]
+        if t is None:
+            label = NO_TAG
+        else:
+            nearest = t
+            label = tags[t]
         if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
             repairs["changed_word"] += label != word
             label = NORMALISED_TAG
-        tag = (
-            label
-            if label and not fit_tags
-            else fitting_tag(word, label or NORMALISED_TAG)
-        )
+        if label and not fit_tags:
+            tag = label
+        else:
+            tag = fitting_tag(word, label or NORMALISED_TAG)
         repairs["missing_tag"] += label == NO_TAG
         repairs["changed_tag"] += label not in (NO_TAG, tag)
         leaves[indices[nearest]].append(Tree(tag, (word,)))
-    repairs["surplus_tag"] = sum(
-        balanced[i][1] != NO_TAG and i not in leaves for i in indices
-    )
+    for index, tag in zip(indices, tags, strict=True):
+        repairs["surplus_tag"] += tag != NO_TAG and index not in leaves
     return leaves
 
 
@@ -251,19 +253,20 @@ def _aligned(
     word.
     """
     # 1. What each step costs.
-    cells = itertools.product(set(tags), set(words))
-    pairs = {
-        (tag, word): 1 if tag == NO_TAG else 2 * (not fits(tag, word))
-        for tag, word in cells
-    }
-    if len(tags) == len(words) and not any(
-        pairs[pair] for pair in zip(tags, words, strict=True)
-    ):
-        return list(range(len(words)))
+    pairs: dict[tuple[str, str], int] = {}
+    for tag, word in itertools.product(set(tags), set(words)):
+        if tag == NO_TAG:
+            pairs[tag, word] = 1
+        else:
+            pairs[tag, word] = 0 if fits(tag, word) else 2
+    if len(tags) == len(words):
+        costs = [pairs[pair] for pair in zip(tags, words, strict=True)]
+        if not any(costs):
+            return list(range(len(words)))
     drops = _omissions([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
-    drops = [
-        (0, 0) if tag == NO_TAG else cost for tag, cost in zip(tags, drops, strict=True)
-    ]
+    for t, tag in enumerate(tags):
+        if tag == NO_TAG:
+            drops[t] = (0, 0)
     misses = _omissions([word in PUNCTUATION_WORDS for word in words])
 
     # 2. best[w][t]: the cheapest way to align the words from w on with the tags from t
@@ -275,25 +278,23 @@ def _aligned(
         edits, distance, _ = best[-1][t + 1]
         best[-1][t] = (edits + drops[t][0], distance + drops[t][1], DROP)
     for w, word in reversed(list(enumerate(words))):
-        row, row_after = best[w], best[w + 1]
-        miss = misses[w]
-        miss_at_end = (1, 0) if tags[-1] == NO_TAG else miss
-        row[-1] = (
-            row_after[-1][0] + miss_at_end[0],
-            row_after[-1][1] + miss_at_end[1],
-            MISS,
-        )
+        row = best[w]
+        row_after = best[w + 1]
+        edits, distance = misses[w]
+        edits_at_end, distance_at_end = edits, distance
+        if tags[-1] == NO_TAG:
+            edits_at_end, distance_at_end = 1, 0
+        after = row_after[-1]
+        row[-1] = (after[0] + edits_at_end, after[1] + distance_at_end, MISS)
         for t in reversed(range(len(tags))):
-            after_pair, after_drop, after_miss, drop = (
-                row_after[t + 1],
-                row[t + 1],
-                row_after[t],
-                drops[t],
-            )
+            after_pair = row_after[t + 1]
+            after_drop = row[t + 1]
+            after_miss = row_after[t]
+            drop = drops[t]
             row[t] = min(
                 (after_pair[0] + pairs[tags[t], word], after_pair[1], PAIR),
                 (after_drop[0] + drop[0], after_drop[1] + drop[1], DROP),
-                (after_miss[0] + miss[0], after_miss[1] + miss[1], MISS),
+                (after_miss[0] + edits, after_miss[1] + distance, MISS),
             )
 
     # 3. The first steps, one after the other, lead to the alignment.
@@ -312,14 +313,19 @@ def _omissions(marks: list[bool]) -> list[Cost]:
     """The cost of leaving out each tag or word: less, the farther it is from the
     nearest mark or end.
     """
-    from_left, from_right = (
-        list(
-            itertools.accumulate(
-                row, lambda steps, mark: 0 if mark else steps + 1, initial=0
-            )
-        )[1:]
-        for row in (marks, marks[::-1])
-    )
-    return [
-        (2, -min(steps)) for steps in zip(from_left, reversed(from_right), strict=True)
-    ]
+    from_left = _distances(marks)
+    from_right = _distances(marks[::-1])[::-1]
+    costs = []
+    for left, right in zip(from_left, from_right, strict=True):
+        costs.append((2, -min(left, right)))
+    return costs
+
+
+def _distances(marks: list[bool]) -> list[int]:
+    """Steps from each position back to the nearest mark, or to the start."""
+    distances = []
+    steps = 0
+    for mark in marks:
+        steps = 0 if mark else steps + 1
+        distances.append(steps)
+    return distances

@@ -252,9 +252,8 @@ def _constituent(
     """
     label = items[0] if items and isinstance(items[0], str) else None
     children = items if label is None else items[1:]
-    shown = _shortened(
-        f"({' '.join(item if isinstance(item, str) else '(...)' for item in items)})"
-    )
+    texts = [item if isinstance(item, str) else "(...)" for item in items]
+    shown = _shortened(f"({' '.join(texts)})")
     if not children:
         mistake = (
             f"a bracket holds a label and words or further brackets. Received: {shown}."
