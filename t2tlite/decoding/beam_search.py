@@ -276,11 +276,14 @@ def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: 
     `condition` holds.
     """
     state_of = type(start)
-    return state_of(
-        *ops.while_loop(
-            lambda *x: condition(state_of(*x)), lambda *x: body(state_of(*x)), start
-        )
-    )
+
+    def holds(*fields: Any) -> Tensor:
+        return condition(state_of(*fields))
+
+    def step(*fields: Any) -> S:
+        return body(state_of(*fields))
+
+    return state_of(*ops.while_loop(holds, step, start))
 
 
 def _search_and_resize(

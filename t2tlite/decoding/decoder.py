@@ -159,15 +159,17 @@ class Decoder(TokenDecoder):
             )
         except tf.errors.ResourceExhaustedError as error:
             raise OutOfMemoryError from error
-        ids, scores, log_probs = (x.numpy()[:, :n_best] for x in result)
-        return [
-            [
-                TokenHypothesis(_content(row), float(score), float(log_prob))
-                for row, score, log_prob in zip(*hypotheses, strict=True)
-                if is_filled(score)
-            ]
-            for hypotheses in zip(ids, scores, log_probs, strict=True)
-        ]
+        ids, scores, log_probs = [x.numpy()[:, :n_best] for x in result]
+        n_best_lists = []
+        for hypotheses in zip(ids, scores, log_probs, strict=True):
+            n_best_list = []
+            for row, score, log_prob in zip(*hypotheses, strict=True):
+                if is_filled(score):
+                    n_best_list.append(
+                        TokenHypothesis(_content(row), float(score), float(log_prob))
+                    )
+            n_best_lists.append(n_best_list)
+        return n_best_lists
 
     def _uniforms(self, sentences: list[Sentence], length: int) -> np.ndarray:
         """Random numbers float32 [B, M, L]; those of a sentence depend on it and the

@@ -51,11 +51,9 @@ def evenly_spaced(count: int, wanted: int) -> list[int]:
     """`wanted` indices of `count` sentences, evenly spaced; all if there are no
     more.
     """
-    return (
-        [i * count // wanted for i in range(wanted)]
-        if count > wanted
-        else list(range(count))
-    )
+    if count <= wanted:
+        return list(range(count))
+    return [i * count // wanted for i in range(wanted)]
 
 
 def check_sentences(sentences: Sequence[str]) -> None:

@@ -44,14 +44,10 @@ def compound_split_bleu(
     to both sides, plain text with a sentence per line. Raises ValueError as
     `multi_bleu`.
     """
-    sides = (
-        [
-            split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
-            for line in lines
-        ]
-        for lines in (translations, references)
-    )
-    result = multi_bleu(*sides).result
+    result = multi_bleu(
+        list(map(_tokenised_as_in_the_paper, translations)),
+        list(map(_tokenised_as_in_the_paper, references)),
+    ).result
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
     return CorpusScore(
         result, "nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none"
@@ -71,6 +67,10 @@ def multi_bleu(translations: Sequence[str], references: Sequence[str]) -> Corpus
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     result = metric.corpus_score(translations, [references])
     return CorpusScore(result, "nrefs:1|case:mixed|eff:no|tok:none|smooth:none")
+
+
+def _tokenised_as_in_the_paper(line: str) -> str:
+    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
 
 
 def replace_unicode_punctuation(line: str) -> str:

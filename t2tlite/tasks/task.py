@@ -83,14 +83,12 @@ class Score(NamedTuple):
         return {name.lower(): self.scores[name] for name in self.signatures}
 
     def __str__(self) -> str:
-        shown = {
-            n: str(v) if isinstance(v, int) else f"{v:.2f}"
-            for n, v in self.scores.items()
-        }
-        rest = ", ".join(
-            f"{name} {value}" for name, value in shown.items() if name != self.name
-        )
-        return f"{self.name} {shown[self.name]}" + (f" ({rest})" if rest else "")
+        shown = {}
+        for name, value in self.scores.items():
+            number = str(value) if isinstance(value, int) else f"{value:.2f}"
+            shown[name] = f"{name} {number}"
+        main = shown.pop(self.name)
+        return f"{main} ({', '.join(shown.values())})" if shown else main
 
 
 def signature_lines(signatures: Mapping[str, str]) -> list[str]:

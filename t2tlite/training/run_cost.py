@@ -34,11 +34,9 @@ class CostMeter:
         self._run = run
         self._devices = devices
         self._flops_per_token = flops_per_token
-        self._records = (
-            []
-            if run is None
-            else [record for record in run.costs() if record.step <= step]
-        )
+        self._records = []
+        if run is not None:
+            self._records = [r for r in run.costs() if r.step <= step]
         self._cost = self._records[-1] if self._records else NO_COST
         # of each step since the last record; still on the device
         self._tokens: list[Tensor] = []

@@ -108,13 +108,9 @@ def with_dtype_policy(
     on_gpu = trains_on_gpu(strategy)
     if hparams.dtype_policy == "auto":
         fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
-        policy = (
-            recorded.dtype_policy
-            if recorded
-            else "mixed_bfloat16"
-            if fast
-            else "float32"
-        )
+        policy = "mixed_bfloat16" if fast else "float32"
+        if recorded:
+            policy = recorded.dtype_policy
         say(f"dtype_policy=auto is {policy} here.")
         hparams = dataclasses.replace(hparams, dtype_policy=policy)
     if (

@@ -189,11 +189,13 @@ def make_train_step(
             factor = tf.minimum(1.0, hparams.clip_grad_norm / norm)
             sums = [gradient * factor for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
-        ids = (part.inputs, part.targets)
+        sources, targets = part.inputs, part.targets
+        tokens = tf.math.count_nonzero(sources) + tf.math.count_nonzero(targets)
+        positions = tf.size(sources) + tf.size(targets)
         result = StepResult(
             loss=loss,
-            tokens=tf.cast(sum(tf.math.count_nonzero(x) for x in ids), tf.float32),
-            positions=tf.cast(sum(tf.size(x) for x in ids), tf.float32),
+            tokens=tf.cast(tokens, tf.float32),
+            positions=tf.cast(positions, tf.float32),
             stops=stop,
             # equal on all replicas, and summed below
             gradient_norm=norm / strategy.num_replicas_in_sync,
@@ -220,14 +222,12 @@ def _add_weight_decay(
     Its biases are those of dense layers and the shift of layer normalisation, which
     Keras calls beta.
     """
-    return [
-        (
-            gradient
-            if weight.path.endswith(("/bias", "/beta"))
-            else gradient + decay * tf.cast(weight, gradient.dtype)
-        )
-        for gradient, weight in zip(gradients, weights, strict=True)
-    ]
+    decayed = []
+    for gradient, weight in zip(gradients, weights, strict=True):
+        if not weight.path.endswith(("/bias", "/beta")):
+            gradient = gradient + decay * tf.cast(weight, gradient.dtype)
+        decayed.append(gradient)
+    return decayed
 
 
 def make_trial(

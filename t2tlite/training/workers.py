@@ -37,14 +37,13 @@ def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
     """The workers in the order of their replicas, ["chief 0", "worker 0"]; [""] for one
     that is alone.
     """
-    spec = (
-        strategy.cluster_resolver.cluster_spec() if strategy.cluster_resolver else None
-    )
-    return (
-        [f"{job} {i}" for job in sorted(spec.jobs) for i in spec.task_indices(job)]
-        if spec
-        else [""]
-    )
+    if not strategy.cluster_resolver:
+        return [""]
+    spec = strategy.cluster_resolver.cluster_spec()
+    names = []
+    for job in sorted(spec.jobs):
+        names += [f"{job} {index}" for index in spec.task_indices(job)]
+    return names or [""]
 
 
 def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
@@ -87,17 +86,17 @@ def check_workers_agree(
     JSON can express.
     """
     received = [json.loads(text) for text in gather(strategy, json.dumps(settings))]
-    differing = [
-        name
-        for name in settings
-        if any(other.get(name) != received[0].get(name) for other in received)
-    ]
+    differing = []
+    for name in settings:
+        values = [other.get(name) for other in received]
+        if values.count(values[0]) < len(values):
+            differing.append(name)
     if not differing:
         return
-    shown = [
-        f"{worker} has " + ", ".join(f"{name} {values.get(name)}" for name in differing)
-        for worker, values in zip(worker_names(strategy), received, strict=True)
-    ]
+    shown = []
+    for worker, other in zip(worker_names(strategy), received, strict=True):
+        values = [f"{name} {other.get(name)}" for name in differing]
+        shown.append(f"{worker} has {', '.join(values)}")
     raise ValueError(
         f"All workers must train the same. Received: {'; '.join(shown)}. Give all the"
         " same command, the same version of t2tlite, and an --output_dir that they"

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -197,46 +197,48 @@ def summarise(
     """The summary of the sentences, or of those with at most `max_length` words of
     gold.
     """
-    scores = [s for s in scores if max_length is None or s.length <= max_length]
+    if max_length is not None:
+        scores = [s for s in scores if s.length <= max_length]
+    statuses = Counter(s.status for s in scores)
     valid = [s for s in scores if s.status == SCORED]
+    complete = [s for s in valid if s.matched == s.gold == s.predicted]
+    crossings = [s.crossing for s in valid]
+    no_crossing = crossings.count(0)
+    two_or_less_crossing = no_crossing + crossings.count(1) + crossings.count(2)
     total = total_counts(valid)
     f1 = 0.0
     if total.precision + total.recall:
         f1 = 2 * total.precision * total.recall / (total.precision + total.recall)
     return ParsingScore(
         sentences=len(scores),
-        errors=sum(s.status == ERROR for s in scores),
-        skipped=sum(s.status == SKIPPED for s in scores),
+        errors=statuses[ERROR],
+        skipped=statuses[SKIPPED],
         valid=len(valid),
         recall=total.recall,
         precision=total.precision,
         f1=f1,
-        complete_match=_percent(
-            sum(s.matched == s.gold == s.predicted for s in valid), len(valid)
-        ),
+        complete_match=_percent(len(complete), len(valid)),
         average_crossing=total.crossing / len(valid) if valid else 0.0,
-        no_crossing=_percent(sum(s.crossing == 0 for s in valid), len(valid)),
-        two_or_less_crossing=_percent(sum(s.crossing <= 2 for s in valid), len(valid)),
+        no_crossing=_percent(no_crossing, len(valid)),
+        two_or_less_crossing=_percent(two_or_less_crossing, len(valid)),
         tagging_accuracy=total.tagging_accuracy,
     )
 
 
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """The counts of all sentences together."""
-    names = (
-        "length",
-        "matched",
-        "gold",
-        "predicted",
-        "crossing",
-        "words",
-        "correct_tags",
-    )
-    counts = dict.fromkeys(names, 0)
+    total = SentenceScore(length=0)
     for score in scores:
-        for name in names:
-            counts[name] += getattr(score, name)
-    return SentenceScore(**counts)
+        total = SentenceScore(
+            length=total.length + score.length,
+            matched=total.matched + score.matched,
+            gold=total.gold + score.gold,
+            predicted=total.predicted + score.predicted,
+            crossing=total.crossing + score.crossing,
+            words=total.words + score.words,
+            correct_tags=total.correct_tags + score.correct_tags,
+        )
+    return total
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:

@@ -50,21 +50,22 @@ def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
     """The outputs of each sentence as a JSON array, from which `read_records` reads
     them as they were.
     """
-    return [
-        json.dumps([(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs])
-        for outputs in n_best
-    ]
+    lines = []
+    for outputs in n_best:
+        records = [(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]
+        lines.append(json.dumps(records))
+    return lines
 
 
 def read_records(lines: Iterable[str]) -> list[list[Output]]:
     """The outputs of each sentence, best first."""
-    return [
-        [
-            RecordedOutput._make((*fields, tuple(ids)))
-            for *fields, ids in json.loads(line)
-        ]
-        for line in lines
-    ]
+    n_best: list[list[Output]] = []
+    for line in lines:
+        outputs: list[Output] = []
+        for *fields, ids in json.loads(line):
+            outputs.append(RecordedOutput._make((*fields, tuple(ids))))
+        n_best.append(outputs)
+    return n_best
 
 
 class SplitJob(DecodeJob):

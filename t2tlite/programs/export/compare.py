@@ -88,15 +88,7 @@ def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) 
     than TOLERANCE.
     """
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
-        texts = [
-            [hypothesis.text for hypothesis in n_best] for n_best in (ours, theirs)
-        ]
-        scores = [
-            [hypothesis.score for hypothesis in n_best] for n_best in (ours, theirs)
-        ]
-        if texts[0] != texts[1] or not np.allclose(
-            scores[0], scores[1], rtol=0, atol=TOLERANCE
-        ):
+        if not _equal(ours, theirs):
             raise ValueError(
                 f"An export must decode as the run does. Received for {sentence!r}:"
                 f" {_shown(theirs)} from the export, {_shown(ours)} from the run."
@@ -121,6 +113,17 @@ def check_log_probs(
                 f" {ours:.6f} from the run. Nothing was kept. Please report this, with"
                 " the run's hparams.json."
             )
+
+
+def _equal(ours: Sequence[Output], theirs: Sequence[Output]) -> bool:
+    """Whether two n-best lists have the same texts, and scores that differ by at most
+    TOLERANCE.
+    """
+    if [output.text for output in ours] != [output.text for output in theirs]:
+        return False
+    our_scores = [output.score for output in ours]
+    their_scores = [output.score for output in theirs]
+    return np.allclose(our_scores, their_scores, rtol=0, atol=TOLERANCE)
 
 
 def _shown(n_best: Sequence[Output]) -> str:

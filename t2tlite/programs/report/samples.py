@@ -39,10 +39,9 @@ def sample_blocks(
         return blocks
     columns = {"source": sources, "output": outputs, "reference": references}
     known = {name: texts for name, texts in columns.items() if texts}
-    rows = [
-        [f"{i + 1:,}", *(texts[i] for texts in known.values())]
-        for i in evenly_spaced(len(outputs), SENTENCES)
-    ]
+    rows = []
+    for i in evenly_spaced(len(outputs), SENTENCES):
+        rows.append([f"{i + 1:,}", *[texts[i] for texts in known.values()]])
     return [table(["sentence", *known], rows)]
 
 

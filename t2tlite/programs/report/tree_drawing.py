@@ -117,13 +117,17 @@ def text_width(text: str) -> float:
     rather than down.
     """
     ems = 0.0
-    for c in text:
-        usual = (
-            1.0
-            if unicodedata.east_asian_width(c) in "WF"
-            else 0.72
-            if c.isupper()
-            else 0.6
-        )
-        ems += 0.0 if unicodedata.combining(c) else WIDTHS.get(c, usual)
+    for character in text:
+        ems += _em_width(character)
     return ems * FONT_SIZE
+
+
+def _em_width(character: str) -> float:
+    """About how wide a character is, in ems."""
+    if unicodedata.combining(character):
+        return 0.0
+    if character in WIDTHS:
+        return WIDTHS[character]
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    return 0.72 if character.isupper() else 0.6

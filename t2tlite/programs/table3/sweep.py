@@ -154,13 +154,11 @@ class Sweep:
         """
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
-        recorded = (
-            result.hparams
-            if result
-            else run.hparams()
-            if run.checkpoints()
-            else hparams
-        )
+        recorded = hparams
+        if result:
+            recorded = result.hparams
+        elif run.checkpoints():
+            recorded = run.hparams()
         changes = hparams.diff(recorded)
         if changes:
             listed = ", ".join(
