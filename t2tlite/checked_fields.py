@@ -1,8 +1,8 @@
 """Frozen dataclasses with checked values, overrides in the command line's notation, and
 JSON.
 
-What is to be known of a field stands in its declaration: its meaning, its range, and
-what depends on it.
+A field's declaration says everything about it: its meaning, its range, and what
+depends on it.
 """
 
 from __future__ import annotations

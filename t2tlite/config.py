@@ -165,8 +165,8 @@ class HParams(CheckedFields):
     )
     weight_decay: float = checked_field(
         0.0,
-        "this times the sum of squares of all weights but biases, halved, is part of"
-        " the loss (L2); not in the paper",
+        "c in the L2 term c/2 x the sum of squares of all weights except biases; not in"
+        " the paper",
         low=0.0,
     )
     train_steps: int = checked_field(

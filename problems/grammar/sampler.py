@@ -380,7 +380,7 @@ class Sampler:
             phrase.adjective = self.choice(lexicon.ADJECTIVES_OF[phrase.noun])
 
     def add_relative(self, phrase: Nominal) -> None:
-        """A relative clause that asks for its subject or for its object."""
+        """A subject or object relative clause."""
         tense = PRESENT if self.random() < 0.4 else PAST
         if phrase.noun in PERSONS and self.random() < 0.5:
             phrase.relative = self.event(tense)

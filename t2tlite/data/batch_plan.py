@@ -185,8 +185,8 @@ class BatchPlan:
         """(rows, source width, target width) for each bucket: at least the largest of
         its batches in any epoch.
 
-        The epochs differ in which pairs of a bucket stand where, not in where buckets
-        and batches end. So a batch whose longest pair is of bucket b has the same
+        Every epoch has the same bucket and batch boundaries; only the order of pairs
+        inside a bucket changes. So a batch whose longest pair is of bucket b has the same
         number of rows in every epoch, and all its pairs are of bucket b or of those
         before: none of its sources (targets) is longer than the longest of these
         buckets.

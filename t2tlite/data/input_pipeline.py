@@ -114,12 +114,12 @@ def _distribute(
     """A distributed dataset of the `Part`s that `load` returns for each step from 0 and
     each replica.
 
-    It is without the threads with which TensorFlow tunes a pipeline, which have nothing
-    to tune here. On a busy machine the end of an iterator waits for them as long as it
-    lasted, up to a minute: the loop in TensorFlow's model.cc that is told to end looks
-    just before it can see that it shall. The iterator that copies to devices has such
-    threads whatever the options; a dataset for each replica does without it. Only a
-    cluster must have it.
+    tf.data autotuning is off: there is nothing to tune here, and its threads delay the
+    end of an iterator on a busy machine by as long as the iterator lasted, up to a
+    minute. TensorFlow's tuning thread (model.cc) may check for shutdown just before the
+    flag is set, and then sleeps once more. The iterator that copies to devices has such
+    a thread whatever the options say; a dataset for each replica does not need that
+    iterator. Only a cluster does.
     """
     rows = (micro_batches, None, None)
     shapes = Part(rows, rows, (), (micro_batches, 2))

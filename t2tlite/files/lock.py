@@ -16,8 +16,8 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
     """Creates `folder` if needed and locks it against other processes; removes it if it
     is left empty.
 
-    The lock ends with its process, however that ends. On a file system without locks
-    there is none. If another process has the lock, raises a ValueError that says `what`
+    The lock ends with its process, however that ends. Without file-system support
+    nothing is locked. If another process has the lock, raises a ValueError that says `what`
     only one can do, such as "make data"; with `wait`, waits instead.
     """
     path = folder / LOCK

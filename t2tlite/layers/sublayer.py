@@ -192,10 +192,10 @@ class FeedForward(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dropout(keras.layers.Layer):
-    """Zeroes a share of the elements and scales the others up, so that the mean stays.
+    """Zeroes a fraction `rate` of the elements and scales the rest by 1 / (1 - rate).
 
     Args:
-        rate: share of the elements to zero, in [0, 1).
+        rate: fraction of the elements to zero, in [0, 1).
     """
 
     def __init__(self, rate: float, **kwargs: object) -> None:

@@ -130,8 +130,7 @@ class Task:
         return wanted
 
     def leaves(self, source: str) -> list[Leaf] | None:
-        """What a sequence that is a tree over the source's words has for each; None if
-        any sequence is as good.
+        """The leaf expected for each source word; None if outputs need not be trees.
 
         Raises ValueError if outputs are never trees.
         """

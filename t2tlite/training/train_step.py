@@ -233,8 +233,8 @@ def _add_weight_decay(
 def make_trial(
     strategy: tf.distribute.Strategy, gradients: Gradients
 ) -> Callable[[Iterator[Part]], float]:
-    """A function that takes an iterator as a training step does, and computes the
-    gradients without using them.
+    """A function that takes an iterator as a training step does, computes the gradients
+    and discards them.
 
     It returns the loss of this process's first replica; workers need not call it
     together. It needs a step's memory, changes nothing, and shares what it compiles of

@@ -88,9 +88,7 @@ class Linearisation:
         return restore(events, words, malformed, fit_tags, self.has_words)
 
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
-        """What a sequence that is a tree over these words has for each. Raises
-        ValueError as `tree_word`.
-        """
+        """The leaf expected for each word. Raises ValueError as `tree_word`."""
         leaves = []
         for word in map(tree_word, words):
             tag = PUNCTUATION_WORDS.get(word)

@@ -1,5 +1,5 @@
 """Decoding of many sentences: files, streams, dev and test splits, and Beam pipelines.
 
 A job (`jobs.py`) decodes or scores the lines of an input in windows, and formats them;
-`outputs.py` keeps what is done. The functions of the other files are over that.
+`outputs.py` keeps what is done. The other files build on these.
 """

@@ -94,8 +94,9 @@ class WindowFolder:
     def decode(
         self, windows: Iterable[Window], job: DecodeJob, run: Path, pipeline: Pipeline
     ) -> None:
-        """Has the workers decode the windows that are not decoded yet;
-        ChildProcessError if none are seen here then.
+        """Has the workers decode the windows that are not decoded yet.
+
+        Raises ChildProcessError if an output is missing afterwards.
         """
         tasks: list[tuple[Path, Path]] = []  # the input and the output of windows
         for window in windows:

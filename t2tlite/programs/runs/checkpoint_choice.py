@@ -1,5 +1,5 @@
-"""Which checkpoint of a run to use: what commands report on the newest, the best and
-the averaged one.
+"""Messages on the newest, best and averaged checkpoint of a run, and on which is
+used.
 """
 
 from __future__ import annotations
