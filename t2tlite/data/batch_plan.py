@@ -186,9 +186,9 @@ class BatchPlan:
         its batches in any epoch.
 
         Every epoch has the same bucket and batch boundaries; only the order of pairs
-        inside a bucket changes. So a batch whose longest pair is of bucket b has the same
-        number of rows in every epoch, and all its pairs are of bucket b or of those
-        before: none of its sources (targets) is longer than the longest of these
+        inside a bucket changes. So a batch whose longest pair is of bucket b has the
+        same number of rows in every epoch, and all its pairs are of bucket b or of
+        those before: none of its sources (targets) is longer than the longest of these
         buckets.
         """
         # [num_batches], the bucket of a batch's longest pair

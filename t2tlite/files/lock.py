@@ -17,8 +17,8 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
     is left empty.
 
     The lock ends with its process, however that ends. Without file-system support
-    nothing is locked. If another process has the lock, raises a ValueError that says `what`
-    only one can do, such as "make data"; with `wait`, waits instead.
+    nothing is locked. If another process has the lock, raises a ValueError that says
+    `what` only one can do, such as "make data"; with `wait`, waits instead.
     """
     path = folder / LOCK
     handle = open_locked(path, wait)
