@@ -82,30 +82,24 @@ class TokenDecoder(abc.ABC):
             self.options.hypotheses,
             self.options.extra_length,
         )
+        if prefixes is None:
+            prefixes = [()] * len(sources)
+        if guides is None:
+            guides = [None] * len(sources)
         for batch in batches or self._batches(*sizes):
             batch = [i for i in batch if sources[i]]
             if not batch:
                 continue
-            starts = [prefixes[i] if prefixes is not None else () for i in batch]
-            lengths = [
-                max(len(sources[i]), len(start))
-                for i, start in zip(batch, starts, strict=True)
-            ]
+            lengths = [max(len(sources[i]), len(prefixes[i])) for i in batch]
             limits = self._rules.limits(np.array(lengths), self.options.extra_length)
             limits = np.minimum(limits, self._longest)
-            sentences = [
-                Sentence(
-                    sources[i],
-                    int(limit),
-                    start,
-                    guides[i] if guides is not None else None,
-                )
-                for i, limit, start in zip(batch, limits, starts, strict=True)
-            ]
-            for at, hypotheses in zip(
-                batch, self._decode_or_halve(sentences), strict=True
-            ):
-                results[at] = hypotheses or self._refuse(sources[at])
+            sentences = []
+            for i, limit in zip(batch, limits, strict=True):
+                sentence = Sentence(sources[i], int(limit), prefixes[i], guides[i])
+                sentences.append(sentence)
+            n_best = self._decode_or_halve(sentences)
+            for i, hypotheses in zip(batch, n_best, strict=True):
+                results[i] = hypotheses or self._refuse(sources[i])
             done(len(batch))
         return results
 
@@ -125,11 +119,11 @@ class TokenDecoder(abc.ABC):
             max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)
         ]
         for batch in self._batches(longest):
-            scores = self._score_batch(
-                [sources[i] for i in batch], [targets[i] for i in batch]
-            )
-            for at, value in zip(batch, scores, strict=True):
-                results[at] = float(value)
+            batch_sources = [sources[i] for i in batch]
+            batch_targets = [targets[i] for i in batch]
+            scores = self._score_batch(batch_sources, batch_targets)
+            for i, score in zip(batch, scores, strict=True):
+                results[i] = float(score)
             done(len(batch))
         return results
 
@@ -148,9 +142,9 @@ class TokenDecoder(abc.ABC):
             for source, target in zip(sources, targets, strict=True)
         ]
         for batch in self._batches(list(map(max, sizes))):
-            weights_of_batch = self._attend_batch(
-                [sources[i] for i in batch], [targets[i] for i in batch]
-            )
+            batch_sources = [sources[i] for i in batch]
+            batch_targets = [targets[i] for i in batch]
+            weights_of_batch = self._attend_batch(batch_sources, batch_targets)
             for i, weights in zip(batch, weights_of_batch, strict=True):
                 yield i, weights[: sizes[i][0], : sizes[i][1]]
 
@@ -171,9 +165,9 @@ class TokenDecoder(abc.ABC):
                     " lower beam_size or extra_length."
                 ) from None
         half = len(sentences) // 2
-        return self._decode_or_halve(sentences[:half]) + self._decode_or_halve(
-            sentences[half:]
-        )
+        first = self._decode_or_halve(sentences[:half])
+        second = self._decode_or_halve(sentences[half:])
+        return first + second
 
     @abc.abstractmethod
     def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:

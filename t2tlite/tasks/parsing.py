@@ -91,15 +91,18 @@ class ParsingTask(Task):
                 for text, score, log_prob, ids in blank
             ]
         parses: list[tuple[int, Parse]] = []
+        aligned = 0
         for text, score, log_prob, ids in hypotheses:
             restored = self.linearisation.read(text, words)
             parse = Parse(restored.tree, score, log_prob, restored.repairs, text, ids)
             parses.append((restored.misaligned, parse))
-            if sum(not misaligned for misaligned, _ in parses) == wanted:
+            aligned += restored.misaligned == 0
+            if aligned == wanted:
                 # no later hypothesis is better than these, and restoring trees takes
                 # time
                 break
-        return [parse for _, parse in sorted(parses, key=lambda pair: pair[0])[:wanted]]
+        parses.sort(key=lambda pair: pair[0])
+        return [parse for _, parse in parses[:wanted]]
 
     def reference(self, source: str, reference: str) -> str:
         return format_tree(

@@ -188,16 +188,19 @@ def memory_parts(
     to 1.24 times the estimate.
     """
     parameters = count_parameters(hparams, vocabulary_sizes)
-    mixed = hparams.dtype_policy != "float32"
-    kept = pairs * _activations(hparams, *lengths)
+    weights = parameters * FLOAT32_BYTES
+    gradients = 2 * weights if hparams.accumulate_steps > 1 else weights
+    cast_weights = 0.0
+    activations = pairs * _activations(hparams, *lengths) * FLOAT32_BYTES
+    if hparams.dtype_policy != "float32":
+        cast_weights = weights / 2
+        activations /= 2
     return {
-        "weights": parameters * FLOAT32_BYTES,
-        "cast weights": parameters * FLOAT32_BYTES / 2 if mixed else 0,
-        "gradients": (
-            parameters * FLOAT32_BYTES * (2 if hparams.accumulate_steps > 1 else 1)
-        ),
-        "Adam's moments": 2 * parameters * FLOAT32_BYTES,
-        "activations": kept * FLOAT32_BYTES / (2 if mixed else 1),
+        "weights": weights,
+        "cast weights": cast_weights,
+        "gradients": gradients,
+        "Adam's moments": 2 * weights,
+        "activations": activations,
         # float32 whatever the policy: logits, softmax less the target, and the gradient
         # made of it
         "logits": 3 * pairs * lengths[1] * vocabulary_sizes[1] * FLOAT32_BYTES,

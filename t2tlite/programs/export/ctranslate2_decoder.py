@@ -226,9 +226,8 @@ class CTranslate2Decoder(TokenDecoder):
         """Sentences that exceed their own limit are decoded again: CTranslate2 has one
         limit for a batch.
         """
-        n_best = self._search(
-            sentences, max(sentence.max_length for sentence in sentences)
-        )
+        longest = max(sentence.max_length for sentence in sentences)
+        n_best = self._search(sentences, longest)
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
         for i, (sentence, hypotheses) in enumerate(zip(sentences, n_best, strict=True)):
             if any(len(tokens) > sentence.max_length for tokens, _ in hypotheses):
@@ -248,12 +247,12 @@ class CTranslate2Decoder(TokenDecoder):
         beam_size = self.options.beam_size
         # it divides log-probabilities by length ** alpha
         alpha = self.options.alpha if beam_size > 1 else 0.0
+        sources = []
+        for sentence in sentences:
+            sources.append([self._source_tokens[i] for i in sentence.ids])
         try:
             results = self._translator.translate_batch(
-                [
-                    [self._source_tokens[i] for i in sentence.ids]
-                    for sentence in sentences
-                ],
+                sources,
                 beam_size=beam_size,
                 num_hypotheses=beam_size,
                 length_penalty=alpha,
@@ -268,13 +267,13 @@ class CTranslate2Decoder(TokenDecoder):
             if isinstance(error, MemoryError) or "out of memory" in str(error):
                 raise OutOfMemoryError from error
             raise ValueError(f"CTranslate2 cannot decode a batch: {error}.") from error
-        return [
-            [
-                (tokens, score * len(tokens) ** alpha)
-                for tokens, score in zip(result.hypotheses, result.scores, strict=True)
-            ]
-            for result in results
-        ]
+        n_best = []
+        for result in results:
+            hypotheses = []
+            for tokens, score in zip(result.hypotheses, result.scores, strict=True):
+                hypotheses.append((tokens, score * len(tokens) ** alpha))
+            n_best.append(hypotheses)
+        return n_best
 
     def _ranked(
         self, hypotheses: list[tuple[list[str], float]]
@@ -291,22 +290,22 @@ class CTranslate2Decoder(TokenDecoder):
         ranked = []
         for tokens, log_prob in finished or hypotheses:
             penalty = length_penalty(len(tokens), self._alpha) if penalised else 1.0
-            ids = [
-                i
-                for i in map(self._target_ids.__getitem__, tokens)
-                if i not in (PAD, EOS)
-            ]
-            ranked.append(TokenHypothesis(ids, log_prob / penalty, log_prob))
-        return sorted(ranked, key=lambda hypothesis: -hypothesis.score)[
-            : self.options.return_beams
-        ]
+            ids = [self._target_ids[token] for token in tokens]
+            words = [i for i in ids if i not in (PAD, EOS)]
+            ranked.append(TokenHypothesis(words, log_prob / penalty, log_prob))
+        ranked.sort(key=lambda hypothesis: -hypothesis.score)
+        return ranked[: self.options.return_beams]
 
     def _score_batch(
         self, sources: list[Sequence[int]], targets: list[Sequence[int]]
     ) -> Iterable[float]:
+        source_tokens = []
+        for source in sources:
+            source_tokens.append([self._source_tokens[i] for i in source])
+        target_tokens = []
+        for target in targets:
+            target_tokens.append([self._target_tokens[i] for i in target])
         results = self._translator.score_batch(
-            [[self._source_tokens[i] for i in source] for source in sources],
-            [[self._target_tokens[i] for i in target] for target in targets],
-            max_input_length=0,
+            source_tokens, target_tokens, max_input_length=0
         )
         return [float(np.sum(result.log_probs, dtype=np.float64)) for result in results]

@@ -131,16 +131,15 @@ class _Conversion:
         )
 
         shared = hparams.shared_embedding_and_softmax_weights
-        source, target, softmax = (
-            self._array("embedding/weight" if shared else f"{side}_embedding/weight")
-            for side in ("source", "target", "softmax")
-        )  # [V, D]
-        source[PAD] = target[PAD] = 0.0
-        encoder.embeddings[0].weight, decoder.embeddings.weight = (
-            _weight(source),
-            _weight(target),
-        )
-        decoder.projection.weight = _weight(softmax)
+        matrices = {}  # [V, D] each
+        for side in ("source", "target", "softmax"):
+            name = "embedding" if shared else f"{side}_embedding"
+            matrices[side] = self._array(f"{name}/weight")
+        matrices["source"][PAD] = 0.0
+        matrices["target"][PAD] = 0.0
+        encoder.embeddings[0].weight = _weight(matrices["source"])
+        decoder.embeddings.weight = _weight(matrices["target"])
+        decoder.projection.weight = _weight(matrices["softmax"])
         encoder.position_encodings.encodings = _weight(self._positions("source"))
         decoder.position_encodings.encodings = _weight(self._positions("target"))
 

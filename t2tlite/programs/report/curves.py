@@ -79,22 +79,17 @@ def curve_blocks(metrics: Metrics) -> list[str]:
         (f"{_shown(name)} on dev", "percent", {"dev": name}, False) for name in others
     ]
     charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
-    columns = [
-        metric
-        for _, _, lines, _ in charts
-        for metric in lines.values()
-        if metric in metrics
-    ]
+    columns = []
+    for _, _, lines, _ in charts:
+        columns += [metric for metric in lines.values() if metric in metrics]
     if not columns:
         return [paragraph("The run has no TensorBoard events to draw.")]
     steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
-    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[
-        -1:
-    ]
-    rows = [
-        [f"{step:,}", *(_at(metrics[name], step) for name in columns)]
-        for step in chosen
-    ]
+    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)]
+    rows = []
+    for step in [*chosen, steps[-1]]:
+        values_at_step = [_at(metrics[name], step) for name in columns]
+        rows.append([f"{step:,}", *values_at_step])
     values = table(["step", *columns], rows)
     note = (
         "The training loss includes label smoothing and dropout, the dev loss neither."

@@ -63,9 +63,8 @@ def table(
     """
     aligned = []
     for column in zip(*rows, strict=True):
-        is_numeric = any(column) and all(
-            NUMBER.match(c) and not isinstance(c, Code) for c in column
-        )
+        numbers = [c for c in column if NUMBER.match(c) and not isinstance(c, Code)]
+        is_numeric = any(column) and len(numbers) == len(column)
         aligned.append("right" if is_numeric else "left")
     cells = [[_cell(cell) for cell in row] for row in rows]
     made = tabulate(

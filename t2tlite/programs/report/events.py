@@ -30,6 +30,15 @@ class History:
     # on each thing that cannot be read
     complaints: list[str] = dataclasses.field(default_factory=list)
 
+    def drop_after(self, step: int) -> None:
+        """Forgets the values of later steps, and metrics without values."""
+        kept = {}
+        for name, values in self.metrics.items():
+            earlier = {s: value for s, value in values.items() if s <= step}
+            if earlier:
+                kept[name] = earlier
+        self.metrics = kept
+
 
 def read_history(folder: Path) -> History:
     """Reads the event files in a run directory, one for each start of training.
@@ -50,13 +59,9 @@ def read_history(folder: Path) -> History:
             min(values) - int(name.startswith("train/"))
             for name, values in metrics.items()
         )
-        merged = {
-            name: {s: v for s, v in values.items() if s <= last}
-            for name, values in history.metrics.items()
-        }
+        history.drop_after(last)
         for name, values in metrics.items():
-            merged.setdefault(name, {}).update(sorted(values.items()))
-        history.metrics = {name: values for name, values in merged.items() if values}
+            history.metrics.setdefault(name, {}).update(sorted(values.items()))
     return history
 
 

@@ -86,21 +86,22 @@ def write_report(
     hparams = missing.attempt(run.hparams)
     missing += history.complaints + complaints
     summary = _summary(run, manifest, history, decodes, missing)
+    samples = []
+    if manifest and decodes:
+        samples = _samples(run, manifest, decodes[0], data_dir, missing)
+    hparam_blocks = _hparams(run, hparams, base, missing)
+    data_blocks = []
+    if manifest:
+        data_blocks = missing.attempt(lambda: _data(manifest, hparams)) or []
     sections = {
         "Summary": summary,
         "What is missing here": [],  # known after the others
         "Scores": _scores(run, manifest, decodes),
-        "Samples": (
-            _samples(run, manifest, decodes[0], data_dir, missing)
-            if manifest and decodes
-            else []
-        ),
+        "Samples": samples,
         "Curves": curve_blocks(history.metrics),
         "Checkpoints": _checkpoints(run),
-        "Hyperparameters": _hparams(run, hparams, base, missing),
-        "Data": (
-            missing.attempt(lambda: _data(manifest, hparams)) or [] if manifest else []
-        ),
+        "Hyperparameters": hparam_blocks,
+        "Data": data_blocks,
         "Software and command": _software(
             missing.attempt(run.environment), run.command()
         ),
@@ -208,20 +209,20 @@ def _scores(
                 command,
             )
         ]
-    names = list(dict.fromkeys(name for record in decodes for name in record.scores))
-    scores, settings = [], []
+    names: dict[str, None] = {}  # of all scores, in their order
+    for record in decodes:
+        names |= dict.fromkeys(record.scores)
+    scores = []
+    settings = []
     for record in decodes:
         which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
-        values = [
-            _score(record.scores[name]) if name in record.scores else ""
-            for name in names
-        ]
+        shown = {name: _score(value) for name, value in record.scores.items()}
+        values = [shown.get(name, "") for name in names]
         scores.append([*which, f"{record.sentences:,}", *values])
-        options = [
-            f"{name} {value}"
-            for name, value in record.decode_hparams.items()
-            if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
-        ]
+        options = []
+        for name, value in record.decode_hparams.items():
+            if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
+                options.append(f"{name} {value}")
         signatures = signature_lines(record.signatures)
         settings.append(
             [
@@ -370,41 +371,38 @@ def _data(manifest: RunManifest, hparams: HParams | None) -> list[str]:
     rows = []
     for name in manifest.splits:
         split = manifest.split(name)
-        counts = (
-            *(getattr(split, field) for field in fields),
-            sum(split.dropped.values()),
-        )
-        rows.append([name, *(f"{count:,}" for count in counts)])
-    header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
+        counts = [getattr(split, field) for field in fields]
+        counts.append(sum(split.dropped.values()))
+        rows.append([name, *[f"{count:,}" for count in counts]])
+    header = ["split", *[field.replace("_", " ") for field in fields], "dropped"]
     caption = (
         "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
     )
     vocabularies = manifest.vocabulary_entries()
     sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
-    files = [
-        *(("vocabulary", file) for file in vocabularies),
-        *(("made from", file) for file in manifest.made_from),
-    ]
-    shards = [
-        (name, shard)
-        for name, split in manifest.splits.items()
-        for shard in split.shards
-    ]
-    blocks = [
-        table(header, rows, caption) if rows else "",
-        _corpora(manifest, hparams),
+    files: list[tuple[str, Any]] = []
+    files += [("vocabulary", file) for file in vocabularies]
+    files += [("made from", file) for file in manifest.made_from]
+    shards: list[tuple[str, Any]] = []
+    for name, split in manifest.splits.items():
+        shards += [(name, shard) for shard in split.shards]
+    blocks = []
+    if rows:
+        blocks.append(table(header, rows, caption))
+    blocks.append(_corpora(manifest, hparams))
+    blocks.append(
         paragraph(
             f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."
-        ),
-        _files(files, "Vocabulary, and the raw files that the data was made from"),
-        (
-            folded(f"All {len(shards):,} files of tokens", _files(shards))
-            if shards
-            else ""
-        ),
-        _values("option of the problem", manifest.options) if manifest.options else "",
-    ]
-    return list(filter(None, blocks))
+        )
+    )
+    blocks.append(
+        _files(files, "Vocabulary, and the raw files that the data was made from")
+    )
+    if shards:
+        blocks.append(folded(f"All {len(shards):,} files of tokens", _files(shards)))
+    if manifest.options:
+        blocks.append(_values("option of the problem", manifest.options))
+    return [block for block in blocks if block]
 
 
 def _values(kind: str, values: Mapping[str, Any]) -> str:

@@ -154,35 +154,23 @@ class Table:
         """The table and notes on it; a setting equal to base's is blank, as in the
         paper.
         """
-        base, group = settings(self.base), ""
+        base = settings(self.base)
+        group = ""
         lines = []
         for row, results in self.rows.items():
-            of_row = settings(row.apply(self.base)).items()
-            shown = [
-                value if row.name == "base" or value != base[name] else ""
-                for name, value in of_row
-            ]
-            size = f"{results[0].parameters / 1e6:.3g}" if results else ""
-            ours = (
-                size,
-                _formatted(results, "perplexity"),
-                _formatted(results, "bleu"),
-            )
-            papers = (
-                str(row.parameters or ""),
-                f"{row.perplexity:.2f}",
-                f"{row.bleu:.1f}",
-            )
-            lines.append(
-                [
-                    row.label if row.group != group else "",
-                    row.name,
-                    *shown,
-                    *ours,
-                    *papers,
-                ]
-            )
+            label = row.label if row.group != group else ""
             group = row.group
+            shown = []
+            for name, value in settings(row.apply(self.base)).items():
+                is_shown = row.name == "base" or value != base[name]
+                shown.append(value if is_shown else "")
+            size = f"{results[0].parameters / 1e6:.3g}" if results else ""
+            line = [label, row.name, *shown]
+            line += [size, _formatted(results, "perplexity")]
+            line.append(_formatted(results, "bleu"))
+            line += [str(row.parameters or ""), f"{row.perplexity:.2f}"]
+            line.append(f"{row.bleu:.1f}")
+            lines.append(line)
         ours = ("params ×10^6", "PPL (dev)", f"{self._metric} (dev)")
         columns = ("", "row", *base, *ours, "paper: params ×10^6", "PPL", "BLEU")
         notes = "".join(f"- {note}\n" for note in self._notes())
@@ -226,27 +214,24 @@ class Table:
 
     def as_json(self) -> dict[str, Any]:
         """The table with the result of every seed, for table3.json."""
-        names = ("parameters", "perplexity", "bleu")
-        rows = [
-            {
+        rows = []
+        for row, results in self.rows.items():
+            paper = {
+                "parameters_millions": row.parameters,
+                "perplexity": row.perplexity,
+                "bleu": row.bleu,
+            }
+            record: dict[str, Any] = {
                 "group": row.group,
                 "name": row.name,
                 "settings": settings(row.apply(self.base)),
-                "paper": {
-                    "parameters_millions": row.parameters,
-                    "perplexity": row.perplexity,
-                    "bleu": row.bleu,
-                },
-                **{
-                    f"mean_{name}": (
-                        mean_and_spread(results, name)[0] if results else None
-                    )
-                    for name in names
-                },
-                "results": [dataclasses.asdict(result) for result in results],
+                "paper": paper,
             }
-            for row, results in self.rows.items()
-        ]
+            for name in ("parameters", "perplexity", "bleu"):
+                mean = mean_and_spread(results, name)[0] if results else None
+                record[f"mean_{name}"] = mean
+            record["results"] = [dataclasses.asdict(result) for result in results]
+            rows.append(record)
         return {
             "problem": self.problem,
             "command": self.command,

@@ -288,11 +288,8 @@ def piece_bytes(piece: str) -> bytes:
 
 def printable(piece: str) -> str:
     """A piece that is safe in any document: control characters become U+FFFD."""
-    return "".join(
-        (
-            "\ufffd"
-            if unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS
-            else c
-        )
-        for c in piece
-    )
+    characters = []
+    for c in piece:
+        is_control = unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS
+        characters.append("\ufffd" if is_control else c)
+    return "".join(characters)
