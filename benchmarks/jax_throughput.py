@@ -41,7 +41,7 @@ from t2tlite.files.atomic_file import write_text
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.tokens import EOS, PAD
 from t2tlite.training.cost import training_flops
-from t2tlite.training.learning_rates import PaperSchedule
+from t2tlite.training.learning_rates import LearningRate
 from t2tlite.types import DecodingCache, Tensor
 
 CHAINS, PRODUCTS = 5, 10  # matrix products are timed in chains of so many
@@ -231,11 +231,7 @@ def measure_training(
 ) -> tuple[Training, Weights]:
     """Trains on one batch again and again; also returns the trained weights."""
     adam = keras.optimizers.Adam(
-        PaperSchedule(
-            hparams.hidden_size,
-            hparams.learning_rate_warmup_steps,
-            hparams.learning_rate_constant,
-        ),
+        LearningRate.of(hparams),
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import HParams
 from t2tlite.hparams.transformer import transformer_base
 from t2tlite.registry import register_hparams
+from t2tlite.schedules import T2T_SCHEDULE
 
 
 @register_hparams

@@ -11,9 +11,7 @@ import dataclasses
 import re
 
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
-
-# the name of tensor2tensor's schedule
-T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"
+from t2tlite.schedules import SCHEDULES
 
 
 def model_field(
@@ -140,7 +138,7 @@ class HParams(CheckedFields):
         "noam",
         "'noam' is formula (3), with the first update at step 1; the other,"
         " tensor2tensor's, is formula (3) one step later: its first update has rate 0",
-        choices=("noam", T2T_SCHEDULE),
+        choices=tuple(SCHEDULES),
     )
     learning_rate_constant: float = checked_field(
         1.0, "factor of the learning rate, times formula (3)", low=1e-9

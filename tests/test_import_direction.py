@@ -27,7 +27,7 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "machine", "quiet", "registry", "tokens", "types",
+    "checked_fields", "config", "console", "machine", "quiet", "registry", "schedules", "tokens", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "tokens", "trees", "vocabularies"}
 CORE = TEXT | {
@@ -56,7 +56,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"data"},                          {"numpy", "tensorflow_datasets"}),
-    ("hparams",):            ({"config", "registry", "programs.table3.rows"}, set()),
+    ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
 RULES = {name: (ours | set(names) if ours is not ANYTHING else ANYTHING, others)

@@ -1,4 +1,4 @@
-"""The learning rate, formula (3) of section 5.3."""
+"""The learning rate of training as a Keras schedule (section 5.3)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,39 @@ import dataclasses
 import keras
 from keras import ops
 
+from t2tlite.config import HParams
+from t2tlite.schedules import SCHEDULES
 from t2tlite.types import Config, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 @dataclasses.dataclass(frozen=True)
-class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), d_model being
-    `hidden_size`.
+class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule of `SCHEDULES`, computed from the number of completed updates."""
 
-    The rate grows for `warmup_steps` optimizer steps. The first update is step
-    `first_step`; tensor2tensor's is step 0 and has rate 0.
-    """
-
+    schedule: str  # its name
     hidden_size: int
     warmup_steps: int
     constant: float = 1.0
-    first_step: int = 1
+
+    @classmethod
+    def of(cls, hparams: HParams) -> LearningRate:
+        return cls(
+            hparams.learning_rate_schedule,
+            hparams.hidden_size,
+            hparams.learning_rate_warmup_steps,
+            hparams.learning_rate_constant,
+        )
 
     def __call__(self, step: Tensor) -> Tensor:
         """The rate of the update that follows `step` completed ones."""
-        step = ops.cast(step, "float32") + self.first_step
-        rate = ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
-        return self.constant * self.hidden_size**-0.5 * rate
+        return SCHEDULES[self.schedule].rate(
+            ops.cast(step, "float32"),
+            self.hidden_size,
+            self.warmup_steps,
+            self.constant,
+            maximum=ops.maximum,
+        )
 
     def get_config(self) -> Config:
         return dataclasses.asdict(self)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from t2tlite.config import T2T_SCHEDULE
 from t2tlite.data.input_pipeline import Part
 from t2tlite.tokens import PAD
-from t2tlite.training.learning_rates import PaperSchedule
+from t2tlite.training.learning_rates import LearningRate
 from t2tlite.types import Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
@@ -75,14 +74,8 @@ def make_optimizer(model: Seq2SeqModel) -> keras.optimizers.Optimizer:
     With float16 it adds dynamic loss scaling.
     """
     hparams = model.hparams
-    schedule = PaperSchedule(
-        hparams.hidden_size,
-        hparams.learning_rate_warmup_steps,
-        hparams.learning_rate_constant,
-        first_step=0 if hparams.learning_rate_schedule == T2T_SCHEDULE else 1,
-    )
     optimizer: keras.optimizers.Optimizer = FusedAdam(
-        schedule,
+        LearningRate.of(hparams),
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,

@@ -17,7 +17,7 @@ import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.learning_rates import PaperSchedule
+from t2tlite.training.learning_rates import LearningRate
 
 
 class Continued(NamedTuple):
@@ -66,7 +66,7 @@ def test_hparams_are_those_of_that_run(tiny_run, continued):
     )
     assert loss < 3  # an untrained model has ln 500 = 6.2
     rates = [
-        PaperSchedule(32, 60, hparams.learning_rate_constant)
+        LearningRate("noam", 32, 60, hparams.learning_rate_constant)
         for hparams in (ours, theirs)
     ]
     assert float(rates[0](59)) == pytest.approx(float(rates[1](79)), rel=1e-3)

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from t2tlite.training.learning_rates import PaperSchedule
+from t2tlite.schedules import SCHEDULES, T2T_SCHEDULE
+from t2tlite.training.learning_rates import LearningRate
 
 
 def formula_3(step: int, hidden_size: int, warmup: int) -> float:
@@ -17,7 +18,7 @@ def formula_3(step: int, hidden_size: int, warmup: int) -> float:
 @pytest.mark.parametrize("warmup", [1, 400, 4000])
 @pytest.mark.parametrize("hidden_size", [128, 512, 1024])
 def test_formula_3(hidden_size, warmup):
-    schedule = PaperSchedule(hidden_size, warmup)
+    schedule = LearningRate("noam", hidden_size, warmup)
     for step in (1, 2, max(warmup - 1, 1), warmup, warmup + 1, 10 * warmup, 300_000):
         rate = schedule(step - 1)  # step - 1 updates are done
         np.testing.assert_allclose(
@@ -26,7 +27,7 @@ def test_formula_3(hidden_size, warmup):
 
 
 def test_rates_worth_knowing():
-    base = PaperSchedule(512, 4000)
+    base = LearningRate("noam", 512, 4000)
     # the highest: 0.000699
     np.testing.assert_allclose(base(3999), 1 / np.sqrt(512 * 4000), rtol=1e-6)
     np.testing.assert_allclose(base(39_999), 1 / np.sqrt(512 * 40_000), rtol=1e-6)
@@ -37,6 +38,8 @@ def test_rates_worth_knowing():
     assert (np.diff(rates[40:]) < 0).all()
 
 
+# The schedule whose first update is this step.
+BY_FIRST_STEP = {0: T2T_SCHEDULE, 1: "noam"}
 # tensor2tensor's set -> constant, warmup steps and first step of ours. Its first sets
 # count the first update as step 1, as the paper does. The later ones count it as step
 # 0, so that it changes nothing.
@@ -61,7 +64,8 @@ def test_tensor2tensors_rates(fixtures, name, hidden_size):
     ]
     assert len(theirs["steps"]) == 12
     assert theirs["steps"][0] == 0  # completed updates
-    schedule = PaperSchedule(hidden_size, warmup, constant, first_step)
+    name = BY_FIRST_STEP[first_step]
+    schedule = LearningRate(name, hidden_size, warmup, constant)
     ours = [float(schedule(step)) for step in theirs["steps"]]
     np.testing.assert_allclose(ours, theirs["values"], rtol=1e-6)
     assert (ours[0] == 0.0) == (first_step == 0)
@@ -71,7 +75,8 @@ def test_tensor2tensors_rates(fixtures, name, hidden_size):
 def test_the_first_updates_use_the_first_steps(first_step):
     """Step 0, tensor2tensor's, changes nothing."""
     weight = keras.Variable([1.0])
-    sgd = keras.optimizers.SGD(PaperSchedule(64, 10, 5.0, first_step))
+    name = BY_FIRST_STEP[first_step]
+    sgd = keras.optimizers.SGD(LearningRate(name, 64, 10, 5.0))
     expected = 0.0
     for step in (first_step, first_step + 1):
         sgd.apply([np.ones(1, np.float32)], [weight])
@@ -79,17 +84,34 @@ def test_the_first_updates_use_the_first_steps(first_step):
         np.testing.assert_allclose(1.0 - weight.numpy()[0], expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("first_step", [0, 1])
-def test_saved_and_loaded(first_step):
-    schedule = PaperSchedule(1024, 123, 0.5, first_step)
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_saved_and_loaded(name):
+    schedule = LearningRate(name, 1024, 123, 0.5)
     copy = keras.optimizers.schedules.deserialize(
         keras.optimizers.schedules.serialize(schedule)
     )
-    assert isinstance(copy, PaperSchedule)
+    assert isinstance(copy, LearningRate)
     assert copy.get_config() == {
+        "schedule": name,
         "hidden_size": 1024,
         "warmup_steps": 123,
         "constant": 0.5,
-        "first_step": first_step,
     }
     assert float(copy(77)) == float(schedule(77))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("step", [1, 50, 100, 101, 102, 900])
+def test_a_warm_start_rises_only_to_the_last_rate(name, step):
+    """A new run's highest rate, that of its update `warmup`, is the old run's last
+    rate; if the old run was still warming up, it is the old run's highest.
+    """
+    warmup = 100
+    schedule = SCHEDULES[name]
+    last = step - 1 + schedule.first_step  # the number of the old run's last update
+    expected = 2.0 * formula_3(max(last, warmup), 64, warmup)
+    constant = schedule.continued_from(step, warmup, 2.0)
+    assert constant * formula_3(warmup, 64, warmup) == pytest.approx(expected)
+    assert schedule.rate(step - 1, 64, warmup, 2.0) == pytest.approx(
+        2.0 * formula_3(last, 64, warmup) if last else 0.0
+    )

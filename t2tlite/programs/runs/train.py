@@ -29,6 +29,7 @@ from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, ste
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
+from t2tlite.schedules import SCHEDULES
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
@@ -202,11 +203,10 @@ def warm_start_hparams(path: str) -> HParams:
     """
     hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
     step = step_of(checkpoint_at(path))
-    past_peak = step / hparams.learning_rate_warmup_steps
-    if past_peak <= 1:
-        return hparams
-    # as the rate has fallen since its peak
-    constant = hparams.learning_rate_constant / past_peak**0.5
+    schedule = SCHEDULES[hparams.learning_rate_schedule]
+    constant = schedule.continued_from(
+        step, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
+    )
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 

@@ -15,7 +15,7 @@ import pytest
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
 from t2tlite.checked_fields import facts_of
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import HParams
 from t2tlite.programs.tensor2tensor.hparams import (
     MODEL,
     NOTED,
@@ -24,6 +24,7 @@ from t2tlite.programs.tensor2tensor.hparams import (
     convert_hparams,
     read_hparams,
 )
+from t2tlite.schedules import T2T_SCHEDULE
 from t2tlite.training.train_step import make_optimizer
 
 FIELDS = dataclasses.fields(HParams)

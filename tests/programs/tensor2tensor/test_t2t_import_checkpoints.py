@@ -23,10 +23,10 @@ from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabu
 
 import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_trainer
-from t2tlite.config import T2T_SCHEDULE
 from t2tlite.files.checkpoint_paths import list_checkpoints
 from t2tlite.programs.tensor2tensor.variables import trained_target_space
 from t2tlite.run_folder import RunFolder
+from t2tlite.schedules import T2T_SCHEDULE
 from t2tlite.training.checkpoints import restore_weights
 
 HPARAMS, VARIABLES = small_model()
