@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.text_files import check_file
+from t2tlite.files.text_files import check_rereadable
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
@@ -140,7 +140,7 @@ class WsjParsing(ParsingProblem):
         if tmp_dir is None:
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
-            return [check_file(tmp_dir / f"{split}.trees")]
+            return [check_rereadable(tmp_dir / f"{split}.trees", "The trees")]
         paths = [
             path
             for path in tmp_dir.rglob("wsj_*.mrg")
@@ -178,7 +178,8 @@ class WsjParsingSemi(WsjParsing):
     extra_trees: tuple[str, ...] = option(
         (),
         "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text or .gz.",
+        " plain text, .gz, .xz or .bz2. Trees without words, such as (()), are left"
+        " out.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
@@ -206,7 +207,10 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
+        return [
+            check_rereadable(Path(name).expanduser(), "--extra_trees")
+            for name in self.extra_trees
+        ]
 
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:

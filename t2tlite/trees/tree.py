@@ -126,7 +126,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees
     that start with `*x*`, the headers of some Penn Treebank files, are skipped. A file
-    is gzip if its name ends in `.gz`.
+    is decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
     Raises FileNotFoundError at once; while reading, ValueError with file and line if
     text is not UTF-8, has a NUL or no tree, a word has no tag, or a bracket is
