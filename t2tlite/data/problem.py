@@ -67,6 +67,7 @@ class Problem(CheckedFields):
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
 
+    called: ClassVar[str] = "A problem"  # in messages
     # or "parsing": the target is a tree, see trees/linearise.py
     task: ClassVar[str] = "translation"
     # ISO 639-1 code for manifest and report; "" if there is none
