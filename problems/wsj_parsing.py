@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
 from t2tlite.files.text_files import check_rereadable
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
@@ -215,7 +216,17 @@ class WsjParsingSemi(WsjParsing):
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
     for path in paths:
-        yield from filter(None, map(clean_tree, read_trees(path)))
+        left_out = 0
+        for tree in map(clean_tree, read_trees(path)):
+            if tree is None:
+                left_out += 1
+            else:
+                yield tree
+        if left_out:
+            say_once(
+                f"{path}: left out {counted(left_out, 'tree')} without words, such as"
+                " (())."
+            )
 
 
 def _section(path: Path) -> int:
