@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import t2tlite
-from t2tlite.console import counted, progress_bar
+from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.checked_pairs import SplitDigest, checked_pairs
 from t2tlite.data.dataset import Dataset, open_dataset
@@ -234,10 +234,11 @@ class DataBuild:
         sample = TextSample()
         for split, record in self.read.items():
             pairs = checked_pairs(self.problem, split, self.tmp_dir)
-            usable = 0
+            usable = broken = 0
             bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
             for chunk in encode_shards.chunks(bar):
                 record.add(chunk)
+                broken += sum(1 for pair in chunk if "\r" in pair[0] or "\r" in pair[1])
                 if is_training(split):
                     usable += sample.add_all(chunk)
                 else:
@@ -247,6 +248,12 @@ class DataBuild:
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
                     f" {counted(record.pairs, 'pair')}. Check its files."
+                )
+            if broken:
+                say(
+                    f"{name}, {split}: {counted(broken, 'pair')} with a carriage return"
+                    " (CR) inside a text, where no line ends. If sentences end there,"
+                    " make them lines: tr '\\r' '\\n' < OLD > NEW."
                 )
         return sample
 

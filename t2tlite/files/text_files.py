@@ -106,8 +106,8 @@ def read_parallel(
     other.
 
     Raises as `read_lines` does, and ValueError: at once if the numbers of files differ,
-    and at the end of the shorter file if one file of a pair has more lines than the
-    other.
+    at the end of the shorter file if one file of a pair has more lines than the other,
+    and for empty files.
     """
     if len(source_paths) != len(target_paths):
         sources, targets = (
@@ -222,11 +222,14 @@ def _check_start(line: bytes, path: Path) -> None:
             " in UTF-16. Convert it with iconv -f UTF-16LE -t UTF-8, or UTF-16BE."
         )
     if not line.endswith(b"\n") and CARRIAGE_RETURN in line[:-1]:
-        raise ValueError(
-            f"A line must end with LF or CR LF. Received: {name}, which has"
-            f" {line.count(CARRIAGE_RETURN):,} CR and no LF. Convert it:"
-            " tr '\\r' '\\n' < OLD > NEW."
-        )
+        raise _no_line_ends(path, line.count(CARRIAGE_RETURN), "no LF")
+
+
+def _no_line_ends(path: Path, count: int, lines: str) -> ValueError:
+    return ValueError(
+        f"A line must end with LF or CR LF. Received: {shown(path)}, which has"
+        f" {count:,} CR and {lines}. Convert it: tr '\\r' '\\n' < OLD > NEW."
+    )
 
 
 def _is_utf_16(line: bytes) -> bool:
@@ -342,13 +345,25 @@ class _Decompressed(io.RawIOBase):
 
 def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
     sources, targets = _lines(source_path), _lines(target_path)
-    for count, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
+    advice = "Check that they belong together and that both are complete."
+    count = 0
+    for source, target in itertools.zip_longest(sources, targets):
         if source is None or target is None:
             source_count = count + (source is not None) + sum(1 for _ in sources)
             target_count = count + (target is not None) + sum(1 for _ in targets)
             counts = {f"{source_path}": source_count, f"{target_path}": target_count}
-            # raises
-            check_line_counts(
-                counts, "Check that they belong together and that both are complete."
-            )
+            check_line_counts(counts, advice)  # raises
         yield source, target
+        count += 1
+    if count == 0:
+        counts = {f"{source_path}": 0, f"{target_path}": 0}
+        check_line_counts(counts, advice)  # raises
+    if count == 1:
+        _check_only_line(source, source_path)
+        _check_only_line(target, target_path)
+
+
+def _check_only_line(line: str, path: Path) -> None:
+    """Raises ValueError if the only line of a file seems to be many."""
+    if "\r" in line:
+        raise _no_line_ends(path, line.count("\r"), "1 LF")

@@ -280,7 +280,7 @@ def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
         _write(tmp_path / "1.en", "a", "", "c\u2028d"),
         _write(tmp_path / "1.de", "A", "B", "C"),
     )
-    second = _write(tmp_path / "2.en"), _write(tmp_path / "2.de")
+    second = _write(tmp_path / "2.en", "x"), _write(tmp_path / "2.de", "X")
     third = tmp_path / "3.en.gz", _write(tmp_path / "3.de", "E")
     third[0].write_bytes(gzip.compress(b"e\r\n"))
     sources, targets = zip(first, second, third, strict=True)
@@ -288,6 +288,7 @@ def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
         ("a", "A"),
         ("", "B"),
         ("c\u2028d", "C"),
+        ("x", "X"),
         ("e", "E"),
     ]
     assert list(text_files.read_parallel([], [])) == []
@@ -308,6 +309,22 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
     with pytest.raises(ValueError, match=message):
         read.extend(pairs)
     assert read == [("g", "g")] + [("s", "t")] * min(source_count, target_count)
+
+
+def test_parallel_files_without_lines(tmp_path: Path) -> None:
+    """Empty files, and files whose lines end in CR, with an LF at the end or without."""
+    good = _write(tmp_path / "good", "g")
+    source = _write(tmp_path / "x.en")
+    target = _write(tmp_path / "x.de")
+    message = r"not be empty\. Received: .*x\.en with 0, .*x\.de with 0\."
+    with pytest.raises(ValueError, match=message):
+        list(text_files.read_parallel([good, source], [good, target]))
+    for ending, lines in (("", "no LF"), ("\n", "1 LF")):
+        old = tmp_path / "old"
+        old.write_bytes(f"a\rb\rc\r{ending}".encode())
+        message = rf"old, which has [23] CR and {lines}\. Convert it"
+        with pytest.raises(ValueError, match=message):
+            list(text_files.read_parallel([good], [old]))
 
 
 def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
