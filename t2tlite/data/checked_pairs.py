@@ -20,6 +20,7 @@ from t2tlite.vocabularies.text_encoder import check_unicode
 
 Pair = tuple[str, str]
 SHOWN_CHARACTERS = 100  # of what a problem yielded, in messages
+HASHED_PAIRS = 500  # at a time, which is faster than one by one
 # of tensor2tensor's examples
 T2T_FIELDS = ("inputs", "targets")
 
@@ -174,8 +175,9 @@ def _module(error: Exception) -> str:
 
 def _sha256(chunk: Sequence[Pair]) -> bytes:
     digest = hashlib.sha256()
-    for source, target in chunk:
-        digest.update(f"{source}\n{target}\n".encode())
+    for start in range(0, len(chunk), HASHED_PAIRS):
+        texts = itertools.chain.from_iterable(chunk[start : start + HASHED_PAIRS])
+        digest.update("\n".join([*texts, ""]).encode())
     return digest.digest()
 
 

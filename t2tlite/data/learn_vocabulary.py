@@ -107,7 +107,7 @@ class TextSample:
         pairs = [pair for _, pair in self._pairs]
         pairs = _unless_few([pair for pair in pairs if not _has_long_word(pair)], pairs)
         text = _Text(pairs, symbols)
-        if limits is not None and limits != LengthLimits():
+        if limits is not None and any(map(limits.may_drop, pairs)):
             with tempfile.TemporaryDirectory() as folder:
                 first = Path(folder) / path.name
                 text.some().learn_fitting(vocab_size, first)
@@ -143,11 +143,15 @@ class _Text:
         kept = []
         for start in range(0, len(self.pairs), BATCH_PAIRS):
             batch = self.pairs[start : start + BATCH_PAIRS]
-            sources = encoder.encode_batch([source for source, _ in batch])
-            targets = encoder.encode_batch([target for _, target in batch])
-            for pair, source, target in zip(batch, sources, targets, strict=True):
-                if limits.reason_to_drop(pair, len(source), len(target)) is None:
-                    kept.append(pair)
+            doubtful = [pair for pair in batch if limits.may_drop(pair)]
+            sources = encoder.encode_batch([source for source, _ in doubtful])
+            targets = encoder.encode_batch([target for _, target in doubtful])
+            dropped = {
+                pair
+                for pair, source, target in zip(doubtful, sources, targets, strict=True)
+                if limits.reason_to_drop(pair, len(source), len(target))
+            }
+            kept += [pair for pair in batch if pair not in dropped]
         return _Text(kept, self.symbols)
 
     def learn_fitting(self, vocab_size: int, path: Path) -> int:
