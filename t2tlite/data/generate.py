@@ -216,6 +216,8 @@ class DataBuild:
         # set by `read_corpus`
         # of each split, with its pairs, including those to be dropped
         self.read = {split: SplitDigest(split) for split in problem.splits()}
+        # of each raw file its size and modification time
+        self.files: dict[Path, tuple[int, int]] = {}
 
     def is_complete(self) -> bool:
         """Whether the folder has this data already; raises as
@@ -231,6 +233,7 @@ class DataBuild:
         for path in self.problem.files(self.tmp_dir):
             if path.exists():
                 check_rereadable(path, f"The files of {name}")
+                self.files[path] = _size_and_time(path)
         sample = TextSample()
         for split, record in self.read.items():
             pairs = checked_pairs(self.problem, split, self.tmp_dir)
@@ -346,6 +349,9 @@ class DataBuild:
                 f" max_length_ratio={problem.max_length_ratio} drop all. Raise these"
                 " options."
             )
+        for path, before in self.files.items():
+            if not path.exists() or _size_and_time(path) != before:
+                raise self._other_text(f"{path}, which has changed since it was read")
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
             problem=problem.name(),
@@ -434,3 +440,9 @@ def _check_options(problem: Problem, num_processes: int) -> None:
             "A problem must have the splits train and dev, and each once. Received:"
             f" {', '.join(splits)}."
         )
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    """The size of a file and its modification time in nanoseconds."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

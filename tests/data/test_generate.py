@@ -397,6 +397,34 @@ def test_text_that_changes_between_the_readings(
     assert contents(tmp_path) == uninterrupted
 
 
+@pytest.mark.parametrize("content", [None, "other\tpairs\n" * 9])
+def test_file_that_changes_after_it_was_read(tmp_path, monkeypatch, content):
+    """The manifest would record the hash of another file than the data's."""
+    raw = write_pairs(tmp_path / "raw.tsv")
+    encode_chunk = encode_shards._encode_chunk
+
+    def change(*args):
+        if content is None:
+            raw.unlink(missing_ok=True)
+        else:
+            raw.write_text(content)
+        return encode_chunk(*args)
+
+    def read(self, split, tmp_dir):
+        if split == "dev":
+            return iter([("cat", "CAT")])
+        return iter([line.split("\t") for line in raw.read_text().splitlines()])
+
+    monkeypatch.setattr(FileTask, "pairs", read)
+    monkeypatch.setattr(encode_shards, "_encode_chunk", change)
+    with pytest.raises(
+        ValueError, match=r"Received: .*raw\.tsv, which has changed since it was read\."
+    ):
+        generate(FileTask(train=str(raw)), tmp_path / "data", num_processes=1)
+    with pytest.raises(FileNotFoundError, match="no finished data"):
+        open_dataset(tmp_path / "data", "file_task")
+
+
 def test_pairs_that_move_from_dev_to_train(tmp_path):
     """A problem that shuffles without a seed before it splits."""
 
