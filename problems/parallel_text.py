@@ -137,13 +137,13 @@ class ParallelText(Problem):
                 f" Received: none for {' nor for '.join(missing)}. Give them, several"
                 " separated by commas."
             )
-        files = []
+        paths: list[Path] = []
         for split in self.splits():
             base = _base(split)
-            for side, paths in zip(SIDES, self._paths(split), strict=True):
+            for side, of_side in zip(SIDES, self._paths(split), strict=True):
                 flag = f"--{base}_{side}"
-                files += [text_files.check_rereadable(path, flag) for path in paths]
-        return files
+                paths += [text_files.check_rereadable(path, flag) for path in of_side]
+        return paths
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
         """The source files and the target files of a split: one of each for train,

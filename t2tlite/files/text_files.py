@@ -17,7 +17,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from t2tlite.files.atomic_file import atomic_file, check_writable
 
@@ -43,7 +43,9 @@ FORMATS = {
     b"\xfe\xff": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
     b"%PDF-": ("a PDF document", "Export its text as a file."),
 }
-DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+# of one stream of data
+Decompressor = lzma.LZMADecompressor | bz2.BZ2Decompressor
+DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
     ".xz": lzma.LZMADecompressor,
     ".bz2": bz2.BZ2Decompressor,
 }
@@ -290,23 +292,13 @@ def _decompressed(file: BinaryIO, ending: str) -> io.RawIOBase | gzip.GzipFile:
     return _Decompressed(file, DECOMPRESSORS[ending])
 
 
-class _Decompressor(Protocol):
-    """Of one stream of compressed data, as the modules lzma and bz2 have them."""
-
-    eof: bool
-    needs_input: bool
-    unused_data: bytes
-
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 class _Decompressed(io.RawIOBase):
     """Decompresses xz or bzip2 data, several streams one after the other.
 
     LZMAFile and BZ2File end in silence where a second stream is damaged.
     """
 
-    def __init__(self, file: BinaryIO, start: Callable[[], _Decompressor]) -> None:
+    def __init__(self, file: BinaryIO, start: Callable[[], Decompressor]) -> None:
         self._file = file
         self._start = start
         self._stream = start()
