@@ -210,7 +210,8 @@ class Args(SimpleNamespace):
     ]
     decode_to_file: Annotated[
         str | None,
-        "File for the translations (also .gz); by default, or -, standard output.",
+        "File for the translations (also .gz, .xz, .bz2); by default, or -, standard"
+        " output.",
     ]
     decode_interactive: Annotated[
         bool, "Translate lines as they are typed, or as they arrive through a pipe."

@@ -4,7 +4,7 @@ what they were made from.
 Generated data, which needs no files:
   t2t-datagen --problem=grammar_ende
 
-Your own files, translations of each other line by line, plain text or .gz:
+Your own files, translations of each other line by line, plain text, .gz, .xz or .bz2:
   t2t-datagen --problem=parallel_text \\
       --train_source=train.en --train_target=train.de \\
       --dev_source=dev.en --dev_target=dev.de

@@ -5,7 +5,6 @@ other.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +13,8 @@ from t2tlite import registry
 from t2tlite.data.problem import SPLITS, Problem, option
 from t2tlite.files import text_files
 
+SIDES = ("source", "target")
+
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
@@ -21,17 +22,17 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
     --dev_source, --dev_target.
 
-    Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative
-    names start from the current folder, and `~` is the home folder. Each pair of
-    training files is a corpus, and each pair of dev files a dev set; several test files
-    are read one after the other.
+    Files are text in UTF-8, compressed where the name ends in `.gz`, `.xz` or `.bz2`,
+    and not pipes, since they are read twice. Relative names start from the current
+    folder, and `~` is the home folder. Each pair of training files is a corpus, and
+    each pair of dev files a dev set; several test files are read one after the other.
     """
 
     vocab_size: int = 0  # by the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text or .gz. Each is a"
-        " corpus, to which the hparam corpus_weights gives a weight.",
+        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
+        " Each is a corpus, to which the hparam corpus_weights gives a weight.",
     )
     train_target: tuple[str, ...] = option(
         (), "As many target files, translations of --train_source line by line."
@@ -136,14 +137,19 @@ class ParallelText(Problem):
                 f" Received: none for {' nor for '.join(missing)}. Give them, several"
                 " separated by commas."
             )
-        sides = itertools.chain.from_iterable(map(self._paths, self.splits()))
-        return [text_files.check_file(path) for side in sides for path in side]
+        paths: list[Path] = []
+        for split in self.splits():
+            base = _base(split)
+            for side, of_side in zip(SIDES, self._paths(split), strict=True):
+                flag = f"--{base}_{side}"
+                paths += [text_files.check_rereadable(path, flag) for path in of_side]
+        return paths
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
         """The source files and the target files of a split: one of each for train,
         train2, dev and so on.
         """
-        base = split.rstrip("0123456789")
+        base = _base(split)
         number = int(split.removeprefix(base) or 1)
         files = slice(None) if base == "test" else slice(number - 1, number)
         sources, targets = (
@@ -153,3 +159,8 @@ class ParallelText(Problem):
         return [Path(name).expanduser() for name in sources], [
             Path(name).expanduser() for name in targets
         ]
+
+
+def _base(split: str) -> str:
+    """train for train2, dev for dev2."""
+    return split.rstrip("0123456789")

@@ -42,6 +42,7 @@ TRAINING = {
 DEV = "https://www.statmt.org/wmt14/dev.tgz"
 TEST = "https://www.statmt.org/wmt14/test-full.tgz"
 
+ENDINGS = ("", *text_files.COMPRESSED)  # of a file's name
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
 ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")
@@ -52,7 +53,7 @@ class Corpus:
     """A pair of files."""
 
     split: str  # train, dev or test
-    # (source, target), preferred names first; each may also end in .gz
+    # (source, target), preferred names first; each may also have one of ENDINGS
     names: tuple[tuple[str, str], ...]
     archive: str  # the URL of the archive that contains them
 
@@ -313,7 +314,10 @@ def _find_pair(
     sentences), then the one nearest to --tmp_dir.
     """
     for names in corpus.names:
-        source, target = (by_name[name] + by_name[f"{name}.gz"] for name in names)
+        source, target = (
+            [path for ending in ENDINGS for path in by_name[name + ending]]
+            for name in names
+        )
         pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
         if pairs:
             return min(

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.text_files import check_file
+from t2tlite.files.text_files import check_rereadable
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
@@ -140,7 +141,7 @@ class WsjParsing(ParsingProblem):
         if tmp_dir is None:
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
-            return [check_file(tmp_dir / f"{split}.trees")]
+            return [check_rereadable(tmp_dir / f"{split}.trees", "The trees")]
         paths = [
             path
             for path in tmp_dir.rglob("wsj_*.mrg")
@@ -178,7 +179,8 @@ class WsjParsingSemi(WsjParsing):
     extra_trees: tuple[str, ...] = option(
         (),
         "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text or .gz.",
+        " plain text, .gz, .xz or .bz2. Trees without words, such as (()), are left"
+        " out.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
@@ -206,12 +208,25 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
+        return [
+            check_rereadable(Path(name).expanduser(), "--extra_trees")
+            for name in self.extra_trees
+        ]
 
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
     for path in paths:
-        yield from filter(None, map(clean_tree, read_trees(path)))
+        left_out = 0
+        for tree in map(clean_tree, read_trees(path)):
+            if tree is None:
+                left_out += 1
+            else:
+                yield tree
+        if left_out:
+            say_once(
+                f"{path}: left out {counted(left_out, 'tree')} without words, such as"
+                " (())."
+            )
 
 
 def _section(path: Path) -> int:

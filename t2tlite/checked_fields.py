@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from t2tlite.registry import did_you_mean
+from t2tlite.registry import HPARAMS, did_you_mean
 
 # kinds of values; a field of a user's class may be of another
 CHECKED = (bool, int, float, str, tuple)
@@ -90,9 +90,16 @@ def default_of(field: dataclasses.Field[T]) -> T | None:
 class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
-    called: ClassVar[str] = "hparams"  # in messages
+    called: ClassVar[str] = HPARAMS  # in messages
     # of whole numbers: what fits in TensorFlow's shapes
     largest: ClassVar[int] = 2**31 - 1
+
+    def __new__(cls: type[C], *values: object, **fields: object) -> C:
+        """A misspelt field is the same error wherever it is given: in an hparam set,
+        for example, by `dataclasses.replace`.
+        """
+        cls.check_names(fields)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

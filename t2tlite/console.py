@@ -4,6 +4,7 @@ progress bars.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -19,6 +20,14 @@ def say(line: str) -> None:
     from tqdm import tqdm  # takes a tenth of the time of --help
 
     tqdm.write(line, file=sys.stderr)
+
+
+@functools.cache
+def say_once(line: str) -> None:
+    """Prints a line as `say` does, unless it was printed before: for what is noticed
+    again whenever files are read again.
+    """
+    say(line)
 
 
 def progress_bar(

@@ -14,10 +14,13 @@ import dataclasses
 import difflib
 import inspect
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+HPARAMS = "hparams"  # what HParams call themselves in messages
 
 # The end of a message that there is no such name.
 USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOLDER."
@@ -124,8 +127,31 @@ def problem(name: str, **options: object) -> Any:
 
 
 def hparams(name: str) -> Any:
-    """The HParams of a registered set. Raises ValueError if there is no such set."""
-    return _find(_hparams, name, "hparam set")()
+    """The HParams of a registered set.
+
+    Raises ValueError if there is no such set, or if its function raises an exception or
+    returns something else.
+    """
+    function = _find(_hparams, name, "hparam set")
+    try:
+        result = function()
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[1:2]
+        place = "".join(f"{frame.filename}, line {frame.lineno}" for frame in where)
+        reason = str(error)
+        if not isinstance(error, ValueError):
+            reason = f"{type(error).__name__}: {reason}."
+        raise ValueError(
+            f"The hparam set {name!r} cannot be made: {reason} Correct its function,"
+            f" {place or function.__module__}."
+        ) from error
+    if getattr(result, "called", None) != HPARAMS:
+        raise ValueError(
+            f"The function of the hparam set {name!r} must return HParams. Received:"
+            f" {result!r:.80}. Write return dataclasses.replace(transformer_base(),"
+            " ...)."
+        )
+    return result
 
 
 def hparams_doc(name: str) -> str:

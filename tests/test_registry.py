@@ -8,7 +8,7 @@ import pytest
 
 from t2tlite import registry
 from t2tlite.bin import flags
-from t2tlite.config import HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.problem import Problem
 
 
@@ -122,6 +122,61 @@ def test_unknown_hparam_set(filled):
         registry.hparams("q")
 
 
+def _misspelt():
+    return dataclasses.replace(HParams(), hiden_size=64)
+
+
+def _wrong_value():
+    return dataclasses.replace(HParams(), hidden_size="64")
+
+
+def _no_return():
+    dataclasses.replace(HParams(), hidden_size=64)
+
+
+def _dictionary():
+    return {"hidden_size": 64}
+
+
+def _options_of_decoding():
+    return DecodeHParams()
+
+
+def _undefined_name():
+    return transformer_bsae()  # noqa: F821
+
+
+def _with_argument(size):
+    return dataclasses.replace(HParams(), hidden_size=size)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (_misspelt, r"hparams has no field 'hiden_size'\. Did you mean 'hidden_size'"),
+        (_misspelt, r"Correct its function, .*test_registry\.py, line \d+\.$"),
+        (
+            _wrong_value,
+            r"made: hidden_size must be of type int\. Received: '64'\. Corr",
+        ),
+        (_no_return, r"must return HParams\. Received: None\. Write return"),
+        (_dictionary, r"must return HParams\. Received: \{'hidden_size': 64\}\."),
+        (_options_of_decoding, r"must return HParams\. Received: DecodeHParams\("),
+        (_undefined_name, r"made: NameError: name 'transformer_bsae' is not defined\."),
+        (
+            _with_argument,
+            r"TypeError: .*missing 1 required positional argument: 'size'",
+        ),
+    ],
+)
+def test_hparam_set_whose_function_is_wrong(filled, function, message):
+    registry.register_hparams(function)
+    with pytest.raises(ValueError, match=message) as error:
+        registry.hparams(function.__name__)
+    assert f"hparam set '{function.__name__}'" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("option", ["vocabsize", "reverse"])
 def test_unknown_option(filled, option):
     options = (
@@ -227,7 +282,7 @@ from . import tasks
 TASKS = '''
 import dataclasses
 from t2tlite import registry
-from t2tlite.config import HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.problem import Problem
 
 @registry.register_problem

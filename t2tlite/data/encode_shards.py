@@ -44,14 +44,42 @@ DROPPED = ("empty", "too_long", "length_ratio")
 
 
 @dataclasses.dataclass(frozen=True)
+class LengthLimits:
+    """Which training pairs are left out for their lengths; see `Problem`."""
+
+    max_length: int = 0
+    max_length_ratio: float = 0.0
+
+    def may_drop(self, pair: tuple[str, str]) -> bool:
+        """Whether a pair may be left out, before its tokens are known: hardly any text
+        has more tokens than characters.
+        """
+        longest = max(len(pair[0]), len(pair[1]))
+        is_long = 0 < self.max_length < longest + 2
+        return is_long or self.max_length_ratio > 0
+
+    def reason_to_drop(self, pair: tuple[str, str], *lengths: int) -> str | None:
+        """Why a training pair of these lengths (EOS not counted) is left out: one of
+        DROPPED, or None if it is kept.
+        """
+        if not all(map(str.strip, pair)):
+            return "empty"
+        shorter, longer = sorted(lengths)
+        if self.max_length and longer + 1 > self.max_length:
+            return "too_long"
+        if self.max_length_ratio and longer > self.max_length_ratio * shorter:
+            return "length_ratio"
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
 class ChunkTask:
     """What a process needs to write one shard."""
 
     split: str
     path: Path  # the shard; one that exists is kept, and only its entry is computed
     pairs: list[tuple[str, str]]
-    max_length: int  # see `Problem`
-    max_length_ratio: float  # see `Problem`
+    limits: LengthLimits  # of training pairs
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -207,10 +235,12 @@ def _encode_chunk(
         encoders[-1].encode_batch(texts[1]),
     )
     rows = zip(task.pairs, sources, targets, strict=True)
-    reasons = [
-        _reason_to_drop(task, pair, len(source), len(target))
-        for pair, source, target in rows
-    ]
+    reasons: list[str | None] = [None] * len(task.pairs)
+    if is_training(task.split):
+        reasons = [
+            task.limits.reason_to_drop(pair, len(source), len(target))
+            for pair, source, target in rows
+        ]
     kept = [row for row, reason in enumerate(reasons) if reason is None]
     dropped = {reason: reasons.count(reason) for reason in DROPPED}
     lengths = write_shard(
@@ -241,21 +271,3 @@ def _entry(
             ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path)),
         ),
     )
-
-
-def _reason_to_drop(
-    task: ChunkTask, pair: tuple[str, str], *lengths: int
-) -> str | None:
-    """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or
-    None if it is kept.
-    """
-    if not is_training(task.split):
-        return None
-    if not all(map(str.strip, pair)):
-        return "empty"
-    shorter, longer = sorted(lengths)
-    if task.max_length and longer + 1 > task.max_length:
-        return "too_long"
-    if task.max_length_ratio and longer > task.max_length_ratio * shorter:
-        return "length_ratio"
-    return None

@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import t2tlite
-from t2tlite.console import counted, progress_bar
+from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
+from t2tlite.data.checked_pairs import SplitDigest, checked_pairs
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import DROPPED, ChunkTask
+from t2tlite.data.encode_shards import DROPPED, ChunkTask, LengthLimits
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -47,8 +48,8 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
+from t2tlite.files.text_files import check_rereadable
 from t2tlite.vocabularies.encoders import VocabularyEntry
-from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
 DECISIVE_OPTIONS = (
@@ -83,6 +84,11 @@ class Generated:
                 note = (
                     ", the most that this text allows: it is too small for the"
                     f" default, {wanted:,}"
+                )
+            elif sizes[0] > wanted:
+                note = (
+                    f", more than the default, {wanted:,}: each character and symbol of"
+                    " this text needs one"
                 )
             elif not manifest.options["vocab_size"]:
                 note = (
@@ -205,11 +211,13 @@ class DataBuild:
         self.tmp_dir = tmp_dir
         self.num_processes = num_processes
         self.pipeline = pipeline
+        self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
-        # in each split, including those to be dropped
-        self.pairs = dict.fromkeys(problem.splits(), 0)
-        self.text_sha256 = ""  # of all text
+        # of each split, with its pairs, including those to be dropped
+        self.read = {split: SplitDigest(split) for split in problem.splits()}
+        # of each raw file its size and modification time
+        self.files: dict[Path, tuple[int, int]] = {}
 
     def is_complete(self) -> bool:
         """Whether the folder has this data already; raises as
@@ -221,33 +229,35 @@ class DataBuild:
         """Step 1: checks and counts all pairs; returns a sample of the training
         text.
         """
-        name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
-        for split in self.pairs:
-            digest.update(f"{split}\n".encode())
-            pairs, usable = self.problem.pairs(split, self.tmp_dir), 0
-            for source, target in progress_bar(
-                pairs, desc=f"reading {split}", unit=" pairs"
-            ):
-                self.pairs[split] += 1
-                try:
-                    _check_pair(source, target)
-                except ValueError as error:
-                    raise ValueError(
-                        f"{name}, {split} pair {self.pairs[split]}: {error}"
-                    ) from error
-                digest.update(f"{source}\n{target}\n".encode())
-                if not is_training(split):
-                    usable += 1
-                elif source.strip() and target.strip():
-                    usable += 1
-                    sample.add(source, target)
+        name = self.problem.name()
+        for path in self.problem.files(self.tmp_dir):
+            if path.exists():
+                check_rereadable(path, f"The files of {name}")
+                self.files[path] = _size_and_time(path)
+        sample = TextSample()
+        for split, record in self.read.items():
+            pairs = checked_pairs(self.problem, split, self.tmp_dir)
+            usable = broken = 0
+            bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
+            for chunk in encode_shards.chunks(bar):
+                record.add(chunk)
+                broken += sum(1 for pair in chunk if "\r" in pair[0] or "\r" in pair[1])
+                if is_training(split):
+                    usable += sample.add_all(chunk)
+                else:
+                    usable += len(chunk)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(self.pairs[split], 'pair')}. Check its files."
+                    f" {counted(record.pairs, 'pair')}. Check its files."
                 )
-        self.text_sha256 = digest.hexdigest()
+            if broken:
+                say(
+                    f"{name}, {split}: {counted(broken, 'pair')} with a carriage return"
+                    " (CR) inside a text, where no line ends. If sentences end there,"
+                    " make them lines: tr '\\r' '\\n' < OLD > NEW."
+                )
         return sample
 
     def learn_vocabulary(self, sample: TextSample) -> None:
@@ -268,20 +278,26 @@ class DataBuild:
                 copy_file(Path(given).expanduser(), path)
         else:
             training_pairs = sum(
-                count for split, count in self.pairs.items() if is_training(split)
+                record.pairs
+                for split, record in self.read.items()
+                if is_training(split)
             )
             vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
             with progress_bar(
                 bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
             ) as bar:
-                shrink = problem.vocab_size == type(problem).vocab_size  # the default
+                is_default = problem.vocab_size == type(problem).vocab_size
                 symbols = tuple(
                     dict.fromkeys(
                         (*problem.symbols(self.tmp_dir), *problem.user_symbols)
                     )
                 )
                 sample.learn_vocabulary(
-                    vocab_size, self.vocabularies[0], symbols, shrink
+                    vocab_size,
+                    self.vocabularies[0],
+                    symbols,
+                    fit=is_default,
+                    limits=self.limits,
                 )
                 bar.refresh()
         unfinished.unlink(missing_ok=True)
@@ -296,12 +312,12 @@ class DataBuild:
             tasks = iter(
                 encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
             )
-        total = sum(self.pairs.values())
+        total = sum(record.pairs for record in self.read.values())
         # more processes would have nothing to do
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
         splits = {
             split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ())
-            for split in self.pairs
+            for split in self.read
         }
         entries = encode_shards.encode_all(
             tasks, self.vocabularies, min(self.num_processes, num_chunks)
@@ -328,10 +344,14 @@ class DataBuild:
         if empty:
             raise ValueError(
                 f"{problem.name()} needs training pairs in {empty[0]}. Received:"
-                f" {self.pairs[empty[0]]}, of which max_length={problem.max_length} and"
+                f" {self.read[empty[0]].pairs:,}, of which"
+                f" max_length={problem.max_length} and"
                 f" max_length_ratio={problem.max_length_ratio} drop all. Raise these"
                 " options."
             )
+        for path, before in self.files.items():
+            if not path.exists() or _size_and_time(path) != before:
+                raise self._other_text(f"{path}, which has changed since it was read")
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
             problem=problem.name(),
@@ -349,30 +369,48 @@ class DataBuild:
         (self.folder / UNFINISHED).unlink(missing_ok=True)
 
     def _tasks(self) -> Iterator[ChunkTask]:
+        """The chunks of the second reading, each compared with the first before it is
+        encoded.
+        """
         problem = self.problem
-        for split, expected in self.pairs.items():
+        splits = tuple(problem.splits())
+        if splits != tuple(self.read):
+            raise self._other_text(
+                f"the splits {', '.join(self.read)} at first, then {', '.join(splits)}"
+            )
+        for split, record in self.read.items():
             count = 0
-            for number, chunk in enumerate(
-                encode_shards.chunks(problem.pairs(split, self.tmp_dir))
-            ):
+            pairs = checked_pairs(problem, split, self.tmp_dir)
+            for number, chunk in enumerate(encode_shards.chunks(pairs)):
+                difference = record.difference(number, count, chunk)
+                if difference:
+                    raise self._other_text(difference)
                 count += len(chunk)
                 path = self.folder / f"{split}-{number:05d}.arrow"
-                yield ChunkTask(
-                    split, path, chunk, problem.max_length, problem.max_length_ratio
-                )
-            if count != expected:
-                raise ValueError(
-                    f"{problem.name()} must yield the same pairs each time. Received:"
-                    f" {expected} pairs of {split} at first, then {count}. Make sure"
-                    " that nothing writes its files, and run t2t-datagen again."
-                )
+                yield ChunkTask(split, path, chunk, self.limits)
+            if count != record.pairs:
+                raise self._other_text(record.other_count(f"{count:,}"))
+
+    def _other_text(self, received: str) -> ValueError:
+        return ValueError(
+            f"{self.problem.name()} must yield the same pairs each time, since they are"
+            f" read twice. Received: {received}. Make sure that nothing writes its"
+            " files and that random numbers have a seed, and run t2t-datagen again."
+        )
+
+    def _text_sha256(self) -> str:
+        """Identifies all text."""
+        digest = hashlib.sha256()
+        for split, record in self.read.items():
+            digest.update(f"{split}\n".encode() + record.digest())
+        return digest.hexdigest()
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)
         return _Origin(
             problem=self.problem.name(),
             options={name: options[name] for name in DECISIVE_OPTIONS},
-            text_sha256=self.text_sha256,
+            text_sha256=self._text_sha256(),
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(
                 file_sha256(path) for path in self.vocabularies if path.exists()
@@ -396,22 +434,15 @@ def _check_options(problem: Problem, num_processes: int) -> None:
             "max_length_ratio must be at least 1, or 0 to keep all. Received:"
             f" {problem.max_length_ratio}."
         )
-    if not {"train", "dev"} <= set(problem.splits()):
+    splits = problem.splits()
+    if not {"train", "dev"} <= set(splits) or len(set(splits)) < len(splits):
         raise ValueError(
-            "A problem must have the splits train and dev. Received:"
-            f" {', '.join(problem.splits())}."
+            "A problem must have the splits train and dev, and each once. Received:"
+            f" {', '.join(splits)}."
         )
 
 
-def _check_pair(source: str, target: str) -> None:
-    if not (isinstance(source, str) and isinstance(target, str)):
-        raise ValueError(
-            f"Source and target must be text. Received: {source!r} and {target!r}."
-        )
-    if "\n" in source or "\n" in target:
-        raise ValueError(
-            f"A text must not contain a line break. Received: {source!r} and"
-            f" {target!r}."
-        )
-    check_unicode(source)
-    check_unicode(target)
+def _size_and_time(path: Path) -> tuple[int, int]:
+    """The size of a file and its modification time in nanoseconds."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

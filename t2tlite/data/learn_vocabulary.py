@@ -4,12 +4,16 @@ the training text.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from t2tlite.console import say
+from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
 from t2tlite.vocabularies.sentencepiece_encoder import (
@@ -17,15 +21,21 @@ from t2tlite.vocabularies.sentencepiece_encoder import (
     VocabularySizeError,
     train_sentencepiece,
 )
-from t2tlite.vocabularies.subword_builder import build_subwords
+from t2tlite.vocabularies.subword_builder import AlphabetSizeError, build_subwords
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # some 700,000 pairs of news text; more would hardly change a vocabulary
 SAMPLE_CHARACTERS = 200_000_000
 MAX_TEXT_CHARACTERS = 10_000  # kept of each text
+# ASCII without white space that may still be a word or an ordinary address
+MAX_WORD_CHARACTERS = 200
+BATCH_PAIRS = 1000  # encoded together to find their lengths
 # characters; all pieces that they can have are learned within seconds
 SMALL_TEXT = 5_000_000
 # bytes that Python needs for the two texts of a pair in addition to their characters
 PAIR_OVERHEAD = 120
+
+SizeError = (VocabularySizeError, AlphabetSizeError)
 
 
 class TextSample:
@@ -45,64 +55,141 @@ class TextSample:
         self._random = random.Random(1)
         self._threshold = 1.0
         self._size = 0
-        # (random number, source, target)
-        self._pairs: list[tuple[float, str, str]] = []
+        # each with its random number
+        self._pairs: list[tuple[float, tuple[str, str]]] = []
 
     def add(self, source: str, target: str) -> None:
         """Offers a pair to the sample."""
-        pair = (
-            self._random.random(),
-            source[:MAX_TEXT_CHARACTERS],
-            target[:MAX_TEXT_CHARACTERS],
-        )
-        if pair[0] < self._threshold:
-            self._pairs.append(pair)
+        pair = (source[:MAX_TEXT_CHARACTERS], target[:MAX_TEXT_CHARACTERS])
+        number = self._random.random()
+        if number < self._threshold:
+            self._pairs.append((number, pair))
             self._size += _size(pair)
         while self._size > self._limit and len(self._pairs) > 1:
             self._threshold /= 2
-            self._pairs = [pair for pair in self._pairs if pair[0] < self._threshold]
-            self._size = sum(map(_size, self._pairs))
+            self._pairs = [kept for kept in self._pairs if kept[0] < self._threshold]
+            self._size = sum(_size(pair) for _, pair in self._pairs)
+
+    def add_all(self, pairs: Iterable[tuple[str, str]]) -> int:
+        """Offers the pairs that have text on both sides; returns their number."""
+        count = 0
+        for source, target in pairs:
+            if source.strip() and target.strip():
+                self.add(source, target)
+                count += 1
+        return count
 
     def sentences(self) -> Iterator[str]:
         """Every text of the sample: of each pair the source, then the target."""
-        return itertools.chain.from_iterable(
-            (source, target) for _, source, target in self._pairs
-        )
+        return itertools.chain.from_iterable(pair for _, pair in self._pairs)
 
     def learn_vocabulary(
         self,
         vocab_size: int,
         path: Path,
         symbols: Sequence[str] = (),
-        shrink: bool = False,
+        fit: bool = False,
+        limits: LengthLimits | None = None,
     ) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`,
         whose ending determines its type.
 
-        With `shrink`, text that is too small for `vocab_size` pieces gives as many as
-        it allows. For the other arguments and the errors see `train_sentencepiece` and
+        With `fit`, text that does not allow `vocab_size` pieces gives as many as it
+        allows, or as its characters need, which is said. Pairs that `limits` drop, as
+        far as a first vocabulary tells, and pairs with a word of more than
+        MAX_WORD_CHARACTERS are not learned from, unless most are such.
+
+        For the other arguments and the errors see `train_sentencepiece` and
         `build_subwords`; a VocabularySizeError names both bounds. A .subwords
         vocabulary has no symbols, since it never separates a bracket from a word, and
         small text always gives fewer subtokens.
         """
-        if vocabulary_type(path) == "subwords":
-            build_subwords(
-                (text.strip() for text in self.sentences()), vocab_size, path
-            )
+        pairs = [pair for _, pair in self._pairs]
+        pairs = _unless_few([pair for pair in pairs if not _has_long_word(pair)], pairs)
+        text = _Text(pairs, symbols)
+        if limits is not None and any(map(limits.may_drop, pairs)):
+            with tempfile.TemporaryDirectory() as folder:
+                first = Path(folder) / path.name
+                text.some().learn_fitting(vocab_size, first)
+                kept = text.within(limits, open_encoder(first))
+            text = kept if kept.pairs else text
+        if not fit:
+            text.learn(vocab_size, path)
             return
+        needed = text.learn_fitting(vocab_size, path)
+        if needed:
+            say(
+                f"The vocabulary has more than the default of {vocab_size:,} pieces,"
+                f" since this text has many characters or symbols: they alone need"
+                f" {needed:,}. --vocab_size=N gives N pieces."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    """Pairs to learn a vocabulary from."""
+
+    pairs: list[tuple[str, str]]
+    symbols: Sequence[str]
+
+    def some(self) -> _Text:
+        """Its first pairs, of SMALL_TEXT characters."""
+        sizes = itertools.accumulate(map(_size, self.pairs))
+        count = sum(1 for _ in itertools.takewhile(SMALL_TEXT.__ge__, sizes))
+        return _Text(self.pairs[: max(count, 1)], self.symbols)
+
+    def within(self, limits: LengthLimits, encoder: TextEncoder) -> _Text:
+        """The pairs whose lengths in this vocabulary are within the limits."""
+        kept = []
+        for start in range(0, len(self.pairs), BATCH_PAIRS):
+            batch = self.pairs[start : start + BATCH_PAIRS]
+            doubtful = [pair for pair in batch if limits.may_drop(pair)]
+            sources = encoder.encode_batch([source for source, _ in doubtful])
+            targets = encoder.encode_batch([target for _, target in doubtful])
+            dropped = {
+                pair
+                for pair, source, target in zip(doubtful, sources, targets, strict=True)
+                if limits.reason_to_drop(pair, len(source), len(target))
+            }
+            kept += [pair for pair in batch if pair not in dropped]
+        return _Text(kept, self.symbols)
+
+    def learn_fitting(self, vocab_size: int, path: Path) -> int:
+        """Learns the vocabulary of the size nearest to `vocab_size` that the text
+        allows. Returns 0, or the size that its characters need if that is more.
+        """
         try:
-            train_sentencepiece(self.sentences(), vocab_size, path, symbols)
+            self._learn(vocab_size, path)
+        except SizeError as error:
+            if error.smallest is None:
+                self._learn(error.largest or vocab_size, path)
+                return 0
+            needed = error.smallest
+        else:
+            return 0
+        try:
+            # half of the default is for pieces of several characters
+            self._learn(needed + vocab_size // 2, path)
+        except SizeError as error:
+            self._learn(error.largest or needed, path)
+        return needed
+
+    def learn(self, vocab_size: int, path: Path) -> None:
+        """Learns a vocabulary of this size; an error names both bounds."""
+        try:
+            self._learn(vocab_size, path)
         except VocabularySizeError as error:
-            if error.largest is None or not shrink:
-                raise self._both_bounds(error, vocab_size, path, symbols) from error
-            train_sentencepiece(self.sentences(), error.largest, path, symbols)
+            raise self._both_bounds(error, vocab_size, path) from error
+
+    def _learn(self, vocab_size: int, path: Path) -> None:
+        sentences = itertools.chain.from_iterable(self.pairs)
+        if vocabulary_type(path) == "subwords":
+            build_subwords((text.strip() for text in sentences), vocab_size, path)
+        else:
+            train_sentencepiece(sentences, vocab_size, path, self.symbols)
 
     def _both_bounds(
-        self,
-        known: VocabularySizeError,
-        vocab_size: int,
-        path: Path,
-        symbols: Sequence[str],
+        self, known: VocabularySizeError, vocab_size: int, path: Path
     ) -> VocabularySizeError:
         """The error with both bounds; learning an impossible vocabulary reveals the
         unknown one.
@@ -110,12 +197,32 @@ class TextSample:
         smallest, largest = known.smallest, known.largest
         try:
             if smallest is None:
-                train_sentencepiece(self.sentences(), 1, path, symbols)
-            elif self._size <= SMALL_TEXT:
-                train_sentencepiece(self.sentences(), MAX_VOCAB_SIZE, path, symbols)
+                self._learn(1, path)
+            elif sum(map(_size, self.pairs)) <= SMALL_TEXT:
+                self._learn(MAX_VOCAB_SIZE, path)
         except VocabularySizeError as error:
             smallest, largest = smallest or error.smallest, largest or error.largest
-        return VocabularySizeError(vocab_size, len(symbols), smallest, largest)
+        return VocabularySizeError(vocab_size, len(self.symbols), smallest, largest)
+
+
+def _unless_few(
+    usual: list[tuple[str, str]], pairs: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The usual ones of the pairs, or all if most are not: then these are the text."""
+    return usual if 2 * len(usual) >= len(pairs) else pairs
+
+
+def _has_long_word(pair: tuple[str, str]) -> bool:
+    """Whether a text has a word that a vocabulary should not learn from, such as an
+    address with base64. Only ASCII counts: in other scripts words may have no spaces.
+    """
+    for text in pair:
+        if len(text) <= MAX_WORD_CHARACTERS:
+            continue
+        longest = max(text.split(), key=len, default="")
+        if len(longest.encode("ascii", "ignore")) > MAX_WORD_CHARACTERS:
+            return True
+    return False
 
 
 def default_vocab_size(pairs: int) -> int:
@@ -180,5 +287,6 @@ def vocabulary_names(problem: Problem) -> list[str]:
     return [f"vocab{side}{ending}" for side, ending in zip(sides, endings, strict=True)]
 
 
-def _size(pair: tuple[float, str, str]) -> int:
-    return len(pair[1]) + len(pair[2]) + PAIR_OVERHEAD
+def _size(pair: tuple[str, str]) -> int:
+    """Characters of a pair, and what Python needs for it."""
+    return len(pair[0]) + len(pair[1]) + PAIR_OVERHEAD

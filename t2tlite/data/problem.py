@@ -36,7 +36,8 @@ class Problem(CheckedFields):
         32000,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
         " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
-        " that is too small for the default gives as many as it allows.",
+        " that is too small for the default gives as many as it allows; one whose"
+        " characters need more, more.",
     )
     vocab_type: str = option(
         "sentencepiece",
@@ -67,6 +68,7 @@ class Problem(CheckedFields):
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
 
+    called: ClassVar[str] = "A problem"  # in messages
     # or "parsing": the target is a tree, see trees/linearise.py
     task: ClassVar[str] = "translation"
     # ISO 639-1 code for manifest and report; "" if there is none
@@ -99,8 +101,9 @@ class Problem(CheckedFields):
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, always the same pairs in the same order,
-        without line breaks.
+        """Yields (source, target) of a split, two strings, always the same pairs in
+        the same order: they are read twice, and compared. A text is one line: line
+        breaks and lone surrogates are errors, any other character may be in it.
 
         Never reversed: the data directory holds one direction. `tmp_dir` is where raw
         files are or are downloaded to.

@@ -7,19 +7,54 @@ line of a parallel corpus with a wrong one.
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import contextlib
 import gzip
 import io
 import itertools
+import lzma
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from t2tlite.files.atomic_file import atomic_file, check_writable
 
-GZIP_MAGIC = b"\x1f\x8b"
 STANDARD_INPUT = Path("-")  # as a path to read from
+
+# the endings of compressed files, which are read and written -> the format's name
+COMPRESSED = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2"}
+# the first bytes of what is often given as text -> what it is, and what to do
+GZIP_MAGIC = b"\x1f\x8b"
+BZIP2_MAGIC = b"BZh"  # then a digit and BZIP2_BLOCK: text may begin with it, too
+BZIP2_BLOCK = b"1AY&SY"
+FORMATS = {
+    GZIP_MAGIC: ("gzip data", ".gz"),
+    b"\xfd7zXZ\x00": ("xz data", ".xz"),
+    BZIP2_MAGIC: ("bzip2 data", ".bz2"),
+    b"PK\x03\x04": ("a zip archive", "Unpack it with unzip."),
+    b"\x28\xb5\x2f\xfd": ("zstd data", "Decompress it with zstd -d."),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "Unpack it with 7z x."),
+    b"\x04\x22\x4d\x18": ("lz4 data", "Decompress it with lz4 -d."),
+    b"\xff\xfe\x00\x00": ("UTF-32", "Convert it with iconv -f UTF-32 -t UTF-8."),
+    b"\x00\x00\xfe\xff": ("UTF-32", "Convert it with iconv -f UTF-32 -t UTF-8."),
+    b"\xff\xfe": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
+    b"\xfe\xff": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
+    b"%PDF-": ("a PDF document", "Export its text as a file."),
+}
+# of one stream of data
+Decompressor = lzma.LZMADecompressor | bz2.BZ2Decompressor
+DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
+    ".xz": lzma.LZMADecompressor,
+    ".bz2": bz2.BZ2Decompressor,
+}
+BLOCK = 1 << 16  # bytes of compressed data
+XZ_PADDING = b"\0"  # may be between streams
+TAR_MAGIC = b"ustar"
+TAR_MAGIC_AT = 257
+MIN_UTF_16 = 4  # characters of a line that is long enough to look like UTF-16
+CARRIAGE_RETURN = b"\r"
 
 
 def check_file(path: str | Path) -> Path:
@@ -38,14 +73,30 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their
-    line ends ("\\n" or "\\r\\n").
+def check_rereadable(path: str | Path, what: str) -> Path:
+    """The path, after checking that it is a regular file, which can be read again.
 
-    STANDARD_INPUT can be read only once. A byte order mark at the start is skipped. A
-    last line without a line end counts. Raises FileNotFoundError at once; while
-    reading, ValueError for damaged gzip data, or with the number of a line that is not
-    UTF-8.
+    `what` names such files in the message, for example "--train_source". Raises
+    ValueError for a pipe or a device, and FileNotFoundError as `check_file`.
+    """
+    path = check_file(path)
+    if path == STANDARD_INPUT or not path.is_file():
+        raise ValueError(
+            f"{what} must be files, which are read twice; a pipe can be read once."
+            f" Received: {shown(path)}. Write its text to a file first, and name that."
+        )
+    return path
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"); one
+    whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
+
+    STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
+    skipped: where files were joined, it begins the first line of the next. A last line
+    without a line end counts. Raises FileNotFoundError at once; while reading,
+    ValueError for damaged compressed data, for a format that is not text, for text
+    whose lines end in "\\r" alone, or with the number of a line that is not UTF-8.
     """
     return _lines(check_file(path))
 
@@ -57,8 +108,8 @@ def read_parallel(
     other.
 
     Raises as `read_lines` does, and ValueError: at once if the numbers of files differ,
-    and at the end of the shorter file if one file of a pair has more lines than the
-    other.
+    at the end of the shorter file if one file of a pair has more lines than the other,
+    and for empty files.
     """
     if len(source_paths) != len(target_paths):
         sources, targets = (
@@ -94,9 +145,9 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Writes lines to a file atomically, each followed by "\\n", and creates missing
     folders.
 
-    A file whose name ends in `.gz` is compressed. Links and devices are written as by
-    `atomic_file`. Raises OSError if `path` cannot be written; and ValueError, without
-    writing, for a line that contains a line break.
+    A file whose name ends in `.gz`, `.xz` or `.bz2` is compressed. Links and devices
+    are written as by `atomic_file`. Raises OSError if `path` cannot be written; and
+    ValueError, without writing, for a line that contains a line break.
     """
     path = Path(path)
     check_writable(path)
@@ -110,37 +161,93 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
             output.write(f"{line}\n".encode())
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether the name of a file says that it is compressed."""
+    return path.suffix in COMPRESSED
+
+
 def compressed(
     file: BinaryIO, path: Path
 ) -> contextlib.AbstractContextManager[BinaryIO]:
-    """The open file, or if the name of `path` ends in `.gz` a file that compresses into
-    it.
+    """The open file, or if the name of `path` ends in `.gz`, `.xz` or `.bz2` a file
+    that compresses into it.
     """
-    if path.suffix != ".gz":
-        return contextlib.nullcontext(file)
-    # without name and time, so that equal lines give equal files
-    return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
+    if path.suffix == ".gz":
+        # without name and time, so that equal lines give equal files
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
+    if path.suffix == ".xz":
+        return lzma.LZMAFile(file, "wb")  # type: ignore[return-value]
+    if path.suffix == ".bz2":
+        return bz2.BZ2File(file, "wb")  # type: ignore[return-value]
+    return contextlib.nullcontext(file)
 
 
 def _lines(path: Path) -> Iterator[str]:
     for number, line in enumerate(_byte_lines(path), start=1):
+        if number == 1:
+            _check_start(line, path)
+        while line.startswith(codecs.BOM_UTF8):
+            line = line.removeprefix(codecs.BOM_UTF8)
         try:
-            # the latter skips a byte order mark
-            text = line.decode("utf-8" if number > 1 else "utf-8-sig")
+            text = line.decode()
         except UnicodeDecodeError as error:
-            if number == 1 and line.startswith(GZIP_MAGIC):
-                advice = "Let its name end in .gz."
-                raise ValueError(
-                    f"Text must be UTF-8. Received: {path}, which is gzip data."
-                    f" {advice}"
-                ) from None
             raise ValueError(
                 f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
                 f" 0x{error.object[error.start]:02x} after {error.start} bytes of the"
                 " line. Convert the file with iconv, or correct the line."
             ) from None
-        if text:  # empty only if the file is a byte order mark and nothing else
+        if text:  # empty only if the file ends in a byte order mark, not in a line
             yield text.removesuffix("\n").removesuffix("\r")
+
+
+def _check_start(line: bytes, path: Path) -> None:
+    """Raises ValueError if the first line shows that a file is not text with lines."""
+    name = shown(path)
+    for magic, (kind, advice) in FORMATS.items():
+        if not line.startswith(magic):
+            continue
+        if magic == BZIP2_MAGIC and line[4:10] != BZIP2_BLOCK:
+            continue
+        if advice in COMPRESSED:
+            advice = _decompress(path, advice)
+        raise ValueError(
+            f"Text must be UTF-8. Received: {name}, which is {kind}. {advice}"
+        )
+    if line[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
+        raise ValueError(
+            f"Text must be UTF-8. Received: {name}, which is a tar archive. Unpack it"
+            " with tar -xf, and name a file that was in it."
+        )
+    if _is_utf_16(line):
+        raise ValueError(
+            f"Text must be UTF-8. Received: {name}, in which every other byte is 0, as"
+            " in UTF-16. Convert it with iconv -f UTF-16LE -t UTF-8, or UTF-16BE."
+        )
+    if not line.endswith(b"\n") and CARRIAGE_RETURN in line[:-1]:
+        raise _no_line_ends(path, line.count(CARRIAGE_RETURN), "no LF")
+
+
+def _no_line_ends(path: Path, count: int, lines: str) -> ValueError:
+    return ValueError(
+        f"A line must end with LF or CR LF. Received: {shown(path)}, which has"
+        f" {count:,} CR and {lines}. Convert it: tr '\\r' '\\n' < OLD > NEW."
+    )
+
+
+def _is_utf_16(line: bytes) -> bool:
+    """Whether most of every other byte is 0, as in UTF-16 without a byte order mark."""
+    zeros = line[::2].count(0), line[1::2].count(0)
+    pairs = len(line) // 2
+    return pairs >= MIN_UTF_16 and min(zeros) == 0 and max(zeros) * 4 > pairs * 3
+
+
+def _decompress(path: Path, ending: str) -> str:
+    """What to do with compressed data under the name of something else."""
+    if path == STANDARD_INPUT:
+        return f"Decompress it first, with {COMPRESSED[ending]} -dc."
+    if path.suffix in COMPRESSED:
+        return "It is compressed twice, or its name has the wrong ending."
+    return f"Let its name end in {ending}."
 
 
 def shown(path: str | Path) -> str:
@@ -155,34 +262,100 @@ def _byte_lines(path: Path) -> Iterator[bytes]:
             yield from file
         return
     with open(path, "rb") as file:
-        if path.suffix != ".gz":
+        if not is_compressed(path):
             yield from file
             return
+        kind = COMPRESSED[path.suffix]
         if not file.peek(1):
             raise ValueError(
-                f"A .gz file must be gzip data. Received: {path}, which is empty."
-                " Download it again."
+                f"A {path.suffix} file must be {kind} data. Received: {path}, which is"
+                " empty. Download it again."
             )
         try:
-            with gzip.GzipFile(fileobj=file) as unpacked:
+            with _decompressed(file, path.suffix) as unpacked:
                 # faster than the lines of a GzipFile
                 yield from io.BufferedReader(unpacked)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the disk, not of the data
             raise ValueError(
-                f"A .gz file must be complete gzip data. Received: {path}: {error}. "
-                "Download it again, or remove .gz from the name if it is plain text."
+                f"A {path.suffix} file must be complete {kind} data. Received: {path}:"
+                f" {error}. Download it again, or remove {path.suffix} from the name"
+                " if it is plain text."
             ) from error
+
+
+def _decompressed(file: BinaryIO, ending: str) -> io.RawIOBase | gzip.GzipFile:
+    """A file that decompresses an open one, whose name has this ending."""
+    if ending == ".gz":
+        return gzip.GzipFile(fileobj=file)
+    return _Decompressed(file, DECOMPRESSORS[ending])
+
+
+class _Decompressed(io.RawIOBase):
+    """Decompresses xz or bzip2 data, several streams one after the other.
+
+    LZMAFile and BZ2File end in silence where a second stream is damaged.
+    """
+
+    def __init__(self, file: BinaryIO, start: Callable[[], Decompressor]) -> None:
+        self._file = file
+        self._start = start
+        self._stream = start()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills the buffer with the next bytes; returns their number, 0 at the end."""
+        while True:
+            data = b""
+            if self._stream.eof:
+                data = self._next_stream()
+                if not data:
+                    return 0
+                self._stream = self._start()
+            elif self._stream.needs_input:
+                data = self._file.read(BLOCK)
+                if not data:
+                    raise EOFError("it ends in the middle of a stream")
+            unpacked = self._stream.decompress(data, len(buffer))
+            if unpacked:
+                buffer[: len(unpacked)] = unpacked
+                return len(unpacked)
+
+    def _next_stream(self) -> bytes:
+        """The start of the stream after the present one, or nothing at the end."""
+        data = self._stream.unused_data.lstrip(XZ_PADDING)
+        while not data:
+            block = self._file.read(BLOCK)
+            if not block:
+                break
+            data = block.lstrip(XZ_PADDING)
+        return data
 
 
 def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
     sources, targets = _lines(source_path), _lines(target_path)
-    for count, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
+    advice = "Check that they belong together and that both are complete."
+    count = 0
+    for source, target in itertools.zip_longest(sources, targets):
         if source is None or target is None:
             source_count = count + (source is not None) + sum(1 for _ in sources)
             target_count = count + (target is not None) + sum(1 for _ in targets)
             counts = {f"{source_path}": source_count, f"{target_path}": target_count}
-            # raises
-            check_line_counts(
-                counts, "Check that they belong together and that both are complete."
-            )
+            check_line_counts(counts, advice)  # raises
         yield source, target
+        count += 1
+    if count == 0:
+        counts = {f"{source_path}": 0, f"{target_path}": 0}
+        check_line_counts(counts, advice)  # raises
+    if count == 1:
+        _check_only_line(source, source_path)
+        _check_only_line(target, target_path)
+
+
+def _check_only_line(line: str, path: Path) -> None:
+    """Raises ValueError if the only line of a file seems to be many."""
+    if "\r" in line:
+        raise _no_line_ends(path, line.count("\r"), "1 LF")

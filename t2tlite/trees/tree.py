@@ -87,6 +87,9 @@ class Tree:
         return hash(format_tree(self))
 
 
+WORDLESS = Tree("", ())
+
+
 def split_words(text: str) -> list[str]:
     """The words of a sentence, or the tokens of a sequence, which ASCII white space
     separates.
@@ -125,14 +128,16 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     a line.
 
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees
-    that start with `*x*`, the headers of some Penn Treebank files, are skipped. A file
-    is gzip if its name ends in `.gz`.
+    that start with `*x*`, the headers of some Penn Treebank files, are skipped.
+    Brackets alone, such as `(())`, which parsers write for a sentence that they cannot
+    parse, are the tree WORDLESS, also with the label of a root. A file is decompressed
+    if its name ends in `.gz`, `.xz` or `.bz2`.
 
     Raises FileNotFoundError at once; while reading, ValueError with file and line if
     text is not UTF-8, has a NUL or no tree, a word has no tag, or a bracket is
     unmatched, empty or inside a tree without a label.
     """
-    return _parse(text_files.read_lines(path), str(Path(path)))
+    return _parse(text_files.read_lines(path), str(Path(path)), with_wordless=True)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
@@ -185,13 +190,19 @@ def clean_label(label: str) -> str:
     return category.group() if category else label
 
 
-def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
+def _parse(
+    lines: Iterable[str], name: str, with_wordless: bool = False
+) -> Iterator[Tree]:
     """Yields the trees in lines of text; `name` is the text's name in error
-    messages.
+    messages. With `with_wordless`, brackets alone are the tree WORDLESS.
     """
     # the open brackets: line, and label and children so far
     stack: list[tuple[int, list[Tree | str]]] = []
     count = number = 0
+    # of the tree that is read: whether it has more than brackets and labels of roots,
+    # and where a bracket was closed before it had
+    has_text = not with_wordless
+    wordless = 0
     for number, line in enumerate(lines, start=1):
         place = f"{name}, line {number}"
         if "\0" in line:
@@ -219,18 +230,29 @@ def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
                     f"{place}: {required}, in {_shortened(line)}. {advice}"
                 )
             elif token != ")":
+                is_root = not stack[-1][1] and token in ROOT_LABELS
+                if wordless and not is_root:
+                    # raises: beside words, empty brackets are a mistake
+                    _constituent([], False, f"{name}, line {wordless}", stack[0][0])
+                has_text = has_text or not is_root
                 stack[-1][1].append(token)
             else:
                 first_line = stack[0][0]
                 opened, items = stack.pop()
-                tree = _constituent(
-                    items, not stack, f"{name}, line {opened}", first_line
-                )
+                if has_text:
+                    tree = _constituent(
+                        items, not stack, f"{name}, line {opened}", first_line
+                    )
+                else:
+                    tree = WORDLESS
+                    wordless = wordless or opened
                 if stack:
                     stack[-1][1].append(tree)
                 else:
                     count += 1
                     yield tree
+                    has_text = not with_wordless
+                    wordless = 0
     if stack:
         raise ValueError(
             f"{name}, line {stack[0][0]}: every bracket must be closed. Received: a"

@@ -31,6 +31,10 @@ UNKNOWN = 2
 # loses the thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
+# LOWER FIVE EIGHTHS BLOCK: SentencePiece learns nothing from a sentence that holds it.
+# It is learned as a space, and spelled in bytes in text that is encoded.
+RESERVED = "\u2585"
+
 # SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into
 # parts of this many characters to learn from. This also bounds an unbroken stretch of
 # text, so that learning takes time in proportion to the text.
@@ -210,6 +214,8 @@ def train_sentencepiece(
 def _parts(sentences: Iterable[str]) -> Iterator[str]:
     for sentence in sentences:
         check_unicode(sentence)
+        if RESERVED in sentence:
+            sentence = sentence.replace(RESERVED, " ")
         for start in range(0, len(sentence), SENTENCE_CHARACTERS):
             yield sentence[start : start + SENTENCE_CHARACTERS]
 

@@ -36,6 +36,21 @@ END = "\n"  # between tokens; none contains it
 NUM_CODES = 0x110000  # of Unicode
 
 
+class AlphabetSizeError(ValueError):
+    """The special tokens and characters of the text alone need `smallest` subtokens."""
+
+    largest = None  # small text gives fewer subtokens
+
+    def __init__(self, received: int, smallest: int):
+        self.smallest = smallest
+        super().__init__(
+            f"vocab_size must be at least {smallest} for this text: {len(RESERVED)} ids"
+            " are special tokens, and each character needs one. Received:"
+            f" {received}. Raise vocab_size; the vocabulary then has about that many"
+            " subtokens."
+        )
+
+
 def build_subwords(sentences: Iterable[str], vocab_size: int, path: str | Path) -> None:
     """Learns a vocabulary of about `vocab_size` subtokens from `sentences` and writes
     it to `path`.
@@ -45,8 +60,9 @@ def build_subwords(sentences: Iterable[str], vocab_size: int, path: str | Path) 
     size; otherwise it is the nearest that the search finds. Small text gives fewer
     subtokens.
 
-    Raises ValueError if there is no text, `vocab_size` is less than the special tokens
-    and the text's characters need, or a sentence contains a lone surrogate.
+    Raises AlphabetSizeError if `vocab_size` is less than the special tokens and the
+    text's characters need, and ValueError if there is no text, or a sentence contains a
+    lone surrogate.
     """
     token_counts = count_tokens(sentences)
     if not token_counts:
@@ -56,12 +72,7 @@ def build_subwords(sentences: Iterable[str], vocab_size: int, path: str | Path) 
         )
     smallest = len(RESERVED) + len(alphabet_of(token_counts))
     if vocab_size < smallest:
-        raise ValueError(
-            f"vocab_size must be at least {smallest} for this text: {len(RESERVED)} ids"
-            " are special tokens, and each character needs one. Received:"
-            f" {vocab_size}. Raise vocab_size; the vocabulary then has about that many"
-            " subtokens."
-        )
+        raise AlphabetSizeError(vocab_size, smallest)
     subtokens = learn_to_size(token_counts, vocab_size)
     with atomic_file(path) as file:
         file.writelines(f"'{subtoken}'\n".encode() for subtoken in subtokens)

@@ -116,10 +116,14 @@ def test_interrupted_by_the_user(begun):
         ({"train.en": b"caf\xe9\n", "train.de": b"Kaffee\n"}, "train.en"),
         ({"dev.de": b"too few\n"}, "dev.de"),
         ({"dev.de": None}, "dev.de"),
-        ({"train.en": b"", "train.de": b""}, "parallel_text needs at least one pair"),
+        ({"train.en": b"", "train.de": b""}, "train.en with 0, "),
+        (
+            {"train.en": b"\n", "train.de": b"\n"},
+            "needs at least one pair with text on",
+        ),
         ({"train.en": gzip.compress(b"one\n")[:-3]}, "train.en"),
     ],
-    ids=["not UTF-8", "uneven", "missing", "empty", "cut short"],
+    ids=["not UTF-8", "uneven", "missing", "empty", "blank", "cut short"],
 )
 def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     data_dir, new = tmp_path / "made", tmp_path / "new"

@@ -229,7 +229,10 @@ def test_error_in_an_encoding_process(tiny_data, tmp_path):
     """A process that cannot write reports it, and the others end."""
     tasks = [
         encode_shards.ChunkTask(
-            "train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0
+            "train",
+            tmp_path / "nowhere" / f"{i}.arrow",
+            [("a", "b")],
+            encode_shards.LengthLimits(),
         )
         for i in range(9)
     ]

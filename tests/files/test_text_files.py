@@ -1,14 +1,26 @@
 """Lines of text files: where they end, what is refused, and that files appear whole."""
 
+import bz2
 import gzip
+import io
+import lzma
 import os
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from t2tlite.files import text_files
+
+COMPRESS = {
+    ".txt": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +39,14 @@ from t2tlite.files import text_files
         (b"\xef\xbb\xbfa\nb\n", ["a", "b"]),
         (b"\xef\xbb\xbf", []),
         (b"\xef\xbb\xbf\n", [""]),
-        (b"a\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        # as `cat` joins files
+        (b"a\n\xef\xbb\xbfb\n", ["a", "b"]),
+        (b"a\n\xef\xbb\xbf\nb\n", ["a", "", "b"]),
+        (b"a\n\xef\xbb\xbf", ["a"]),
+        (b"\xef\xbb\xbf\xef\xbb\xbfa\n", ["a"]),
+        (b"a\xef\xbb\xbfb\n", ["a\ufeffb"]),
+        (b"a\r", ["a"]),
+        (b"BZh1 is a name\n", ["BZh1 is a name"]),
         (
             "a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg\n".encode(),
             ["a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg"],
@@ -36,12 +55,12 @@ from t2tlite.files import text_files
         (b" two  spaces \t\n", [" two  spaces \t"]),
     ],
 )
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.xz", ".txt.bz2"])
 def test_lines_end_at_newlines_alone(
     tmp_path: Path, content: bytes, lines: list[str], suffix: str
 ) -> None:
     path = tmp_path / f"text{suffix}"
-    path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    path.write_bytes(COMPRESS[path.suffix](content))
     assert list(text_files.read_lines(path)) == lines
 
 
@@ -57,10 +76,19 @@ def test_lines_of_any_length(tmp_path: Path) -> None:
         list(text_files.read_lines(path))
 
 
-def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "text.gz"
-    path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
+def test_several_members_are_one_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"text{ending}"
+    compress = COMPRESS[ending]
+    path.write_bytes(compress(b"a\nb") + compress(b"c\nd\n"))
     assert list(text_files.read_lines(path)) == ["a", "bc", "d"]
+
+
+def test_padding_between_streams_of_xz(tmp_path: Path) -> None:
+    path = tmp_path / "text.xz"
+    padding = b"\0" * 4
+    path.write_bytes(lzma.compress(b"a\n") + padding + lzma.compress(b"b\n") + padding)
+    assert list(text_files.read_lines(path)) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -94,17 +122,66 @@ def test_line_of_bad_text_far_into_a_file(tmp_path: Path) -> None:
         list(text_files.read_lines(path))
 
 
-def test_gzip_without_gz_in_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "packed.txt"
-    path.write_bytes(gzip.compress(b"a\n"))
-    with pytest.raises(
-        ValueError, match=r"packed\.txt, which is gzip data\. Let its name end in \.gz"
-    ):
-        list(text_files.read_lines(path))
+def _zip(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("text", content)
+    return buffer.getvalue()
 
 
-def _broken_gzips() -> dict[str, bytes]:
-    whole = gzip.compress(os.urandom(3000).hex().encode())
+def _tar(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        entry = tarfile.TarInfo("text")
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+TEXT = "one line of text\nand another\n"
+# what `printf 'a\n' | zstd` writes
+ZSTD = bytes.fromhex("28b52ffd0458110000610a55c8cc1e")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("x.txt", gzip.compress(b"a\n"), r"gzip data\. Let its name end in \.gz"),
+        ("x.txt", lzma.compress(b"a\n"), r"xz data\. Let its name end in \.xz"),
+        ("x.txt", bz2.compress(b"a\n"), r"bzip2 data\. Let its name end in \.bz2"),
+        (
+            "x.gz",
+            gzip.compress(gzip.compress(b"a\n")),
+            "gzip data. It is compressed tw",
+        ),
+        ("x.zip", _zip(b"a\n"), r"a zip archive\. Unpack it with unzip"),
+        ("x.zst", ZSTD, r"zstd data\. Decompress it with zstd -d"),
+        ("x.tar", _tar(b"a\n"), r"a tar archive\. Unpack it with tar -xf"),
+        ("x.tar.gz", gzip.compress(_tar(b"a\n")), r"a tar archive\. Unpack it"),
+        (
+            "x.txt",
+            TEXT.encode("utf-16"),
+            r"UTF-16\. Convert it with iconv -f UTF-16 -t",
+        ),
+        ("x.txt", b"\xfe\xff" + TEXT.encode("utf-16-be"), r"UTF-16\. Convert it"),
+        ("x.txt", TEXT.encode("utf-16-le"), r"every other byte is 0, as in UTF-16\."),
+        ("x.txt", TEXT.encode("utf-16-be"), r"every other byte is 0, as in UTF-16\."),
+        ("x.txt", TEXT.encode("utf-32"), r"UTF-32\. Convert it with iconv -f UTF-32"),
+        ("x.txt", b"a\rb\rc\r", r"which has 3 CR and no LF\. Convert it: tr '\\r'"),
+        ("x.gz", gzip.compress(b"a\rb"), r"which has 1 CR and no LF\."),
+    ],
+)
+def test_what_is_not_text_is_named(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"Received: .*{name}, .*{message}"):
+        list(text_files.read_lines(tmp_path / name))
+
+
+def _broken(ending: str) -> dict[str, bytes]:
+    compress = COMPRESS[ending]
+    whole = compress(os.urandom(3000).hex().encode())
     flipped = bytearray(whole)
     flipped[-6] ^= 0xFF  # in the checksum
     scrambled = bytearray(whole)
@@ -116,26 +193,50 @@ def _broken_gzips() -> dict[str, bytes]:
         "scrambled": bytes(scrambled),
         "plain text": b"a line of text\n",
         "rubbish after the end": whole + b"rubbish",
+        "second stream cut off": whole + whole[:-20],
     }
 
 
-@pytest.mark.parametrize("kind", _broken_gzips())
-def test_broken_gzip_names_the_file(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "broken.gz"
-    path.write_bytes(_broken_gzips()[kind])
+@pytest.mark.parametrize("kind", _broken(".gz"))
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
+def test_broken_data_names_the_file(tmp_path: Path, ending: str, kind: str) -> None:
+    path = tmp_path / f"broken{ending}"
+    path.write_bytes(_broken(ending)[kind])
+    name = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2"}[ending]
     with pytest.raises(
         ValueError,
         match=(
-            r"must be complete gzip data\. Received: .*broken\.gz: .*Download it again"
+            rf"must be complete {name} data\. Received: .*broken\{ending}: .*Download it"
+            " again"
         ),
     ):
         list(text_files.read_lines(path))
 
 
-def test_empty_gz_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.gz").touch()
-    with pytest.raises(ValueError, match=r"empty\.gz, which is empty"):
-        list(text_files.read_lines(tmp_path / "empty.gz"))
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
+def test_empty_compressed_file_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"empty{ending}"
+    path.touch()
+    with pytest.raises(ValueError, match=rf"empty\{ending}, which is empty"):
+        list(text_files.read_lines(path))
+
+
+def test_what_can_be_read_once_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"a\n")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    assert text_files.check_rereadable(link, "--train_source") == link
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    message = r"--train_source must be files, which are read twice; a pipe can be read"
+    for name, shown in ((pipe, "pipe"), ("-", "standard input"), ("/dev/null", "null")):
+        with pytest.raises(
+            ValueError, match=rf"{message} once\. Received: .*{shown}\."
+        ):
+            text_files.check_rereadable(name, "--train_source")
+    with pytest.raises(FileNotFoundError, match="which does not exist"):
+        text_files.check_rereadable(tmp_path / "nothing", "--train_source")
 
 
 def test_missing_file_and_folder_are_refused_before_reading(tmp_path: Path) -> None:
@@ -179,7 +280,7 @@ def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
         _write(tmp_path / "1.en", "a", "", "c\u2028d"),
         _write(tmp_path / "1.de", "A", "B", "C"),
     )
-    second = _write(tmp_path / "2.en"), _write(tmp_path / "2.de")
+    second = _write(tmp_path / "2.en", "x"), _write(tmp_path / "2.de", "X")
     third = tmp_path / "3.en.gz", _write(tmp_path / "3.de", "E")
     third[0].write_bytes(gzip.compress(b"e\r\n"))
     sources, targets = zip(first, second, third, strict=True)
@@ -187,6 +288,7 @@ def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
         ("a", "A"),
         ("", "B"),
         ("c\u2028d", "C"),
+        ("x", "X"),
         ("e", "E"),
     ]
     assert list(text_files.read_parallel([], [])) == []
@@ -209,6 +311,22 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
     assert read == [("g", "g")] + [("s", "t")] * min(source_count, target_count)
 
 
+def test_parallel_files_without_lines(tmp_path: Path) -> None:
+    """Empty files, and files whose lines end in CR, with an LF at the end or without."""
+    good = _write(tmp_path / "good", "g")
+    source = _write(tmp_path / "x.en")
+    target = _write(tmp_path / "x.de")
+    message = r"not be empty\. Received: .*x\.en with 0, .*x\.de with 0\."
+    with pytest.raises(ValueError, match=message):
+        list(text_files.read_parallel([good, source], [good, target]))
+    for ending, lines in (("", "no LF"), ("\n", "1 LF")):
+        old = tmp_path / "old"
+        old.write_bytes(f"a\rb\rc\r{ending}".encode())
+        message = rf"old, which has [23] CR and {lines}\. Convert it"
+        with pytest.raises(ValueError, match=message):
+            list(text_files.read_parallel([good], [old]))
+
+
 def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
     path = _write(tmp_path / "one", "a")
     with pytest.raises(
@@ -221,7 +339,9 @@ def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
         text_files.read_parallel([path, path], [path, tmp_path / "two"])
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out.gz", "new/folder/out.txt"])
+@pytest.mark.parametrize(
+    "name", ["out.txt", "out.gz", "out.xz", "out.bz2", "new/folder/out.txt"]
+)
 def test_written_lines_read_back(tmp_path: Path, name: str) -> None:
     lines = ["", "Grüße", "a\u2028b\x85c", "a\rb", " spaces ", ""]
     path = tmp_path / name
@@ -238,6 +358,10 @@ def test_written_bytes(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
     text_files.write_lines(tmp_path / "out.gz", ["ä", "b"])
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"\xc3\xa4\nb\n"
+    text_files.write_lines(tmp_path / "out.xz", ["ä", "b"])
+    assert lzma.decompress((tmp_path / "out.xz").read_bytes()) == b"\xc3\xa4\nb\n"
+    text_files.write_lines(tmp_path / "out.bz2", ["ä", "b"])
+    assert bz2.decompress((tmp_path / "out.bz2").read_bytes()) == b"\xc3\xa4\nb\n"
 
 
 def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A user's own files as a problem."""
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,20 @@ def test_a_missing_file_of_any_split_is_found_at_once(
     (tmp_path / "dev_target.0").unlink()
     with pytest.raises(FileNotFoundError, match=r"dev_target\.0, which does not exist"):
         ParallelText(**corpus).pairs("train", None)
+
+
+@pytest.mark.parametrize("flag", ["train_source", "train_target", "dev_source"])
+def test_pipes_are_refused_at_once(
+    corpus: dict[str, Any], tmp_path: Path, flag: str
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for name in (str(pipe), "-"):
+        problem = ParallelText(**(corpus | {flag: (name,) * len(corpus[flag])}))
+        with pytest.raises(
+            ValueError, match=rf"^--{flag} must be files, which are read twice; a pipe"
+        ):
+            problem.pairs("train", None)
 
 
 def test_unequal_files(corpus: dict[str, Any]) -> None:

@@ -163,6 +163,36 @@ def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     assert set(problem.symbols(own_trees)) == SYMBOLS
 
 
+def test_trees_without_words_are_left_out_and_counted(own_trees, tmp_path, capsys):
+    """As parsers write for sentences that they cannot parse; a trace is not a word."""
+    extra = tmp_path / "auto.trees"
+    none = ["(())", "( ( ) )", "()", "(TOP)", "(S1 ())", "(TOP (NP (-NONE- *)))"]
+    extra.write_text("\n".join([filled(CLEAN, "x1"), *none, filled(CLEAN, "x2")]))
+    dev = own_trees / "dev.trees"
+    dev.write_text("(())\n" + dev.read_text())
+    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(extra),))
+    for _ in range(2):
+        assert numbers(problem.pairs("train", own_trees))[120:] == ["x1", "x2"]
+        assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
+    assert set(problem.symbols(own_trees)) == SYMBOLS
+    # once, however often they are read
+    assert capsys.readouterr().err.splitlines() == [
+        f"{extra}: left out 6 trees without words, such as (()).",
+        f"{dev}: left out 1 tree without words, such as (()).",
+    ]
+
+
+@pytest.mark.parametrize("tree", ["(TOP () (NN cat))", "(TOP (NN cat) ())", "(cat)"])
+def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
+    extra = tmp_path / "auto.trees"
+    extra.write_text(f"(())\n{tree}\n")
+    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(extra),))
+    with pytest.raises(
+        ValueError, match=r"auto\.trees, line 2: a bracket holds a label"
+    ):
+        list(problem.pairs("train", own_trees))
+
+
 def test_semi_without_extra_trees(own_trees):
     problem = registry.problem("wsj_parsing_semi")
     with pytest.raises(

@@ -173,12 +173,13 @@ def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
             ),
         ),
         (
-            "(NN a)\n()\n",
+            "(NN a)\n(NP () (NN a))\n",
             (
                 r"a\.mrg, line 2: a bracket holds a label and words .*Received:"
                 r" '\(\)'\. Remove it"
             ),
         ),
+        ("( (S)\n )", r"a\.mrg, line 1: a bracket holds a label and words"),
         ("( (S (NN a)\n ( )))", r"a\.mrg, line 2: a bracket holds a label"),
         (
             "(S\n (NP) (NN a))",

@@ -39,7 +39,7 @@ from t2tlite.files.records import (
     read_record,
     write_record,
 )
-from t2tlite.files.text_files import compressed
+from t2tlite.files.text_files import compressed, is_compressed
 from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 
 RECORD_START = (
@@ -190,7 +190,7 @@ class ResumableOutput:
 
     def publish(self) -> None:
         """OUT.part becomes OUT."""
-        if self._target.suffix != ".gz":
+        if not is_compressed(self._target):
             os.replace(self.part, self._target)
         else:
             with (

@@ -1,0 +1,185 @@
+"""The pairs that a problem yields: checked one by one, and compared when they are read
+a second time.
+
+A user's problem may yield anything, and files may change while they are read. Either
+must be found before it becomes data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from t2tlite.console import counted
+from t2tlite.data.problem import Problem
+from t2tlite.vocabularies.text_encoder import check_unicode
+
+Pair = tuple[str, str]
+SHOWN_CHARACTERS = 100  # of what a problem yielded, in messages
+HASHED_PAIRS = 500  # at a time, which is faster than one by one
+# of tensor2tensor's examples
+T2T_FIELDS = ("inputs", "targets")
+
+
+def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterator[Pair]:
+    """Yields the pairs of a split, each checked.
+
+    Raises ValueError with problem, split and the pair's number: at once if
+    `problem.pairs` returns nothing to iterate over; for what is not a pair of two
+    strings, without line breaks and lone surrogates; and for an exception of the
+    problem's own code. FileNotFoundError stays one, and errors of t2tlite's readers,
+    which name file and line, are raised as they are.
+    """
+    place = f"{problem.name()}, {split}"
+    try:
+        pairs = problem.pairs(split, tmp_dir)
+    except Exception as error:
+        _raise_explained(error, place)
+    try:
+        iterator = iter(pairs)
+    except TypeError:
+        raise ValueError(
+            f"{place}: the method `pairs` must yield pairs (source, target). Received:"
+            f" {_shown(pairs)}. Write yield source, target."
+        ) from None
+    return _checked(iterator, place)
+
+
+class SplitDigest:
+    """What a split held when it was read first, chunk by chunk."""
+
+    def __init__(self, split: str) -> None:
+        self.split = split
+        self.pairs = 0
+        self._chunks: list[bytes] = []  # SHA-256
+        self._ends: list[int] = []  # of each chunk, the number of pairs up to its end
+        # of each pair one byte of its hash, which tells where two readings differ
+        self._hashes = bytearray()
+
+    def add(self, chunk: Sequence[Pair]) -> None:
+        """Records the next chunk of the first reading."""
+        self.pairs += len(chunk)
+        self._chunks.append(_sha256(chunk))
+        self._ends.append(self.pairs)
+        self._hashes += _hashes(chunk)
+
+    def digest(self) -> bytes:
+        """Identifies all pairs."""
+        return b"".join(self._chunks)
+
+    def difference(self, number: int, first: int, chunk: Sequence[Pair]) -> str:
+        """How chunk `number` of the second reading, whose first pair has the index
+        `first`, differs from the first reading's: "" if it does not.
+        """
+        if number < len(self._chunks) and _sha256(chunk) == self._chunks[number]:
+            return ""
+        before = self._hashes[first : first + len(chunk)]
+        now = _hashes(chunk)
+        equal = 0
+        while equal < len(before) and before[equal] == now[equal]:
+            equal += 1
+        if equal < len(before):
+            place = f"pair {first + equal + 1:,} of {self.split}"
+            return f"another {place} the second time, {_shown(chunk[equal])}"
+        if len(before) < len(now):
+            return self.other_count("more")
+        if first + len(now) < self._ends[number]:
+            return self.other_count(f"{first + len(now):,}")
+        place = f"the pairs {first + 1:,} to {first + len(now):,} of {self.split}"
+        return f"others among {place} the second time"
+
+    def other_count(self, count: str) -> str:
+        """How the second reading, of `count` pairs, differs from the first."""
+        return f"{counted(self.pairs, 'pair')} of {self.split} at first, then {count}"
+
+
+def _checked(pairs: Iterator[Any], place: str) -> Iterator[Pair]:
+    for number in itertools.count(1):
+        try:
+            pair = next(pairs)
+        except StopIteration:
+            return
+        except Exception as error:
+            _raise_explained(error, f"{place} pair {number}")
+        try:
+            _check_pair(pair)
+        except ValueError as error:
+            raise ValueError(f"{place} pair {number}: {error}") from error
+        yield pair
+
+
+def _check_pair(pair: Any) -> None:
+    is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+    if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], str)):
+        raise ValueError(
+            "a pair (source, target) of two strings is required. Received:"
+            f" {_shown(pair)}. {_advice(pair)}"
+        )
+    source, target = pair
+    if "\n" in source or "\n" in target:
+        raise ValueError(
+            "a text must not contain a line break. Received:"
+            f" {_shown(pair)}. Replace it with a space."
+        )
+    check_unicode(source)
+    check_unicode(target)
+
+
+def _advice(pair: Any) -> str:
+    """What to yield instead of this."""
+    if isinstance(pair, dict) and pair:
+        names = T2T_FIELDS if set(T2T_FIELDS) <= set(pair) else tuple(pair)[:2]
+        texts = ", ".join(f"example[{name!r}]" for name in names)
+        return f"Yield {texts} instead of the example."
+    parts = pair if isinstance(pair, tuple | list) else [pair]
+    if any(isinstance(part, bytes) for part in parts):
+        return "Yield source, target, and decode bytes: data.decode()."
+    return "Yield source, target."
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    return text[: SHOWN_CHARACTERS - 3] + "..."
+
+
+def _raise_explained(error: Exception, place: str) -> NoReturn:
+    """Raises an exception of `problem.pairs`, with where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # without this file's
+    raised_in = _module(error)
+    if raised_in.startswith("t2tlite.") and isinstance(error, ValueError | OSError):
+        raise error
+    where = ""
+    if frames:
+        own = [frame for frame in frames if frame.filename == frames[0].filename]
+        where = f", raised in {own[-1].filename}, line {own[-1].lineno}"
+    kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
+    raise kind(
+        f"{place}: {type(error).__name__}: {error}{where}. Correct the problem's"
+        " method `pairs`, or what it reads."
+    ) from error
+
+
+def _module(error: Exception) -> str:
+    """The module whose code raised an exception."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
+
+
+def _sha256(chunk: Sequence[Pair]) -> bytes:
+    digest = hashlib.sha256()
+    for start in range(0, len(chunk), HASHED_PAIRS):
+        texts = itertools.chain.from_iterable(chunk[start : start + HASHED_PAIRS])
+        digest.update("\n".join([*texts, ""]).encode())
+    return digest.digest()
+
+
+def _hashes(chunk: Sequence[Pair]) -> bytes:
+    return bytes(hash((source, target)) & 0xFF for source, target in chunk)
