@@ -36,7 +36,6 @@ from t2tlite.bin.command_line import (
     help_text,
     own_flags,
     parse,
-    read,
     unknown_flag,
 )
 from t2tlite.bin.definitions import (
@@ -46,6 +45,7 @@ from t2tlite.bin.definitions import (
     RUNS_DIR,
     Args,
 )
+from t2tlite.bin.flag_sources import read
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
@@ -293,11 +293,16 @@ def words(args: Args, defaults: bool = False) -> list[str]:
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
             continue
-        shown = ",".join(value) if isinstance(value, list | tuple) else value
+        shown = _joined(value) if isinstance(value, list | tuple) else value
         default = DEFINITIONS[name].default if name in DEFINITIONS else None
         if shown != "" and (defaults or shown != default):
             words.append(f"--{name}={shown}")
     return words
+
+
+def _joined(values: Sequence[str]) -> str:
+    """Values of a list flag as one text, in quotes where they contain a comma."""
+    return absl_flags.CsvListSerializer(",").serialize(list(values))
 
 
 def set_verbosity(verbosity: str) -> None:
@@ -346,10 +351,9 @@ def _information(args: Args) -> str:
 def _register_problems(argv: Sequence[str]) -> None:
     """Imports our problems and those of --t2t_usr_dir, whose options become flags."""
     importlib.import_module("t2tlite.problems")
-    values = absl_flags.FlagValues()
-    absl_flags.DEFINE_string("t2t_usr_dir", None, "", flag_values=values)
-    read(values, argv, known_only=True)
-    import_user_package(values.t2t_usr_dir)
+    name = "t2t_usr_dir"
+    values, _ = read({name: DEFINITIONS[name]}, argv, known_only=True)
+    import_user_package(values[name])
 
 
 def _explained(error: Exception) -> str:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.checked_fields import merged_changes
 from t2tlite.console import say
 from t2tlite.training.loop_config import LoopConfig
 
@@ -128,16 +129,10 @@ def _resumed(args: flags.Args, folder: RunFolder) -> flags.Args:
     before = folder.flags() if folder.checkpoints() and not args.hparams_set else {}
     if "hparams_set" not in before:
         return args
-    changes = {}
-    for part in filter(
-        None, [*before.get("hparams", "").split(","), *args.hparams.split(",")]
-    ):
-        # a new change replaces a recorded one
-        changes[part.partition("=")[0].strip()] = part.strip()
     tokens = args.global_batch_tokens or before.get("global_batch_tokens")
     kept = {
         "hparams_set": before["hparams_set"],
-        "hparams": ",".join(changes.values()),
+        "hparams": merged_changes(before.get("hparams", ""), args.hparams),
         "global_batch_tokens": tokens,
     }
     return flags.Args(**vars(args) | kept)

@@ -122,8 +122,8 @@ class CheckedFields:
         """
         kinds = {field.name: facts_of(field).kind for field in dataclasses.fields(self)}
         changes: dict[str, Any] = {}
-        for part in filter(None, map(str.strip, text.split(","))):
-            name, equals, value = (piece.strip() for piece in part.partition("="))
+        for name, part in split_changes(text):
+            _, equals, value = part.partition("=")
             if not equals or not name:
                 raise ValueError(
                     f"Each change must be field=value. Received: {part!r} in {text!r}."
@@ -188,6 +188,30 @@ class CheckedFields:
             for name in mine
             if mine[name] != theirs[name]
         }
+
+
+def split_changes(text: str) -> list[tuple[str, str]]:
+    """The changes in the notation of `CheckedFields.override`, each with its field.
+
+    >>> split_changes("batch_size=2048, relu_dropout=0.1")
+    [('batch_size', 'batch_size=2048'), ('relu_dropout', 'relu_dropout=0.1')]
+    """
+    changes = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, equals, value = map(str.strip, part.partition("="))
+        changes.append((name, f"{name}{equals}{value}"))
+    return changes
+
+
+def merged_changes(earlier: str, later: str) -> str:
+    """The changes of two texts, as one text. A later change of a field replaces an
+    earlier one.
+
+    >>> merged_changes("batch_size=2048,num_heads=4", "num_heads=8")
+    'batch_size=2048,num_heads=8'
+    """
+    changes = dict(split_changes(earlier)) | dict(split_changes(later))
+    return ",".join(changes.values())
 
 
 def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
