@@ -151,13 +151,19 @@ def require(args: Args, *names: str, example: str = "") -> list[str]:
     are not.
     """
     values = {f"--{name}": getattr(args, name) for name in names}
-    missing = [name for name, value in values.items() if value in (None, "", [])]
+    missing = [name for name, value in values.items() if _is_missing(value)]
     if missing:
         shown = f" Example: {example}." if example else ""
         raise CommandError(
             f"{' and '.join(missing)} must be given. --help explains the flags.{shown}"
         )
     return list(values.values())
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a flag is not given, or given without a value, as by --name=$UNSET."""
+    is_list = isinstance(value, list)
+    return value in (None, "", []) or (is_list and "" in value)
 
 
 # what flag values stand for

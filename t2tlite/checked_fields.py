@@ -20,6 +20,8 @@ CHECKED = (bool, int, float, str, tuple)
 # in messages
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
+MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
+
 C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
 
@@ -188,6 +190,11 @@ class CheckedFields:
             for name in mine
             if mine[name] != theirs[name]
         }
+
+
+def check_seed(name: str, seed: int) -> None:
+    """Raises ValueError for a seed that NumPy does not take."""
+    _check_value(name, Facts(int, "", 0, MAX_SEED), seed)
 
 
 def split_changes(text: str) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("files",):              (set(),                                    {"msgspec"}),
     ("vocabularies",):       ({"files", "tokens"},                      {"numpy", "sentencepiece", "tensorflow_text"}),
     ("trees",):              ({"files"},                                set()),
-    ("metrics",):            (set(),                                    {"sacrebleu", "sacremoses"}),
+    ("metrics",):            ({"checked_fields"},                                    {"sacrebleu", "sacremoses"}),
     ("tasks",):              ({"metrics", "registry", "trees"},         set()),
     ("layers",):             ({"machine", "tokens", "types"},           {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
