@@ -22,7 +22,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -51,6 +51,12 @@ from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
 from t2tlite.data.pipeline import Pipeline
+from t2tlite.files.same_file import (
+    STANDARD_OUTPUT_NUMBER,
+    NamedFile,
+    check_not_overwritten,
+    is_same_folder,
+)
 from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -75,7 +81,7 @@ class Command(NamedTuple):
     # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
     names: Sequence[Names]
     run: Callable[[Args], None]  # what to do with the flag values
-    # raises for wrong values, before TensorFlow is imported
+    # raises for wrong values, runs, files or data, before TensorFlow is imported
     check: Callable[[Args], object] | None = None
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
@@ -102,9 +108,10 @@ class Command(NamedTuple):
             if information := _information(args):
                 print(information, flush=True)
                 return 0
+            _prepare(args)
             if self.check:
                 self.check(args)
-            _prepare(args)
+            _load_tensorflow(args)
             self.run(args)
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
@@ -183,6 +190,53 @@ def run_folder(args: Args) -> RunFolder:
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
     return RunFolder(args.output_dir)
+
+
+def files_of_run(args: Args, folder: RunFolder) -> list[NamedFile]:
+    """The files that a command reads of a run with --checkpoint_path, for
+    `check_not_overwritten`.
+
+    Raises FileNotFoundError if there is no such checkpoint.
+    """
+    from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
+
+    checkpoint = find_checkpoint(folder.path, args.checkpoint_path)
+    files = [*folder.own_files(), *checkpoint_files(checkpoint)]
+    return [(f"{file}, which is the run's", file) for file in files]
+
+
+def check_standard_output(inputs: Iterable[tuple[str, str | None]]) -> None:
+    """Raises ValueError if standard output is redirected to an input; `inputs` are
+    flags and their values.
+    """
+    check_not_overwritten(
+        [("standard output", STANDARD_OUTPUT_NUMBER)],
+        [(f"--{name}={file}", file) for name, file in inputs if file],
+    )
+
+
+def check_apart(args: Args, output_dir: Path) -> None:
+    """Raises CommandError if --output_dir is the folder of the data."""
+    folders = [data_dir(args)]
+    if args.problem:
+        folders.append(data_dir(args) / args.problem.removesuffix("_rev"))
+    for folder in folders:
+        if is_same_folder(output_dir, folder):
+            raise CommandError(
+                "--output_dir and the data must be in different folders. Received:"
+                f" --output_dir={output_dir}, the same folder as {folder}, which is"
+                " that of --data_dir. Name another --output_dir."
+            )
+
+
+def check_data(args: Args) -> None:
+    """Raises as `open_data` if data to train on is missing and is not made first, or if
+    a problem or an option is unknown.
+    """
+    if args.generate_data:
+        registry.problem(*require(args, "problem"), **args.options)
+    else:
+        open_data(args)
 
 
 def data_dir(args: Args) -> Path:
@@ -324,13 +378,18 @@ def set_verbosity(verbosity: str) -> None:
 
 
 def _prepare(args: Args) -> None:
-    """Imports the user's package, and TensorFlow with its log level, for a command that
-    takes these flags.
+    """Sets the log level and imports the user's package, for a command that takes these
+    flags.
     """
     verbosity = getattr(args, "verbosity", None)
     if verbosity is not None:
         set_verbosity(verbosity)
     import_user_package(getattr(args, "t2t_usr_dir", None))
+
+
+def _load_tensorflow(args: Args) -> None:
+    """Imports TensorFlow, for a command that takes the flag of its log level."""
+    verbosity = getattr(args, "verbosity", None)
     # starts sooner without TensorFlow
     other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"
     if verbosity is None or other_engine:

@@ -19,11 +19,24 @@ and one every ten minutes.
 from __future__ import annotations
 
 from t2tlite.bin import flags
+from t2tlite.files.checkpoint_paths import find_checkpoint
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
-@flags.command(__doc__, "problem hparams_set output_dir n from_step to_step verbosity")
+def check(args: flags.Args) -> None:
+    """Raises if there is no run, or it has no checkpoint."""
+    folder = flags.run_folder(args)
+    folder.hparams()
+    folder.check_checkpoint_folders()
+    find_checkpoint(folder.path)
+
+
+@flags.command(
+    __doc__,
+    "problem hparams_set output_dir n from_step to_step verbosity",
+    check=check,
+)
 def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
     from t2tlite.programs.runs.keras_run import average_run

@@ -61,7 +61,10 @@ def main(args: flags.Args) -> None:
             "--compound_split does not go with --compare. Leave one of them out."
         )
     check_seed("seed", args.seed)
-    files = filter(None, [args.translation, args.compare, *args.reference])
+    named = [("translation", args.translation), ("compare", args.compare)]
+    named += [("reference", file) for file in args.reference]
+    flags.check_standard_output(named)
+    files = [file for _, file in named if file]
     texts = {file: list(read_lines(file)) for file in files}
     check_line_counts(
         {file: len(lines) for file, lines in texts.items()},

@@ -29,6 +29,7 @@ docs/export.md has examples.
 from __future__ import annotations
 
 from t2tlite.bin import flags
+from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export import formats
 from t2tlite.programs.export.export_folder import ExportFolder
 
@@ -43,7 +44,10 @@ def settings_of(args: flags.Args) -> formats.Settings:
     formats.check_format(args.format)
     run = flags.run_folder(args)
     run.hparams()
-    ExportFolder(args.export_dir, args.overwrite).check()
+    checkpoint = find_checkpoint(run.path, args.checkpoint_path)
+    folder = ExportFolder(args.export_dir, args.overwrite)
+    folder.check_apart_from(run, checkpoint)
+    folder.check()
     return formats.Settings(
         decode_options(run.manifest(), args.decode_hparams), args.quantization or ""
     )

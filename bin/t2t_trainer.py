@@ -34,15 +34,37 @@ from t2tlite import registry
 from t2tlite.bin import flags
 from t2tlite.checked_fields import merged_changes
 from t2tlite.console import say
+from t2tlite.files.checkpoint_paths import checkpoint_at
+from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
-    from t2tlite.run_folder import RunFolder
 
 EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
+
+
+def check(args: flags.Args) -> None:
+    """Raises, before TensorFlow is loaded, for wrong names, values, folders and
+    data.
+    """
+    if not args.output_dir:
+        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
+    folder = flags.run_folder(args)
+    folder.check_path()
+    flags.check_apart(args, folder.path)
+    starts = args.warm_start_from and not folder.checkpoints()
+    if starts and not args.hparams_set:
+        hparams = run_of(args.warm_start_from).hparams()
+    else:
+        hparams = _hparams(args, folder)
+    if starts:
+        checkpoint_at(args.warm_start_from)
+    hparams = hparams.override(args.hparams)
+    flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
+    flags.check_data(args)
 
 
 @flags.command(
@@ -52,11 +74,10 @@ EXAMPLE = (
     "global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from",
     "generate_data tmp_dir num_processes problem_options t2t_usr_dir registry_help"
     " show_hparams verbosity",
+    check=check,
 )
 def main(args: flags.Args) -> None:
     """Trains a run; makes the data first with --generate_data."""
-    if not args.output_dir:
-        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
     hparams = _hparams(args, folder).override(args.hparams)
     if args.global_batch_tokens is not None:

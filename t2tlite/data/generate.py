@@ -47,6 +47,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
 
@@ -157,6 +158,7 @@ def generate(
     )
     already_there = build.is_complete()
     if not already_there:
+        build.check_outputs()
         sample = build.read_corpus()
         try:
             with only_process(build.folder, "make data"):
@@ -216,6 +218,23 @@ class DataBuild:
         `finished_data.is_complete`.
         """
         return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
+
+    def check_outputs(self) -> None:
+        """Raises ValueError if a file that will be written is one that is read."""
+        records = [self.folder / MANIFEST, self.folder / UNFINISHED]
+        outputs = [*self.vocabularies, *records, *self.folder.glob(SHARDS)]
+        try:
+            files = self.problem.files(self.tmp_dir)
+        except FileNotFoundError:
+            files = []  # reading the text says what is missing
+        vocabularies = [Path(name).expanduser() for name in self.problem.vocab_file]
+        check_not_overwritten(
+            [(f"{path}, which holds the data", path) for path in outputs],
+            [
+                *((str(path), path) for path in files),
+                *((f"--vocab_file={path}", path) for path in vocabularies),
+            ],
+        )
 
     def read_corpus(self) -> TextSample:
         """Step 1: checks and counts all pairs; returns a sample of the training

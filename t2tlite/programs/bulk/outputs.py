@@ -45,6 +45,8 @@ from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 RECORD_START = (
     f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
 )
+# of the names of the files beside OUT
+PART_ENDINGS = (".part", ".part.json")
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 
 

@@ -24,6 +24,7 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.lock import only_process
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams, read_hparams
 from t2tlite.programs.tensor2tensor.variables import (
@@ -139,6 +140,13 @@ def import_run(
         given.problem or recorded_problem, entries, trained_in, target_space
     )
     _check_folder(folder, hparams, manifest)
+    for path, entry in zip(given.vocabularies, entries, strict=True):
+        target = folder.path / entry.file
+        others = [other for other in given.vocabularies if other != path]
+        check_not_overwritten(
+            [(str(target), target)],
+            [(f"--t2t_vocab={other}", other) for other in others],
+        )
     stored = sum(variables[name].size for name in model_variables(variables))
     described = count_parameters(hparams, sizes)
     if described > 4 * stored:  # it may not fit in memory
