@@ -14,6 +14,7 @@ process.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import gc
@@ -51,6 +52,7 @@ from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
 from t2tlite.data.pipeline import Pipeline
+from t2tlite.files.atomic_file import DISK_IS_FULL
 from t2tlite.files.same_file import (
     STANDARD_OUTPUT_NUMBER,
     NamedFile,
@@ -113,6 +115,7 @@ class Command(NamedTuple):
                 self.check(args)
             _load_tensorflow(args)
             self.run(args)
+            sys.stdout.flush()  # an error of a full disk is raised here
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
             message = (
@@ -125,7 +128,7 @@ class Command(NamedTuple):
             )
         except BrokenPipeError:
             # the program that reads the output, such as head, has closed it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_standard_output()
             return 128 + signal.SIGPIPE
         except (
             ValueError,
@@ -136,6 +139,8 @@ class Command(NamedTuple):
         ) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
+            if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+                _discard_standard_output()  # Python would try again at the end
             return _fail(program, _explained(error))
         except KeyboardInterrupt as error:
             # raised with a message if a signal stopped training
@@ -425,12 +430,25 @@ def _explained(error: Exception) -> str:
     """The message of an error; an operating system's own, such as `[Errno 2] ...:
     '/proc/x'`, with what to do.
     """
-    if isinstance(error, OSError) and error.errno and error.filename:
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno in DISK_IS_FULL and error.strerror:
+        return (
+            f"The disk of {error.filename or 'standard output'} is full. Free some"
+            " space and run the same command again."
+        )
+    if error.errno and error.filename:
         return (
             f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
             " change its permissions."
         )
     return str(error)
+
+
+def _discard_standard_output() -> None:
+    """Discards what is not written yet to standard output, which cannot be written."""
+    with contextlib.suppress(OSError, ValueError):  # not a file, as in a notebook
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(program: str, message: str, status: int = 1) -> int:

@@ -19,17 +19,15 @@ and one every ten minutes.
 from __future__ import annotations
 
 from t2tlite.bin import flags
-from t2tlite.files.checkpoint_paths import find_checkpoint
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
 def check(args: flags.Args) -> None:
-    """Raises if there is no run, or it has no checkpoint."""
+    """Raises if there is no run, or its averages would replace other checkpoints."""
     folder = flags.run_folder(args)
     folder.hparams()
     folder.check_checkpoint_folders()
-    find_checkpoint(folder.path)
 
 
 @flags.command(

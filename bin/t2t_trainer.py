@@ -64,6 +64,8 @@ def check(args: flags.Args) -> None:
         checkpoint_at(args.warm_start_from)
     hparams = hparams.override(args.hparams)
     flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
+    if args.output_dir is None:
+        say(f"The run is in {folder}.")
     flags.check_data(args)
 
 
@@ -85,8 +87,6 @@ def main(args: flags.Args) -> None:
             hparams, global_batch_tokens=args.global_batch_tokens
         )
     config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
-    if args.output_dir is None:
-        say(f"The run is in {folder}.")
 
     import tensorflow as tf
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import os
 import time
@@ -44,7 +43,12 @@ from t2tlite.data.manifest import (
 )
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.atomic_file import (
+    copy_file,
+    file_sha256,
+    full_disk_is_named,
+    remove_temporary_files,
+)
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
@@ -160,20 +164,16 @@ def generate(
     if not already_there:
         build.check_outputs()
         sample = build.read_corpus()
-        try:
-            with only_process(build.folder, "make data"):
-                # another process may have finished while this one was reading
-                if not build.is_complete():
-                    build.learn_vocabulary(sample)
-                    del sample  # encoding needs its memory
-                    build.write_manifest(build.write_shards())
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            raise OSError(
-                f"The disk of {build.folder} is full. Free some space and run the same"
-                " command again; it resumes."
-            ) from error
+        advice = "Free some space and run the same command again; it resumes."
+        with (
+            full_disk_is_named(build.folder, advice),
+            only_process(build.folder, "make data"),
+        ):
+            # another process may have finished while this one was reading
+            if not build.is_complete():
+                build.learn_vocabulary(sample)
+                del sample  # encoding needs its memory
+                build.write_manifest(build.write_shards())
     dataset = open_dataset(
         data_dir, problem.name() + ("_rev" if problem.reverse else "")
     )

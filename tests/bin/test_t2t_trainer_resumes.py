@@ -46,7 +46,10 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(
         )
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
     stderr = capsys.readouterr().err
-    assert "SIGTERM: saving a checkpoint; once more ends at once." in stderr
+    assert (
+        "SIGTERM: stopping, and saving what is trained; once more ends at once."
+        in stderr
+    )
     assert (
         "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command"
         " resumes from there." in stderr
@@ -137,8 +140,8 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, ca
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
     assert (
-        "holds a run of another problem or vocabulary: twenty_words. Received:"
-        " twenty_words_rev." in stderr
+        "holds a run of the other direction, twenty_words. Received: twenty_words_rev."
+        in stderr
     )
 
 

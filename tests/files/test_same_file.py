@@ -86,7 +86,9 @@ def test_redirected_files(text, shell, output, source):
 
 def test_two_outputs(text):
     outputs = [("--picture", "new.svg"), ("--html", "folder/../new.svg")]
-    with pytest.raises(ValueError, match=r"^Two outputs need two files\. Received: --h"):
+    with pytest.raises(
+        ValueError, match=r"^Two outputs need two files\. Received: --h"
+    ):
         check_not_overwritten(outputs, [])
     (text.parent / "new.svg").touch()
     with pytest.raises(ValueError, match=r"--html, the same file as --picture\."):
