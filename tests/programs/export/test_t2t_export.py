@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
-from tiny_run import change_manifest
+from tiny_run import change_manifest, last_of_each
 from tiny_task import contents
 
 import t2tlite
@@ -49,7 +49,12 @@ def quick(monkeypatch) -> dict:
 
 def export(run: Path, target: Path, *more: str) -> int:
     return t2t_export.main(
-        [f"--output_dir={run}", f"--export_dir={target}", "--format=quick", *more]
+        last_of_each(
+            f"--output_dir={run}",
+            f"--export_dir={target}",
+            "--format=quick",
+            *more,
+        )
     )
 
 
