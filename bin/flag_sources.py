@@ -82,18 +82,18 @@ def _add_source(
     name: str, words: Iterable[str], sources: list[Source], within: tuple[str, ...]
 ) -> None:
     """Adds the files that the words of a source name, and then the source."""
-    own = []
+    words_here = []
     remaining = iter(words)
     for word in remaining:
         flag, equals, file = word.partition("=")
         if word == "--":
-            own += [word, *remaining]
+            words_here += [word, *remaining]
         elif flag not in ("--flagfile", "-flagfile"):
-            own.append(word)
+            words_here.append(word)
         else:
             file = file if equals else next(remaining, "")
             _add_file(os.path.expanduser(file), sources, within)
-    sources.append(Source(name, own))
+    sources.append(Source(name, words_here))
 
 
 def _add_file(file: str, sources: list[Source], within: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from t2tlite.json_depth import check_depth
 from t2tlite.registry import did_you_mean
 
 # kinds of values; a field of a user's class may be of another
@@ -149,9 +150,9 @@ class CheckedFields:
         ValueError.
         """
         try:
+            check_depth(text)
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            # a huge number, or too many brackets
+        except ValueError as error:
             raise ValueError(
                 "The hparams must be a JSON object. Received text that is not:"
                 f" {error}."

@@ -350,17 +350,17 @@ def test_dataset_and_features_are_known_to_tensorflow_datasets(
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No name is resolved; the names that were asked for."""
-    asked: list[str] = []
+    """No name is resolved; returns those that were requested."""
+    names: list[str] = []
 
     def unknown(host: str, *args: Any, **kwargs: Any) -> None:
-        asked.append(host)
+        names.append(host)
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    return asked
+    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    return names
 
 
 def test_without_a_network_it_fails_at_once(
