@@ -85,7 +85,12 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, quick, tmp_path, capsys
     )
     assert record["decode_hparams"]["beam_size"] == 3
     assert "A paragraph." in (target / "README.md").read_text()
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-3:] == [
+        f"Loading {tiny_run.run} ...",
+        "Writing the model as quick ...",
+        "Decoding 12 sentences with the export and the run ...",
+    ]
     assert out.startswith(
         f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing"
         " of 12 sentences"
