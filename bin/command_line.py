@@ -1,7 +1,8 @@
 """The flags of a command line: parses them, says what is wrong with them, prints their
 help.
 
-`bin/definitions.py` defines them; what their values stand for is in `bin/flags.py`.
+`bin/definitions.py` defines them; `bin/flag_sources.py` reads them from the command
+line and flag files; what their values stand for is in `bin/flags.py`.
 """
 
 from __future__ import annotations
@@ -24,29 +25,19 @@ from t2tlite.bin.definitions import (
     field_flags,
     problem_flags,
 )
+from t2tlite.bin.flag_sources import HPARAMS_FLAGS, read
 from t2tlite.checked_fields import KINDS, CheckedFields
-from t2tlite.config import DecodeHParams, HParams
-
-DEFINE = {
-    str: absl_flags.DEFINE_string,
-    int: absl_flags.DEFINE_integer,
-    float: absl_flags.DEFINE_float,
-    bool: absl_flags.DEFINE_boolean,
-    list: absl_flags.DEFINE_list,
-    tuple: absl_flags.DEFINE_multi_string,
-}
 
 # text, in which `~` is not expanded to the home folder
 TEXT_FLAGS = {"source", "target", "word"}
-# whose value is field=value,...
-HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}
 # names of flags, separated by spaces; or a class whose fields are flags
 Names = str | type[CheckedFields]
 
 GENERAL_HELP = {  # of the flags of every command
     "--flagfile": (
-        "File with a flag on each line, such as RUN/flags.txt; flags given after it"
-        " override it."
+        "File with a flag on each line, such as RUN/flags.txt. Flags of the command"
+        " line override the file's; --hparams and --decode_hparams override the fields"
+        " that they set."
     ),
     "--version": "Print the version of t2tlite, and exit.",
 }
@@ -81,18 +72,15 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
     """Flag values by name, in which `~` at the start of a path is the home folder;
     absl.flags.Error for a mistake.
     """
-    values, known = absl_flags.FlagValues(), definitions(names)
-    for name, (text, kind, default) in known.items():
-        DEFINE[kind](name, default, text, flag_values=values)
+    known = definitions(names)
     try:
-        rest = read(values, argv)
+        args, rest = read(known, argv)
     except absl_flags.IllegalFlagValueError as error:
         raise absl_flags.Error(_wrong_value(error, known)) from error
     if rest:
         raise absl_flags.Error(
             f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
         )
-    args = {name: getattr(values, name) for name in known}
     args |= {
         name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS
     }
@@ -119,30 +107,19 @@ def help_text(doc: str | None, names: Sequence[Names]) -> str:
         suffix = (
             "" if default in (None, "") or kind is bool else f" (default: {default})"
         )
-        for part in (text + suffix).split("\n"):
-            lines += [
-                f"      {line}"
-                for line in textwrap.wrap(part, 94, break_on_hyphens=False)
-            ]
+        lines += _wrapped(text + suffix)
     for name, text in GENERAL_HELP.items():
-        lines += [f"  {name}", f"      {text}"]
+        lines += [f"  {name}", *_wrapped(text)]
     return "\n".join(lines)
 
 
-def read(
-    values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False
-) -> list[str]:
-    """Parses flags, also those in the files of --flagfile, into `values`; returns what
-    is not a flag.
-    """
-    try:
-        return values(["t2tlite", *argv], known_only=known_only)[1:]
-    except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
-        reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
-        raise ValueError(
-            "--flagfile must be a text file with a flag on each line. Received:"
-            f" {reason}."
-        ) from error
+def _wrapped(text: str) -> list[str]:
+    """The lines of a flag's help, indented."""
+    lines = []
+    for part in text.split("\n"):
+        wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
+        lines += [f"      {line}" for line in wrapped]
+    return lines
 
 
 def _wrong_value(

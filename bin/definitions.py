@@ -257,7 +257,11 @@ class Args(SimpleNamespace):
     ]
     # scoring
     translation: Annotated[str, "File of translations, one per line."]
-    reference: Annotated[str, "File of reference translations, one per line."]
+    reference: Annotated[
+        tuple[str, ...],
+        "File of reference translations, one per line; can be given several times, for"
+        " several references of each sentence.",
+    ]
     metrics: Annotated[
         list[str], "Metrics to compute, comma-separated: bleu, chrf, ter.", "bleu"
     ]

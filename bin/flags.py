@@ -14,6 +14,7 @@ process.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import gc
@@ -22,7 +23,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -36,7 +37,6 @@ from t2tlite.bin.command_line import (
     help_text,
     own_flags,
     parse,
-    read,
     unknown_flag,
 )
 from t2tlite.bin.definitions import (
@@ -46,11 +46,19 @@ from t2tlite.bin.definitions import (
     RUNS_DIR,
     Args,
 )
+from t2tlite.bin.flag_sources import read
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
 from t2tlite.data.pipeline import Pipeline
+from t2tlite.files.atomic_file import DISK_IS_FULL
+from t2tlite.files.same_file import (
+    STANDARD_OUTPUT_NUMBER,
+    NamedFile,
+    check_not_overwritten,
+    is_same_folder,
+)
 from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -75,7 +83,7 @@ class Command(NamedTuple):
     # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
     names: Sequence[Names]
     run: Callable[[Args], None]  # what to do with the flag values
-    # raises for wrong values, before TensorFlow is imported
+    # raises for wrong values, runs, files or data, before TensorFlow is imported
     check: Callable[[Args], object] | None = None
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
@@ -102,10 +110,12 @@ class Command(NamedTuple):
             if information := _information(args):
                 print(information, flush=True)
                 return 0
+            _prepare(args)
             if self.check:
                 self.check(args)
-            _prepare(args)
+            _load_tensorflow(args)
             self.run(args)
+            sys.stdout.flush()  # an error of a full disk is raised here
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
             message = (
@@ -118,7 +128,7 @@ class Command(NamedTuple):
             )
         except BrokenPipeError:
             # the program that reads the output, such as head, has closed it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_standard_output()
             return 128 + signal.SIGPIPE
         except (
             ValueError,
@@ -129,6 +139,8 @@ class Command(NamedTuple):
         ) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
+            if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+                _discard_standard_output()  # Python would try again at the end
             return _fail(program, _explained(error))
         except KeyboardInterrupt as error:
             # raised with a message if a signal stopped training
@@ -151,13 +163,19 @@ def require(args: Args, *names: str, example: str = "") -> list[str]:
     are not.
     """
     values = {f"--{name}": getattr(args, name) for name in names}
-    missing = [name for name, value in values.items() if value in (None, "", [])]
+    missing = [name for name, value in values.items() if _is_missing(value)]
     if missing:
         shown = f" Example: {example}." if example else ""
         raise CommandError(
             f"{' and '.join(missing)} must be given. --help explains the flags.{shown}"
         )
     return list(values.values())
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a flag is not given, or given without a value, as by --name=$UNSET."""
+    is_list = isinstance(value, list)
+    return value in (None, "", []) or (is_list and "" in value)
 
 
 # what flag values stand for
@@ -177,6 +195,53 @@ def run_folder(args: Args) -> RunFolder:
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
     return RunFolder(args.output_dir)
+
+
+def files_of_run(args: Args, folder: RunFolder) -> list[NamedFile]:
+    """The files that a command reads of a run with --checkpoint_path, for
+    `check_not_overwritten`.
+
+    Raises FileNotFoundError if there is no such checkpoint.
+    """
+    from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
+
+    checkpoint = find_checkpoint(folder.path, args.checkpoint_path)
+    files = [*folder.own_files(), *checkpoint_files(checkpoint)]
+    return [(f"{file}, which is the run's", file) for file in files]
+
+
+def check_standard_output(inputs: Iterable[tuple[str, str | None]]) -> None:
+    """Raises ValueError if standard output is redirected to an input; `inputs` are
+    flags and their values.
+    """
+    check_not_overwritten(
+        [("standard output", STANDARD_OUTPUT_NUMBER)],
+        [(f"--{name}={file}", file) for name, file in inputs if file],
+    )
+
+
+def check_apart(args: Args, output_dir: Path) -> None:
+    """Raises CommandError if --output_dir is the folder of the data."""
+    folders = [data_dir(args)]
+    if args.problem:
+        folders.append(data_dir(args) / args.problem.removesuffix("_rev"))
+    for folder in folders:
+        if is_same_folder(output_dir, folder):
+            raise CommandError(
+                "--output_dir and the data must be in different folders. Received:"
+                f" --output_dir={output_dir}, the same folder as {folder}, which is"
+                " that of --data_dir. Name another --output_dir."
+            )
+
+
+def check_data(args: Args) -> None:
+    """Raises as `open_data` if data to train on is missing and is not made first, or if
+    a problem or an option is unknown.
+    """
+    if args.generate_data:
+        registry.problem(*require(args, "problem"), **args.options)
+    else:
+        open_data(args)
 
 
 def data_dir(args: Args) -> Path:
@@ -293,11 +358,16 @@ def words(args: Args, defaults: bool = False) -> list[str]:
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
             continue
-        shown = ",".join(value) if isinstance(value, list | tuple) else value
+        shown = _joined(value) if isinstance(value, list | tuple) else value
         default = DEFINITIONS[name].default if name in DEFINITIONS else None
         if shown != "" and (defaults or shown != default):
             words.append(f"--{name}={shown}")
     return words
+
+
+def _joined(values: Sequence[str]) -> str:
+    """Values of a list flag as one text, in quotes where they contain a comma."""
+    return absl_flags.CsvListSerializer(",").serialize(list(values))
 
 
 def set_verbosity(verbosity: str) -> None:
@@ -313,13 +383,18 @@ def set_verbosity(verbosity: str) -> None:
 
 
 def _prepare(args: Args) -> None:
-    """Imports the user's package, and TensorFlow with its log level, for a command that
-    takes these flags.
+    """Sets the log level and imports the user's package, for a command that takes these
+    flags.
     """
     verbosity = getattr(args, "verbosity", None)
     if verbosity is not None:
         set_verbosity(verbosity)
     import_user_package(getattr(args, "t2t_usr_dir", None))
+
+
+def _load_tensorflow(args: Args) -> None:
+    """Imports TensorFlow, for a command that takes the flag of its log level."""
+    verbosity = getattr(args, "verbosity", None)
     # starts sooner without TensorFlow
     other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"
     if verbosity is None or other_engine:
@@ -346,22 +421,34 @@ def _information(args: Args) -> str:
 def _register_problems(argv: Sequence[str]) -> None:
     """Imports our problems and those of --t2t_usr_dir, whose options become flags."""
     importlib.import_module("t2tlite.problems")
-    values = absl_flags.FlagValues()
-    absl_flags.DEFINE_string("t2t_usr_dir", None, "", flag_values=values)
-    read(values, argv, known_only=True)
-    import_user_package(values.t2t_usr_dir)
+    name = "t2t_usr_dir"
+    values, _ = read({name: DEFINITIONS[name]}, argv, known_only=True)
+    import_user_package(values[name])
 
 
 def _explained(error: Exception) -> str:
     """The message of an error; an operating system's own, such as `[Errno 2] ...:
     '/proc/x'`, with what to do.
     """
-    if isinstance(error, OSError) and error.errno and error.filename:
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno in DISK_IS_FULL and error.strerror:
+        return (
+            f"The disk of {error.filename or 'standard output'} is full. Free some"
+            " space and run the same command again."
+        )
+    if error.errno and error.filename:
         return (
             f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
             " change its permissions."
         )
     return str(error)
+
+
+def _discard_standard_output() -> None:
+    """Discards what is not written yet to standard output, which cannot be written."""
+    with contextlib.suppress(OSError, ValueError):  # not a file, as in a notebook
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(program: str, message: str, status: int = 1) -> int:

@@ -31,20 +31,31 @@ fonts; SVG and page all that the viewer's has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite.bin import flags
 from t2tlite.files.atomic_file import write_text
+from t2tlite.files.same_file import NamedFile, check_not_overwritten
+
+if TYPE_CHECKING:
+    from t2tlite.run_folder import RunFolder
 
 
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir source target kind layers heads word picture html"
-    " checkpoint_path",
-    "t2t_usr_dir verbosity",
-)
-def main(args: flags.Args) -> None:
-    """Computes the weights, writes the picture and the page, and prints their paths."""
+class Wanted(NamedTuple):
+    """What is shown of which run."""
+
+    folder: RunFolder
+    kinds: Sequence[str]
+    layers: list[int]
+    heads: list[int]
+
+
+def wanted_of(args: flags.Args) -> Wanted:
+    """What the flags ask for. Raises for wrong flags, a missing run or checkpoint, or a
+    file that is read.
+    """
     from t2tlite.programs import visualise
     from t2tlite.programs.visualise.attention_pictures import picture_ending
     from t2tlite.programs.visualise.attention_weights import check_kinds
@@ -52,13 +63,34 @@ def main(args: flags.Args) -> None:
     flags.require(args, "source")
     folder = flags.run_folder(args)
     kinds = args.kind or visualise.KINDS
-    check_kinds(kinds)  # before the model is loaded
-    chosen = {
-        "layers": _numbers("layers", args.layers),
-        "heads": _numbers("heads", args.heads),
-    }
+    check_kinds(kinds)
+    layers = _numbers("layers", args.layers)
+    heads = _numbers("heads", args.heads)
     if args.picture:
         picture_ending(args.picture)
+    folder.hparams()  # raises if there is no run
+    outputs: list[NamedFile] = [
+        (f"--{name}={path}", path)
+        for name, path in (("picture", args.picture), ("html", args.html))
+        if path
+    ]
+    check_not_overwritten(outputs, flags.files_of_run(args, folder))
+    return Wanted(folder, kinds, layers, heads)
+
+
+@flags.command(
+    __doc__,
+    "problem hparams_set output_dir source target kind layers heads word picture html"
+    " checkpoint_path",
+    "t2t_usr_dir verbosity",
+    check=wanted_of,
+)
+def main(args: flags.Args) -> None:
+    """Computes the weights, writes the picture and the page, and prints their paths."""
+    from t2tlite.programs import visualise
+
+    folder, kinds, layers, heads = wanted_of(args)
+    chosen = {"layers": layers, "heads": heads}
     model = flags.load_run(folder, args.checkpoint_path)
     attention = model.attention(args.source, args.target)
     if args.target is None:

@@ -23,7 +23,18 @@ from t2tlite.bin import flags
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
-@flags.command(__doc__, "problem hparams_set output_dir n from_step to_step verbosity")
+def check(args: flags.Args) -> None:
+    """Raises if there is no run, or its averages would replace other checkpoints."""
+    folder = flags.run_folder(args)
+    folder.hparams()
+    folder.check_checkpoint_folders()
+
+
+@flags.command(
+    __doc__,
+    "problem hparams_set output_dir n from_step to_step verbosity",
+    check=check,
+)
 def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
     from t2tlite.programs.runs.keras_run import average_run

@@ -3,7 +3,7 @@ them.
 
     t2t-bleu --translation=out.de --reference=newstest2014.de
 
-Both files hold plain text in UTF-8, one sentence per line, which correspond line by
+The files hold plain text in UTF-8, one sentence per line, which correspond line by
 line. Neither is tokenised: sacrebleu does that. The command prints one line, such as
 
     BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 28.30 59.9/34.0...
@@ -11,7 +11,8 @@ line. Neither is tokenised: sacrebleu does that. The command prints one line, su
 In order: how the score was computed (the signature: one reference, cased, tokenised as
 13a), the score from 0 to 100, the precisions of 1-grams to 4-grams in percent, the
 brevity penalty, and both lengths in tokens. Always report the signature: scores with
-different ones cannot be compared. --tokenize=intl gives the score that tensor2tensor's
+different ones cannot be compared. --reference given twice scores against two references
+of each sentence (nrefs:2). --tokenize=intl gives the score that tensor2tensor's
 t2t-bleu printed, and with --lowercase its uncased score.
 
 --metrics=bleu,chrf,ter prints a line for each: chrF counts character n-grams, TER edits
@@ -39,6 +40,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import flags
+from t2tlite.checked_fields import check_seed
 from t2tlite.files.text_files import check_line_counts, read_lines
 
 if TYPE_CHECKING:
@@ -58,25 +60,30 @@ def main(args: flags.Args) -> None:
         raise flags.CommandError(
             "--compound_split does not go with --compare. Leave one of them out."
         )
-    files = [file for file in (args.translation, args.compare, args.reference) if file]
+    check_seed("seed", args.seed)
+    named = [("translation", args.translation), ("compare", args.compare)]
+    named += [("reference", file) for file in args.reference]
+    flags.check_standard_output(named)
+    files = [file for _, file in named if file]
     texts = {file: list(read_lines(file)) for file in files}
     check_line_counts(
         {file: len(lines) for file, lines in texts.items()},
         "Translate every line of the source, blank ones too, and use the reference that"
         " belongs to it.",
     )
-    translations, references = texts[args.translation], texts[args.reference]
+    translations = texts[args.translation]
+    references, *more = [texts[file] for file in dict.fromkeys(args.reference)]
     how = args.metrics, args.tokenize, args.lowercase
     if args.compare:
         differences = corpus_metrics.paired_bootstrap(
-            texts[args.compare], translations, references, *how, seed=args.seed
+            texts[args.compare], translations, references, *how, args.seed, more
         )
         print(_comparison(args.compare, args.translation, differences))
         return
-    for score in corpus_metrics.corpus_scores(translations, references, *how):
+    for score in corpus_metrics.corpus_scores(translations, references, *how, more):
         print(score)
     if args.compound_split:
-        print(bleu.compound_split_bleu(translations, references))
+        print(bleu.compound_split_bleu(translations, references, *more))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:

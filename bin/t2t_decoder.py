@@ -67,18 +67,68 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite.bin import flags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import check_writable, replaceable
+from t2tlite.files.same_file import (
+    STANDARD_INPUT_NUMBER,
+    STANDARD_OUTPUT_NUMBER,
+    NamedFile,
+    check_not_overwritten,
+)
 from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
+    from t2tlite.config import DecodeHParams
+    from t2tlite.data.dataset import Dataset
     from t2tlite.data.pipeline import Pipeline
-    from t2tlite.programs.bulk.jobs import DecodeJob
+    from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
+    from t2tlite.run_folder import RunFolder
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
+
+
+class Work(NamedTuple):
+    """What is to be done."""
+
+    folder: RunFolder
+    line_format: LineFormat
+    options: DecodeHParams
+    pipeline: Pipeline | None
+    dataset: Dataset | None  # of --split
+
+
+def work_of(args: flags.Args) -> Work:
+    """What the flags ask for. Raises what would otherwise be raised after TensorFlow is
+    loaded or after hours of work: for wrong flags, a missing run, split, file or
+    checkpoint, or an output that cannot be written.
+    """
+    from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
+    from t2tlite.programs.bulk.decode_split import check_split
+    from t2tlite.programs.bulk.jobs import LineFormat
+    from t2tlite.programs.runs import load
+    from t2tlite.programs.runs.translator import decode_options
+
+    folder = flags.run_folder(args)
+    _check_flags(args)
+    line_format = LineFormat(
+        args.output_format or "", args.alignments, args.prefixes, args.raw_text
+    )
+    folder.hparams()  # raises if there is no run
+    options = decode_options(folder.manifest(), args.decode_hparams)
+    features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
+    # before a model is converted for the engine
+    load.check_engine_options(args.engine, options, *features)
+    pipeline = flags.pipeline(args)
+    _check_before_work(args, folder, pipeline)
+    dataset = None
+    if args.split:
+        data_dir = Path(args.data_dir) if args.data_dir else None
+        dataset = load.run_dataset(folder, data_dir)
+        check_split(dataset, args.split)
+    return Work(folder, line_format, options, pipeline, dataset)
 
 
 @flags.command(
@@ -88,35 +138,20 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
     "output_format alignments prefixes raw_text decode_hparams checkpoint_path engine"
     " quantization",
     "data_dir beam_runner beam_options t2t_usr_dir verbosity",
+    check=work_of,
 )
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
-    from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-    from t2tlite.programs.runs import load, translator
 
-    folder = flags.run_folder(args)
-    _check_flags(args)
-    line_format = jobs.LineFormat(
-        args.output_format or "", args.alignments, args.prefixes, args.raw_text
-    )
-    folder.hparams()  # raises if there is no run
-    options = translator.decode_options(folder.manifest(), args.decode_hparams)
-    features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
-    # before a model is converted for the engine
-    load.check_engine_options(args.engine, options, *features)
-    pipeline = flags.pipeline(args)
-    _check_before_work(args, pipeline)
+    folder, line_format, options, pipeline, dataset = work_of(args)
     model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
     if args.score_file:
         return _decode_lines(
             args, jobs.ScoreJob(model, options, line_format), args.score_file
         )
     job = jobs.DecodeJob(model, options, line_format)
-    if args.split:
-        dataset = load.run_dataset(
-            folder, Path(args.data_dir) if args.data_dir else None
-        )
+    if dataset:
         decode_split.decode_split(job, folder, dataset, args.split, args.decode_to_file)
     elif pipeline and args.decode_from_file and args.decode_to_file:
         work = folder.path, pipeline, args.decode_from_file, args.decode_to_file
@@ -175,7 +210,33 @@ def _target(args: flags.Args) -> str | None:
     return None if args.decode_to_file in (None, "", "-") else args.decode_to_file
 
 
-def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
+def _check_not_overwritten(args: flags.Args, folder: RunFolder) -> None:
+    """Raises ValueError if the output is a file that is read: the text or the run's."""
+    from t2tlite.programs.bulk.outputs import PART_ENDINGS
+
+    inputs = flags.files_of_run(args, folder)
+    for name in ("decode_from_file", "score_file"):
+        if source := getattr(args, name):
+            is_stdin = Path(source) == STANDARD_INPUT
+            file = STANDARD_INPUT_NUMBER if is_stdin else source
+            inputs.append((f"--{name}={source}", file))
+    if args.decode_interactive:
+        inputs.append(("standard input", STANDARD_INPUT_NUMBER))
+    target = _target(args)
+    if target is None:
+        outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
+    else:
+        outputs = [(f"--decode_to_file={target}", target)]
+        path = replaceable(target)
+        for ending in PART_ENDINGS if path else ():
+            name = f"{path}{ending} (of --decode_to_file={target})"
+            outputs.append((name, f"{path}{ending}"))
+    check_not_overwritten(outputs, inputs)
+
+
+def _check_before_work(
+    args: flags.Args, folder: RunFolder, pipeline: Pipeline | None
+) -> None:
     """Raises what would otherwise be raised after hours of work: by files, or by a
     pipeline that cannot be run.
     """
@@ -183,6 +244,7 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
     target = _target(args)
     if source:
         check_file(source)
+    _check_not_overwritten(args, folder)
     if target:
         parent = Path(target).parent
         if not parent.exists():

@@ -46,6 +46,8 @@ from t2tlite.trees import evalb, evalb_parameters
 def main(args: flags.Args) -> None:
     """Prints the scores."""
     flags.require(args, "gold", "predicted")
+    named = ("gold", args.gold), ("predicted", args.predicted), ("prm", args.prm)
+    flags.check_standard_output(named)
     parameters = (
         evalb_parameters.read_parameters(args.prm)
         if args.prm

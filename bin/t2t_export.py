@@ -29,6 +29,8 @@ docs/export.md has examples.
 from __future__ import annotations
 
 from t2tlite.bin import flags
+from t2tlite.console import say
+from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export import formats
 from t2tlite.programs.export.export_folder import ExportFolder
 
@@ -43,7 +45,10 @@ def settings_of(args: flags.Args) -> formats.Settings:
     formats.check_format(args.format)
     run = flags.run_folder(args)
     run.hparams()
-    ExportFolder(args.export_dir, args.overwrite).check()
+    checkpoint = find_checkpoint(run.path, args.checkpoint_path)
+    folder = ExportFolder(args.export_dir, args.overwrite)
+    folder.check_apart_from(run, checkpoint)
+    folder.check()
     return formats.Settings(
         decode_options(run.manifest(), args.decode_hparams), args.quantization or ""
     )
@@ -61,9 +66,12 @@ def main(args: flags.Args) -> None:
     from t2tlite.programs.export import export
 
     folder = ExportFolder(args.export_dir, args.overwrite)
-    model = flags.load_run(flags.run_folder(args), args.checkpoint_path)
+    run = flags.run_folder(args)
+    say(f"Loading {run} ...")
+    model = flags.load_run(run, args.checkpoint_path)
+    settings = settings_of(args)
     try:
-        compared = export.export_model(model, folder, args.format, settings_of(args))
+        compared = export.export_model(model, folder, args.format, settings, say)
     except ImportError as error:
         raise flags.CommandError(str(error)) from error
     print(

@@ -33,20 +33,14 @@ from tqdm import tqdm
 
 from t2tlite.bin import flags
 from t2tlite.console import say
+from t2tlite.programs.tensor2tensor.given import Given
 
 
-@flags.command(
-    __doc__,
-    "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity",
-)
-def main(args: flags.Args) -> None:
-    """Imports the checkpoints, and reports what was imported and what differs in
-    training.
+def given_by(args: flags.Args) -> Given:
+    """What is to be imported. Raises if a file is missing, before TensorFlow is
+    loaded.
     """
-    from t2tlite.programs.tensor2tensor.import_run import Given, import_run
-
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    folder = flags.run_folder(args)
     checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(
@@ -56,6 +50,23 @@ def main(args: flags.Args) -> None:
         target_space=args.target_space_id,
         problem=args.problem,
     )
+    given.check()
+    return given
+
+
+@flags.command(
+    __doc__,
+    "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity",
+    check=given_by,
+)
+def main(args: flags.Args) -> None:
+    """Imports the checkpoints, and reports what was imported and what differs in
+    training.
+    """
+    from t2tlite.programs.tensor2tensor.import_run import import_run
+
+    given = given_by(args)
+    folder = flags.run_folder(args)
     progress = functools.partial(
         tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
     )

@@ -24,9 +24,25 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.files.same_file import check_not_overwritten
 
 
-@flags.command(__doc__, "problem hparams_set output_dir data_dir t2t_usr_dir verbosity")
+def check(args: flags.Args) -> None:
+    """Raises if there is no run, or a report is a link to one of its files."""
+    folder = flags.run_folder(args)
+    if not folder.exists():
+        folder.hparams()  # raises
+    check_not_overwritten(
+        [(str(file), file) for file in folder.report_files],
+        [(str(file), file) for file in folder.own_files()],
+    )
+
+
+@flags.command(
+    __doc__,
+    "problem hparams_set output_dir data_dir t2t_usr_dir verbosity",
+    check=check,
+)
 def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     from t2tlite.programs.report.run_report import write_report

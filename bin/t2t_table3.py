@@ -34,30 +34,36 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
 from t2tlite.bin import flags
-from t2tlite.programs.table3.rows import ROWS, select
+from t2tlite.checked_fields import check_seed
+from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.training.loop_config import LoopConfig
+
+if TYPE_CHECKING:
+    from t2tlite.config import HParams
 
 # of each row; nothing is averaged, and twenty rows need their space
 KEPT_CHECKPOINTS = 2
 
 
-@flags.command(
-    __doc__,
-    "problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run"
-    " time local_eval_frequency",
-    "save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes"
-    " problem_options t2t_usr_dir verbosity",
-)
-def main(args: flags.Args) -> None:
-    """Trains the rows, or estimates their cost; makes the data first with
-    --generate_data.
-    """
+class Sweep(NamedTuple):
+    """What is to be trained."""
+
+    base: HParams
+    rows: list[Row]
+    seeds: list[int]
+
+
+def sweep_of(args: flags.Args) -> Sweep:
+    """What the flags ask for. Raises for wrong flags, and if there is no data."""
     if args.time and not args.dry_run:
         raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
-    output = flags.require(args, *([] if args.dry_run else ["output_dir"]))
+    if not args.dry_run:
+        (output_dir,) = flags.require(args, "output_dir")
+        flags.check_apart(args, Path(output_dir))
     base = registry.hparams(args.hparams_set or "transformer_base").override(
         args.hparams
     )
@@ -72,6 +78,25 @@ def main(args: flags.Args) -> None:
             "--seeds must be whole numbers, all different. Received:"
             f" {','.join(args.seeds)!r}."
         )
+    for seed in seeds:
+        check_seed("seeds", seed)
+    flags.check_data(args)
+    return Sweep(base, rows, seeds)
+
+
+@flags.command(
+    __doc__,
+    "problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run"
+    " time local_eval_frequency",
+    "save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes"
+    " problem_options t2t_usr_dir verbosity",
+    check=sweep_of,
+)
+def main(args: flags.Args) -> None:
+    """Trains the rows, or estimates their cost; makes the data first with
+    --generate_data.
+    """
+    base, rows, seeds = sweep_of(args)
     dataset = flags.open_data(args)
 
     from t2tlite.programs.table3 import dry_run, sweep
@@ -107,7 +132,7 @@ def main(args: flags.Args) -> None:
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
     command = ["t2t-table3", *flags.words(args)]
-    table = sweep.Sweep(dataset, base, Path(*output), replicas, config, command)
+    table = sweep.Sweep(dataset, base, Path(args.output_dir), replicas, config, command)
     print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 

@@ -32,16 +32,41 @@ from typing import TYPE_CHECKING
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.checked_fields import merged_changes
 from t2tlite.console import say
+from t2tlite.files.checkpoint_paths import checkpoint_at
+from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
-    from t2tlite.run_folder import RunFolder
 
 EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
+
+
+def check(args: flags.Args) -> None:
+    """Raises, before TensorFlow is loaded, for wrong names, values, folders and
+    data.
+    """
+    if not args.output_dir:
+        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
+    folder = flags.run_folder(args)
+    folder.check_path()
+    flags.check_apart(args, folder.path)
+    starts = args.warm_start_from and not folder.checkpoints()
+    if starts and not args.hparams_set:
+        hparams = run_of(args.warm_start_from).hparams()
+    else:
+        hparams = _hparams(args, folder)
+    if starts:
+        checkpoint_at(args.warm_start_from)
+    hparams = hparams.override(args.hparams)
+    flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
+    if args.output_dir is None:
+        say(f"The run is in {folder}.")
+    flags.check_data(args)
 
 
 @flags.command(
@@ -51,11 +76,10 @@ EXAMPLE = (
     "global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from",
     "generate_data tmp_dir num_processes problem_options t2t_usr_dir registry_help"
     " show_hparams verbosity",
+    check=check,
 )
 def main(args: flags.Args) -> None:
     """Trains a run; makes the data first with --generate_data."""
-    if not args.output_dir:
-        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
     hparams = _hparams(args, folder).override(args.hparams)
     if args.global_batch_tokens is not None:
@@ -63,8 +87,6 @@ def main(args: flags.Args) -> None:
             hparams, global_batch_tokens=args.global_batch_tokens
         )
     config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
-    if args.output_dir is None:
-        say(f"The run is in {folder}.")
 
     import tensorflow as tf
 
@@ -128,16 +150,10 @@ def _resumed(args: flags.Args, folder: RunFolder) -> flags.Args:
     before = folder.flags() if folder.checkpoints() and not args.hparams_set else {}
     if "hparams_set" not in before:
         return args
-    changes = {}
-    for part in filter(
-        None, [*before.get("hparams", "").split(","), *args.hparams.split(",")]
-    ):
-        # a new change replaces a recorded one
-        changes[part.partition("=")[0].strip()] = part.strip()
     tokens = args.global_batch_tokens or before.get("global_batch_tokens")
     kept = {
         "hparams_set": before["hparams_set"],
-        "hparams": ",".join(changes.values()),
+        "hparams": merged_changes(before.get("hparams", ""), args.hparams),
         "global_batch_tokens": tokens,
     }
     return flags.Args(**vars(args) | kept)

@@ -8,12 +8,17 @@ The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder 
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import html
 import html.entities
 import itertools
+import logging
 import os
 import re
+import ssl
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -24,6 +29,7 @@ from t2tlite.files import text_files
 
 # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
 TFDS_FOLDER = "tensorflow_datasets"
+NETWORK_SECONDS = 10.0  # for an answer of the server of the text
 # newstest2013, newstest2014
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 
@@ -178,9 +184,14 @@ class Wmt14(Problem):
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
-            dataset = tfds.load(
-                name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False
-            )
+            with _without_warnings():
+                _check_network(name, data_dir)
+                dataset = tfds.load(
+                    name,
+                    split=TFDS_SPLITS[split],
+                    data_dir=data_dir,
+                    shuffle_files=False,
+                )
         except Exception as error:
             # network, checksums, archives, disk: these have no common class
             searched = f"None of its files were found in {tmp_dir} or the folders in it"
@@ -284,6 +295,45 @@ def _unescape(text: str) -> str:
         return html.unescape(entity[0]) if is_known else entity[0]
 
     return ENTITY.sub(character, text).replace("\n", " ").strip()
+
+
+def _check_network(name: str, data_dir: Path | None) -> None:
+    """Raises OSError within seconds if TensorFlow Datasets would have to download text
+    and its server cannot be reached.
+
+    TensorFlow Datasets itself would try for minutes. A server that refuses a request is
+    reachable. Nothing is checked if an earlier download has left files, which may be
+    all.
+    """
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder(name, data_dir=data_dir)
+    downloads = Path(data_dir or tfds.core.constants.DATA_DIR) / "downloads"
+    if builder.is_prepared() or any(downloads.rglob("*.INFO")):
+        return
+    request = urllib.request.Request(TEST, method="HEAD")
+    try:
+        urllib.request.urlopen(request, timeout=NETWORK_SECONDS).close()
+    except urllib.error.URLError as error:
+        is_answer = isinstance(error, urllib.error.HTTPError)
+        if not is_answer and not isinstance(error.reason, ssl.SSLError):
+            raise
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hides the warnings of TensorFlow Datasets and its downloads, such as of each
+    attempt.
+    """
+    loggers = [logging.getLogger(name) for name in ("absl", "urllib3")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:

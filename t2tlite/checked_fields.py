@@ -13,12 +13,15 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from t2tlite.json_depth import check_depth
 from t2tlite.registry import HPARAMS, did_you_mean
 
 # kinds of values; a field of a user's class may be of another
 CHECKED = (bool, int, float, str, tuple)
 # in messages
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 
 C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
@@ -129,8 +132,8 @@ class CheckedFields:
         """
         kinds = {field.name: facts_of(field).kind for field in dataclasses.fields(self)}
         changes: dict[str, Any] = {}
-        for part in filter(None, map(str.strip, text.split(","))):
-            name, equals, value = (piece.strip() for piece in part.partition("="))
+        for name, part in split_changes(text):
+            _, equals, value = part.partition("=")
             if not equals or not name:
                 raise ValueError(
                     f"Each change must be field=value. Received: {part!r} in {text!r}."
@@ -154,9 +157,9 @@ class CheckedFields:
         ValueError.
         """
         try:
+            check_depth(text)
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            # a huge number, or too many brackets
+        except ValueError as error:
             raise ValueError(
                 "The hparams must be a JSON object. Received text that is not:"
                 f" {error}."
@@ -195,6 +198,35 @@ class CheckedFields:
             for name in mine
             if mine[name] != theirs[name]
         }
+
+
+def check_seed(name: str, seed: int) -> None:
+    """Raises ValueError for a seed that NumPy does not take."""
+    _check_value(name, Facts(int, "", 0, MAX_SEED), seed)
+
+
+def split_changes(text: str) -> list[tuple[str, str]]:
+    """The changes in the notation of `CheckedFields.override`, each with its field.
+
+    >>> split_changes("batch_size=2048, relu_dropout=0.1")
+    [('batch_size', 'batch_size=2048'), ('relu_dropout', 'relu_dropout=0.1')]
+    """
+    changes = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, equals, value = map(str.strip, part.partition("="))
+        changes.append((name, f"{name}{equals}{value}"))
+    return changes
+
+
+def merged_changes(earlier: str, later: str) -> str:
+    """The changes of two texts, as one text. A later change of a field replaces an
+    earlier one.
+
+    >>> merged_changes("batch_size=2048,num_heads=4", "num_heads=8")
+    'batch_size=2048,num_heads=8'
+    """
+    changes = dict(split_changes(earlier)) | dict(split_changes(later))
+    return ",".join(changes.values())
 
 
 def _parse(name: str, value: str, kind: type) -> bool | int | float | str:

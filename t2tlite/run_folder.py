@@ -41,6 +41,7 @@ from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
+    SAVING,
     checkpoint_at,
     list_checkpoints,
     step_of,
@@ -52,6 +53,11 @@ from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 # best first
 NBEST_LINE = re.compile(
     r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
+)
+# a run's own files, in it, in best and in averaged; its outputs have other names
+OWN_FILE = re.compile(
+    r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
+    r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
 )
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
@@ -213,6 +219,24 @@ class RunFolder:
             self.path, *self.manifest().vocabularies, advice=COPY_AGAIN
         )
 
+    def own_files(self) -> list[Path]:
+        """The files that are the run: all that commands read of it, without outputs
+        that were made with it.
+        """
+        folders = self.path, self.best_folder, self.averaged_folder
+        return [
+            file
+            for folder in filter(Path.is_dir, folders)
+            for file in sorted(folder.iterdir())
+            if OWN_FILE.fullmatch(file.name)
+        ]
+
+    def folders(self) -> list[Path]:
+        """The folders in a run that t2tlite makes and replaces by itself."""
+        checkpoints = self.best_folder, self.averaged_folder, self.path / SAVING
+        outputs = self.path / "decodes", self.attention_folder
+        return [*checkpoints, *outputs, self.ctranslate2_folder]
+
     def create(
         self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]
     ) -> None:
@@ -235,12 +259,13 @@ class RunFolder:
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder with a problem's data or
-        several of them.
+        several of them, and as `check_checkpoint_folders`.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(
                 f"--output_dir must be a folder. Received: {self}, which is a file."
             )
+        self.check_checkpoint_folders()
         if self.exists() or not self.path.exists():
             return
         # A run's manifest would replace that of data in the folder itself.
@@ -253,6 +278,22 @@ class RunFolder:
                 f"--output_dir must be a folder of its own. Received: {self}, which"
                 " holds data. Use another."
             )
+
+    def check_checkpoint_folders(self) -> None:
+        """Raises ValueError if RUN/best or RUN/averaged is a link to checkpoints of
+        another folder, which a new best or average would replace.
+        """
+        folders = [self.path]
+        for folder in (self.best_folder, self.averaged_folder):
+            for other in folders:
+                if folder.exists() and folder.samefile(other):
+                    raise ValueError(
+                        "best and averaged must be folders of their own in a run."
+                        f" Received: {folder}, a link to {other}, whose checkpoints"
+                        " would be replaced. Remove the link."
+                    )
+            if folder.exists():
+                folders.append(folder)
 
     # how it was trained
 

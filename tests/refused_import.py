@@ -5,6 +5,7 @@ from pathlib import Path
 
 from numpy_transformer import SMALL, small_model
 from tensor2tensor_checkpoint import write_model
+from tiny_run import last_of_each
 from tiny_task import contents
 
 from t2tlite.bin import t2t_import
@@ -22,12 +23,12 @@ def write_theirs(folder: Path) -> Path:
 def given(theirs: Path, *more: str) -> list[str]:
     """The flags of its import; a flag given again in `more` counts."""
     folder = theirs.parent
-    return [
+    return last_of_each(
         f"--t2t_checkpoint={theirs}",
         f"--t2t_vocab={folder / 'vocab.subwords'}",
         f"--output_dir={folder / 'run'}",
         *more,
-    ]
+    )
 
 
 def refused(theirs: Path, capsys, message: str, *more: str) -> None:

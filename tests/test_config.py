@@ -448,8 +448,8 @@ def test_json_without_a_field_keeps_its_default():
         (
             "[" * 5000,
             (
-                r"hparams must be a JSON object\. Received text that is not: maximum"
-                r" recursion depth exceeded"
+                r"hparams must be a JSON object\. Received text that is not: JSON must"
+                r" be nested at most 100 deep\. Received: more, from character 101 on\."
             ),
         ),
     ],

@@ -27,7 +27,7 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "machine", "quiet", "registry", "schedules", "tokens", "types",
+    "checked_fields", "config", "console", "json_depth", "machine", "quiet", "registry", "schedules", "tokens", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "tokens", "trees", "vocabularies"}
 CORE = TEXT | {
@@ -39,10 +39,10 @@ CORE = TEXT | {
 # import one another. modules may import of t2tlite and of other people's packages
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
-    ("files",):              (set(),                                    {"msgspec"}),
+    ("files",):              ({"json_depth"},                                    {"msgspec"}),
     ("vocabularies",):       ({"files", "tokens"},                      {"numpy", "sentencepiece", "tensorflow_text"}),
     ("trees",):              ({"files"},                                set()),
-    ("metrics",):            (set(),                                    {"sacrebleu", "sacremoses"}),
+    ("metrics",):            ({"checked_fields"},                                    {"sacrebleu", "sacremoses"}),
     ("tasks",):              ({"metrics", "registry", "trees"},         set()),
     ("layers",):             ({"machine", "tokens", "types"},           {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),

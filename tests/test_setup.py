@@ -95,6 +95,17 @@ def test_continuous_integration_runs_what_the_checkout_has():
         for step in job["steps"]
     ]
     assert any(command.endswith(" .ci/run") for command in commands)
+    (versions,) = [
+        job["strategy"]["matrix"]["python-version"]
+        for job in workflow["jobs"].values()
+        if "strategy" in job
+    ]
+    promised = [
+        line.rpartition(" ")[2]
+        for line in DISTRIBUTION.metadata.get_all("Classifier") or []
+        if line.startswith("Programming Language :: Python :: 3.")
+    ]
+    assert versions == promised == ["3.10", "3.11", "3.12", "3.13"]
     hooks = yaml.safe_load(
         (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     )

@@ -162,14 +162,21 @@ def train_tiny_run(tiny_run: TinyRun) -> None:
 
 def trainer_flags(tiny_run: TinyRun, output_dir: Path, *flags: str) -> list[str]:
     """The flags of t2t-trainer; a flag given again in `flags` counts."""
-    return [
+    return last_of_each(
         f"--t2t_usr_dir={tiny_run.package}",
         "--problem=twenty_words",
         "--hparams_set=twenty_words_tiny",
         f"--data_dir={tiny_run.data}",
         f"--output_dir={output_dir}",
         *flags,
-    ]
+    )
+
+
+def last_of_each(*flags: str) -> list[str]:
+    """The flags without those that a later one replaces: a command refuses two values
+    of a flag.
+    """
+    return list({flag.partition("=")[0]: flag for flag in flags}.values())
 
 
 def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import os
 import time
@@ -45,9 +44,15 @@ from t2tlite.data.manifest import (
 )
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.atomic_file import (
+    copy_file,
+    file_sha256,
+    full_disk_is_named,
+    remove_temporary_files,
+)
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import check_rereadable
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -163,21 +168,18 @@ def generate(
     )
     already_there = build.is_complete()
     if not already_there:
+        build.check_outputs()
         sample = build.read_corpus()
-        try:
-            with only_process(build.folder, "make data"):
-                # another process may have finished while this one was reading
-                if not build.is_complete():
-                    build.learn_vocabulary(sample)
-                    del sample  # encoding needs its memory
-                    build.write_manifest(build.write_shards())
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            raise OSError(
-                f"The disk of {build.folder} is full. Free some space and run the same"
-                " command again; it resumes."
-            ) from error
+        advice = "Free some space and run the same command again; it resumes."
+        with (
+            full_disk_is_named(build.folder, advice),
+            only_process(build.folder, "make data"),
+        ):
+            # another process may have finished while this one was reading
+            if not build.is_complete():
+                build.learn_vocabulary(sample)
+                del sample  # encoding needs its memory
+                build.write_manifest(build.write_shards())
     dataset = open_dataset(
         data_dir, problem.name() + ("_rev" if problem.reverse else "")
     )
@@ -224,6 +226,23 @@ class DataBuild:
         `finished_data.is_complete`.
         """
         return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
+
+    def check_outputs(self) -> None:
+        """Raises ValueError if a file that will be written is one that is read."""
+        records = [self.folder / MANIFEST, self.folder / UNFINISHED]
+        outputs = [*self.vocabularies, *records, *self.folder.glob(SHARDS)]
+        try:
+            files = self.problem.files(self.tmp_dir)
+        except FileNotFoundError:
+            files = []  # reading the text says what is missing
+        vocabularies = [Path(name).expanduser() for name in self.problem.vocab_file]
+        check_not_overwritten(
+            [(f"{path}, which holds the data", path) for path in outputs],
+            [
+                *((str(path), path) for path in files),
+                *((f"--vocab_file={path}", path) for path in vocabularies),
+            ],
+        )
 
     def read_corpus(self) -> TextSample:
         """Step 1: checks and counts all pairs; returns a sample of the training

@@ -18,6 +18,7 @@ from typing import BinaryIO
 # /dev/stdout is a symbolic link to one of these
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
 
@@ -31,21 +32,39 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     that is not a regular file, such as /dev/stdout, is written directly.
     """
     target = replaceable(path)
-    if target is None:
-        with open_directly(path) as file:
-            yield file
-        return
-    temporary = temporary_path(target)
-    file = temporary.open("xb")
+    with full_disk_is_named(path):
+        if target is None:
+            with open_directly(path) as file:
+                yield file
+            return
+        temporary = temporary_path(target)
+        file = temporary.open("xb")
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def full_disk_is_named(
+    path: str | Path, advice: str = "Free some space and run the same command again."
+) -> Iterator[None]:
+    """Raises an OSError that names the file, if writing it in the block fails since the
+    disk is full; the system's own names no file.
+    """
     try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        if error.errno not in DISK_IS_FULL:
+            raise
+        full = OSError(f"The disk of {path} is full. {advice}")
+        full.errno = error.errno  # an outer block may know better advice
+        raise full from error
 
 
 def temporary_path(path: Path) -> Path:

@@ -150,12 +150,12 @@ def copy_checkpoint(path: str, folder: Path) -> str:
     returns its path there.
     """
     folder.mkdir(exist_ok=True)
-    _place(_files(path), folder, _link_or_copy)
+    _place(checkpoint_files(path), folder, _link_or_copy)
     return str(folder / Path(path).name)
 
 
 def remove_checkpoint(path: str) -> None:
-    for file in reversed(_files(path)):
+    for file in reversed(checkpoint_files(path)):
         file.unlink(missing_ok=True)
 
 
@@ -198,7 +198,7 @@ def readable_path(path: str) -> Iterator[str]:
         yield str(link / Path(path).name)
 
 
-def _files(path: str) -> list[Path]:
+def checkpoint_files(path: str) -> list[Path]:
     """The files of a checkpoint, the index last."""
     name = re.compile(rf"{re.escape(Path(path).name)}\.(index|data-\d+-of-\d+)")
     return sorted(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from t2tlite.files.atomic_file import write_text
+from t2tlite.json_depth import check_depth
 
 R = TypeVar("R")
 
@@ -43,10 +44,11 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
     """
     content = path.read_bytes()
     try:
+        check_depth(content)
         version = msgspec.json.decode(content, type=_Header).format_version
         if version == FORMAT_VERSION:
             record = msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(
             f"{path} is damaged: {str(error).rstrip('.')}. {advice}"
         ) from error

@@ -26,7 +26,7 @@ _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
 def compound_split_bleu(
-    translations: Sequence[str], references: Sequence[str]
+    translations: Sequence[str], *references: Sequence[str]
 ) -> CorpusScore:
     """The paper's BLEU: both sides tokenised by Moses's rules for German, split at
     hyphens, cased.
@@ -44,33 +44,36 @@ def compound_split_bleu(
     to both sides, plain text with a sentence per line. Raises ValueError as
     `multi_bleu`.
     """
-    result = multi_bleu(
-        list(map(_tokenised_as_in_the_paper, translations)),
-        list(map(_tokenised_as_in_the_paper, references)),
-    ).result
+    sides = map(_compound_split, (translations, *references))
+    result = multi_bleu(*sides).result
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
-    return CorpusScore(
-        result, "nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none"
-    )
+    tokens = "case:mixed|eff:no|tok:moses-de+atat|smooth:none"
+    return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
 
 
-def multi_bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
+def _compound_split(lines: Sequence[str]) -> list[str]:
+    """The lines in the tokens of the paper's BLEU."""
+    return [
+        split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
+        for line in lines
+    ]
+
+
+def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> CorpusScore:
     """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it,
     without smoothing.
 
-    Both sides are tokenised in the same way, a sentence per line. Raises ValueError if
-    there are no translations, or not as many as references.
+    Translations and references, of which there may be several, are tokenised in the
+    same way, a sentence per line. Raises ValueError if there are no translations, or
+    not as many as references.
     """
-    check_lines(translations, references)
+    check_lines(translations, *references)
     # With force, sacrebleu does not warn that the text looks tokenised, as it should
     # be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    result = metric.corpus_score(translations, [references])
-    return CorpusScore(result, "nrefs:1|case:mixed|eff:no|tok:none|smooth:none")
-
-
-def _tokenised_as_in_the_paper(line: str) -> str:
-    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
+    result = metric.corpus_score(translations, references)
+    tokens = "case:mixed|eff:no|tok:none|smooth:none"
+    return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
 
 
 def replace_unicode_punctuation(line: str) -> str:

@@ -19,6 +19,8 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
+from t2tlite.checked_fields import check_seed
+
 METRICS = ("bleu", "chrf", "ter")
 # sacrebleu's that need no download or package
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
@@ -47,33 +49,37 @@ def corpus_scores(
     metrics: Sequence[str] = ("bleu",),
     tokenize: str = "13a",
     lowercase: bool = False,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> list[CorpusScore]:
-    """sacrebleu's scores of plain, detokenised text against one reference, a score for
-    each of `metrics`.
+    """sacrebleu's scores of plain, detokenised text against one reference or several, a
+    score for each of `metrics`.
 
-    Translations and references are one sentence per line, in the same order. `metrics`
-    are of METRICS. `tokenize` is how BLEU splits text: "13a", the standard; "intl",
+    Translations and references are one sentence per line, in the same order;
+    `more_references` are further references of the same sentences. `metrics` are of
+    METRICS. `tokenize` is how BLEU splits text: "13a", the standard; "intl",
     which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu
     does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF
     ignore case, as TER always does. Raises ValueError for another metric or `tokenize`,
     if there are no translations, or not as many as references.
     """
-    check_lines(translations, references)
+    all_references = [references, *more_references]
+    check_lines(translations, *all_references)
     scores = []
     for metric in _metrics(metrics, tokenize, lowercase):
-        result = metric.corpus_score(translations, [references])
+        result = metric.corpus_score(translations, all_references)
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
 
 
-def check_lines(translations: Sequence[str], references: Sequence[str]) -> None:
+def check_lines(translations: Sequence[str], *references: Sequence[str]) -> None:
     """Raises ValueError if there are no translations, or not as many as references."""
-    if len(translations) != len(references):
-        raise ValueError(
-            f"Each translation needs one reference. Received: {len(translations)}"
-            f" translations and {len(references)} references. Give both in the same"
-            " order, one per line."
-        )
+    for lines in references:
+        if len(translations) != len(lines):
+            raise ValueError(
+                f"Each translation needs one reference. Received: {len(translations)}"
+                f" translations and {len(lines)} references. Give both in the same"
+                " order, one per line."
+            )
     if not translations:
         raise ValueError(
             "A score needs at least one translation. Received: none. Give translations"
@@ -110,18 +116,19 @@ def paired_bootstrap(
     tokenize: str = "13a",
     lowercase: bool = False,
     seed: int = SEED,
+    more_references: Sequence[Sequence[str]] = (),
 ) -> list[Difference]:
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
     choice of sentences explains?
 
     1,000 test sets are drawn from the sentences, with replacement, and both systems are
     scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
-    as it does, and for a seed below 0.
+    as it does, and for a seed that NumPy does not take.
     """
+    all_references = [references, *more_references]
     for translations in (baseline, system):
-        check_lines(translations, references)
-    if seed < 0:
-        raise ValueError(f"The seed must be at least 0. Received: {seed}.")
+        check_lines(translations, *all_references)
+    check_seed("seed", seed)
     chosen = {
         type(metric).__name__: metric
         for metric in _metrics(metrics, tokenize, lowercase)
@@ -130,7 +137,7 @@ def paired_bootstrap(
         test = PairedTest(
             [("baseline", baseline), ("system", system)],
             chosen,
-            [references],
+            all_references,
             test_type="bs",
             n_samples=RESAMPLES,
         )

@@ -12,6 +12,8 @@ import os
 import msgspec
 import tensorflow as tf
 
+from t2tlite.json_depth import check_depth
+
 VARIABLE = "TF_CONFIG"
 JOBS = ("chief", "worker")
 EXAMPLE = (
@@ -101,6 +103,7 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
     if not text:
         return None
     try:
+        check_depth(text)
         cluster = msgspec.json.decode(text, type=Cluster, strict=False)
     except (msgspec.DecodeError, ValueError) as error:
         raise ValueError(

@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2tlite.checked_fields import CheckedFields, checked_field, required_field
+from t2tlite.checked_fields import (
+    MAX_SEED,
+    CheckedFields,
+    checked_field,
+    required_field,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +45,7 @@ class LoopConfig(CheckedFields):
         20, "Number of newest checkpoints to keep, besides the best on dev.", low=1
     )
     random_seed: int = checked_field(
-        1, "Seed of initial weights, batch order and dropout.", low=0
+        1, "Seed of initial weights, batch order and dropout.", low=0, high=MAX_SEED
     )
 
     def __post_init__(self) -> None:

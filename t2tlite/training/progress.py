@@ -124,10 +124,13 @@ class Progress:
         self._since = time.monotonic()
 
     def doing(self, what: str) -> None:
-        """Shows on the bar what is done instead of training; empty when training
-        continues.
+        """Shows on the bar what is done instead of training, which does not count as
+        training time; empty when training continues.
         """
         self._bar.set_description_str(what)
+        if not what:
+            self._since = time.monotonic()
+            self._bar.unpause()
 
     def hparams(self, values: Mapping[str, bool | int | float | str]) -> None:
         """Records hparams for TensorBoard's table of runs, HPARAMS."""
@@ -179,7 +182,6 @@ class Progress:
                 " warm-up."
             )
         self._record("dev", step, evaluation, score)
-        self._since = time.monotonic()  # evaluation is not counted as training time
 
 
 def _line(evaluation: Evaluation, score: Score | None) -> str:

@@ -33,13 +33,21 @@ def interrupt_ends_process() -> Iterator[None]:
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and has saved a checkpoint."""
+    """The run was asked to stop, and has saved a checkpoint unless it is at step 0."""
 
     def __init__(self, step: int, signal_number: int) -> None:
-        super().__init__(
-            f"Stopped by {signal.Signals(signal_number).name} at step {step:,}; a"
-            " checkpoint is saved. The same command resumes from there."
-        )
+        name = signal.Signals(signal_number).name
+        if step == 0:
+            message = (
+                f"Stopped by {name} before the first step. Nothing is trained yet; the"
+                " same command starts again."
+            )
+        else:
+            message = (
+                f"Stopped by {name} at step {step:,}; a checkpoint is saved. The same"
+                " command resumes from there."
+            )
+        super().__init__(message)
         self.signal_number = signal_number
 
 
@@ -93,7 +101,9 @@ class Signals:
         self.__exit__()
         name = signal.Signals(number).name
         if self._saved_step is None:
-            say(f"{name}: saving a checkpoint; once more ends at once.")
+            say(
+                f"{name}: stopping, and saving what is trained; once more ends at once."
+            )
         else:
             say(
                 f"{name}: ending the evaluation, which is repeated when the run"

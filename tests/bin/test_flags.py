@@ -61,9 +61,108 @@ def test_values_that_are_not_given():
 def test_notations_of_values():
     assert parsed("--generate_data").generate_data is True
     assert parsed("--generate_data=false").generate_data is False
-    assert parsed("--generate_data", "--nogenerate_data").generate_data is False
+    assert parsed("--nogenerate_data").generate_data is False
     assert parsed("--problem", "p", "-vocab_size", "5").options == {"vocab_size": 5}
-    assert parsed("--problem=a", "--problem=b").problem == "b"  # the last of several
+
+
+# what several values of a flag mean
+
+
+def test_lists_and_maps_add_up():
+    args = parsed(
+        "--train_source=a,b", "--hparams=x=1, y=2", "--train_source", "c",
+        "--hparams=z=3,x=1", "--user_symbols=<2de>", "--user_symbols=<2fr>",
+    )  # fmt: skip
+    assert args.options == {
+        "train_source": ("a", "b", "c"),
+        "user_symbols": ("<2de>", "<2fr>"),
+    }
+    assert args.hparams == "x=1,y=2,z=3"
+    served = parsed("--output_dir=A", "--output_dir=B,C", names=("runs",))
+    assert served.output_dir == ["A", "B,C"]
+
+
+def test_the_same_value_twice_is_one_value():
+    args = parsed(
+        "--problem=a", "--generate_data", "--problem=a", "--generate_data=true"
+    )
+    assert (args.problem, args.generate_data) == ("a", True)
+    assert parsed("--vocab_size=08", "--vocab_size=8").options == {"vocab_size": 8}
+
+
+@pytest.mark.parametrize(
+    ("argv", "received"),
+    [
+        (["--problem=a", "--problem=b"], "--problem must be given once. Received: a and"
+         " b on the command line. Leave one of them out."),
+        (["--vocab_size=5", "--hparams=", "--vocab_size", "6"], "Received: 5 and 6 "),
+        (["--generate_data", "--nogenerate_data"], "Received: true and false "),
+        (["--hparams=a=1", "--hparams=b=2,a=2"], "--hparams must set each field once."
+         " Received: a=1 and a=2 on the command line. Leave one of them out."),
+        (["--hparams=a=1,a=2"], "Received: a=1 and a=2 on the command line."),
+    ],
+)  # fmt: skip
+def test_two_values_where_one_counts(capsys, argv, received):
+    command = flags.Command("Doc.", NAMES, failing(KeyError("must not run")))
+    assert command(argv) == 1
+    assert received in capsys.readouterr().err
+
+
+def test_two_values_in_a_flag_file(tmp_path, capsys):
+    file = tmp_path / "flags.txt"
+    file.write_text("--problem=a\n--problem=b\n", encoding="utf-8")
+    assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={file}"]) == 1
+    assert f"Received: a and b in {file}. " in capsys.readouterr().err
+
+
+def test_the_command_line_overrides_its_flag_file(tmp_path, capsys):
+    file = tmp_path / "flags.txt"
+    lines = (
+        "--problem=p",
+        "--vocab_size=5",
+        "--generate_data",
+        "--hparams=a=1,b=2",
+        "--train_source=a",
+        "--dev_source=d",
+    )
+    file.write_text("\r\n".join(lines), encoding="utf-8-sig")
+    changes = ["--hparams=b=3,c=4", "--vocab_size=6", "--train_source=x,y"]
+    expected = {
+        "problem": "p",
+        "generate_data": True,
+        "hparams": "a=1,b=3,c=4",
+        "options": {
+            "vocab_size": 6,
+            "train_source": ("x", "y"),
+            "dev_source": ("d",),
+        },
+    }
+    assert vars(parsed(f"--flagfile={file}", *changes)) == expected
+    assert vars(parsed(*changes, f"--flagfile={file}")) == expected
+    # a list that is replaced could have been meant as an addition
+    note = f"--train_source=x,y replaces a in {file}.\n"
+    assert capsys.readouterr().err == 2 * note
+    # an empty value, say of a variable of a script, changes no hparam
+    assert parsed(f"--flagfile={file}", "--hparams=").hparams == "a=1,b=2"
+
+
+def test_flag_files_name_flag_files(tmp_path, capsys):
+    base, outer, later = (tmp_path / name for name in ("base", "outer", "later"))
+    base.write_text("--problem=base\n--hparams=a=1,b=1,c=1\n", encoding="utf-8")
+    outer.write_text(
+        f"--hparams=b=2,c=2\n--vocab_size=2\n--flagfile={base}\n", encoding="utf-8"
+    )
+    later.write_text("--vocab_size=3\n", encoding="utf-8")
+    args = parsed("--flagfile", str(outer), f"--flagfile={later}", "--hparams=c=3")
+    assert vars(args) == {
+        "problem": "base",
+        "generate_data": False,
+        "hparams": "a=1,b=2,c=3",
+        "options": {"vocab_size": 3},
+    }
+    base.write_text(f"--flagfile={outer}\n", encoding="utf-8")
+    assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={outer}"]) == 1
+    assert f"Received: {outer}, which names itself." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -347,6 +446,9 @@ def test_words_and_what_is_recorded():
         "--problem=p", "--vocab_size=0", "--train_source=a,b", "--nogenerate_data"
     )
     assert flags.words(args) == ["--problem=p", "--vocab_size=0", "--train_source=a,b"]
+    args = parsed('--train_source="a,1",b')  # a comma in a name
+    assert flags.words(args) == ['--train_source="a,1",b']
+    assert parsed(*flags.words(args)).options == {"train_source": ("a,1", "b")}
     args = parsed(
         "--seeds=1",
         "--n=6",
@@ -357,33 +459,18 @@ def test_words_and_what_is_recorded():
 
 
 def test_flags_from_a_file(tmp_path, capsys):
-    """Comments and blank lines do not count; of flags given twice the last counts,
-    wherever it stands.
-    """
-    (tmp_path / "inner").write_text("--vocab_size=7\n", encoding="utf-8")
-    text = (
-        "# t2t-x\n--problem=ä"
-        f" b\n\n--generate_data=True\n--hparams=a=1,b=2\n--flagfile={tmp_path}/inner\n"
-    )
+    """Comments and blank lines do not count."""
+    text = "# t2t-x\n--problem=ä b\n\n// c\n--generate_data=True\n  --hparams=a=1\n"
     (tmp_path / "flags.txt").write_text(text, encoding="utf-8")
-    args = parsed(
-        "--problem=before",
-        "--hparams=before",
-        f"--flagfile={tmp_path}/flags.txt",
-        "--hparams=after",
-    )
-    assert vars(args) == {
+    assert vars(parsed(f"--flagfile={tmp_path}/flags.txt")) == {
         "problem": "ä b",
         "generate_data": True,
-        "hparams": "after",
-        "options": {"vocab_size": 7},
+        "hparams": "a=1",
+        "options": {},
     }
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    for name in ("absent", "binary"):
-        assert (
-            flags.Command("Doc.", NAMES, nothing)([f"--flagfile={tmp_path}/{name}"])
-            == 1
-        )
+    for file in (tmp_path / "absent", tmp_path / "binary", tmp_path, ""):
+        assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={file}"]) == 1
         stderr = capsys.readouterr().err
         assert stderr.startswith(
             "t2tlite: --flagfile must be a text file with a flag on each line."

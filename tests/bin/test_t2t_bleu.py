@@ -106,6 +106,59 @@ def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language
     assert [line.partition("|")[0] for line in lines] == ["BLEU", "chrF2", "TER"]
 
 
+@pytest.fixture
+def two_references(tmp_path):
+    """Paths of translations and of two references; the second has a blank line fewer,
+    and a translation is like neither.
+    """
+    texts = {
+        "out": "The dog sees a bird.\n\nWe cry.\nA cat sleeps there .\n",
+        "other": "A dog sees birds.\n\nWe often cry.\nThe cat sleeps.\n",
+        "ref1": "The dog sees a bird.\n\nWe cry often.\nThe cat is asleep here.\n",
+        "ref2": "A dog sees a bird.\nSomething\nWe cry.\nA cat sleeps here.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return [str(tmp_path / name) for name in texts]
+
+
+def test_two_references_as_sacrebleus_command(two_references, capsys):
+    out, _, *references = two_references
+    metrics = ["-m", "bleu", "chrf", "ter", "-f", "text", "-w", "2"]
+    expected = sacrebleus(*references, "-i", out, *metrics)
+    given = [f"--reference={path}" for path in references]
+    assert t2t_bleu.main([f"--translation={out}", *given, METRICS]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [line.strip() for line in expected.splitlines()]
+    assert "|nrefs:2|" in lines[0]
+    # the same reference twice is one reference
+    assert t2t_bleu.main([f"--translation={out}", *given, given[0], METRICS]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_the_papers_bleu_with_two_references(two_references, capsys):
+    out, _, *references = two_references
+    given = [f"--reference={path}" for path in references]
+    assert t2t_bleu.main([f"--translation={out}", *given, "--compound_split"]) == 0
+    assert "|nrefs:2|case:mixed" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_two_systems_and_two_references(two_references, monkeypatch, capsys):
+    out, other, *references = two_references
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = sacrebleus(
+        *references, "-i", other, out, "-m", "bleu", "--paired-bs", "-f", "latex"
+    )
+    expected = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)", shown)
+    argv = [f"--translation={out}", f"--compare={other}"]
+    assert t2t_bleu.main([*argv, *(f"--reference={path}" for path in references)]) == 0
+    table = capsys.readouterr().out
+    scores = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)", table)
+    shorter = [tuple(f"{float(x):.1f}" for x in row) for row in scores]
+    assert (shorter, len(shorter)) == (expected, 2)
+    assert "BLEU|nrefs:2|bs:1000|seed:12345|" in table
+
+
 def test_lowercase_concerns_bleu_and_chrf(files, capsys):
     assert (
         t2t_bleu.main([*files("THE CAT\n", "the cat\n"), METRICS, "--lowercase"]) == 0
@@ -207,7 +260,16 @@ def test_a_system_does_not_differ_from_itself(systems, capsys):
         (["--metrics="], "--metrics must be given."),
         (["--reference="], "--reference must be given"),
         (["--tokenize=14a"], "tokenize must be one of 13a"),
-        (["--compare=SELF", "--seed=-1"], "The seed must be at least 0. Received: -1."),
+        (
+            ["--compare=SELF", "--seed=-1"],
+            "seed must be at least 0 and at most 4294967295. Received: -1.",
+        ),
+        (["--seed=5000000000"], "at most 4294967295. Received: 5000000000."),
+        (
+            ["--translation=other"],
+            "--translation must be given once. Received: FOLDER/translation.txt and"
+            " other on the command line. Leave one of them out.",
+        ),
         (
             ["--compare=SELF", "--compound_split"],
             "--compound_split does not go with --compare.",
@@ -228,7 +290,7 @@ def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):
         )
         == 1
     )
-    assert message in capsys.readouterr().err
+    assert message.replace("FOLDER", str(tmp_path)) in capsys.readouterr().err
 
 
 def test_only_newlines_end_lines(files, capsys):

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from corpora import datagen_flags, write_corpora
+from tiny_run import last_of_each
 from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen
@@ -62,13 +63,8 @@ def begun(corpus, tmp_path):
     """
     (tmp_path / "script.py").write_text(SLOW)
     data = tmp_path / "data"
-    command = [
-        sys.executable,
-        str(tmp_path / "script.py"),
-        *corpus,
-        "--num_processes=2",
-        f"--data_dir={data}",
-    ]
+    flags = last_of_each(*corpus, "--num_processes=2", f"--data_dir={data}")
+    command = [sys.executable, str(tmp_path / "script.py"), *flags]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(
         command, text=True, start_new_session=True, **pipes

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from tiny_run import change_manifest
+from tiny_run import change_manifest, last_of_each
 
 from t2tlite.bin import t2t_bleu, t2t_decoder
 from t2tlite.data.dataset import open_dataset
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 def decode(tiny_run, *more):
-    return t2t_decoder.main([f"--output_dir={tiny_run.run}", *more])
+    return t2t_decoder.main(last_of_each(f"--output_dir={tiny_run.run}", *more))
 
 
 def write(path, text):

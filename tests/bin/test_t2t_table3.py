@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from tiny_run import TinyRun, user_package
+from tiny_run import TinyRun, last_of_each, user_package
 
 from t2tlite.bin import t2t_table3
 from t2tlite.programs.runs.load import load, run_dataset
@@ -49,7 +49,7 @@ def tiny_run(tmp_path_factory):
 def command(tiny_run, folder: Path | None, *more: str) -> int:
     """Calls t2t-table3 in this process; a flag given again in `more` counts."""
     return t2t_table3.main(
-        [
+        last_of_each(
             f"--t2t_usr_dir={tiny_run.package}",
             "--problem=twenty_words",
             "--hparams_set=twenty_words_tiny",
@@ -57,7 +57,7 @@ def command(tiny_run, folder: Path | None, *more: str) -> int:
             f"--data_dir={tiny_run.data}",
             *([f"--output_dir={folder}"] if folder else []),
             *more,
-        ]
+        )
     )
 
 

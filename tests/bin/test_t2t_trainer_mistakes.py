@@ -56,7 +56,15 @@ def refused(tiny_run, tmp_path, capsys, *more, status=1):
             "--local_eval_frequency=-1",
             "local_eval_frequency must be at least 0. Received: -1.",
         ),
-        ("--random_seed=-1", "random_seed must be at least 0. Received: -1."),
+        (
+            "--random_seed=-1",
+            "random_seed must be at least 0 and at most 4294967295. Received: -1.",
+        ),
+        (
+            "--random_seed=5000000000",
+            "random_seed must be at least 0 and at most 4294967295. Received:"
+            " 5000000000.",
+        ),
         (
             "--worker_gpu=99",
             (

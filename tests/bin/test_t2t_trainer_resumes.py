@@ -1,5 +1,7 @@
 """The command t2t-trainer, stopped and run again."""
 
+import dataclasses
+import hashlib
 import json
 import signal
 import subprocess
@@ -18,7 +20,7 @@ from tiny_run import (
     trainer_flags,
 )
 
-from t2tlite.bin import t2t_trainer
+from t2tlite.bin import t2t_datagen, t2t_trainer
 from t2tlite.config import HParams
 from t2tlite.programs.runs import train as training_run
 from t2tlite.run_folder import RunFolder
@@ -46,7 +48,10 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(
         )
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
     stderr = capsys.readouterr().err
-    assert "SIGTERM: saving a checkpoint; once more ends at once." in stderr
+    assert (
+        "SIGTERM: stopping, and saving what is trained; once more ends at once."
+        in stderr
+    )
     assert (
         "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command"
         " resumes from there." in stderr
@@ -137,8 +142,8 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, ca
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
     assert (
-        "holds a run of another problem or vocabulary: twenty_words. Received:"
-        " twenty_words_rev." in stderr
+        "holds a run of the other direction, twenty_words. Received: twenty_words_rev."
+        in stderr
     )
 
 
@@ -158,6 +163,45 @@ def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
     assert (run / "hparams.json").read_text() == (
         tiny_run.run / "hparams.json"
     ).read_text()
+
+
+def test_a_flagfile_keeps_its_hparams(tiny_run, tmp_path, no_training):
+    """--hparams changes the fields that it names."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train(tiny_run, first, f"--hparams={SMALL},label_smoothing=0.2") == 0
+    changes = ["--hparams=label_smoothing=0.3", f"--output_dir={second}"]
+    assert t2t_trainer.main([*changes, f"--flagfile={first}/flags.txt"]) == 0
+    expected = RunFolder(first).hparams()
+    assert expected.label_smoothing == 0.2
+    assert RunFolder(second).hparams() == dataclasses.replace(
+        expected, label_smoothing=0.3
+    )
+
+
+def test_another_vocabulary_for_the_same_run(
+    tiny_run, tiny_run_copy, tmp_path, capsys, no_training
+):
+    """What differs is named: the content of two files of one name, and why."""
+    data = tmp_path / "other"
+    problem = f"--t2t_usr_dir={tiny_run.package}", "--problem=twenty_words"
+    options = "--user_symbols=<a>", "--num_processes=1"
+    assert t2t_datagen.main([*problem, f"--data_dir={data}", *options]) == 0
+    capsys.readouterr()
+    assert train(tiny_run, tiny_run_copy, CHANGED, f"--data_dir={data}") == 1
+    stderr = capsys.readouterr().err
+    digests = [
+        hashlib.sha256((folder / "vocab.model").read_bytes()).hexdigest()[:12]
+        for folder in (tiny_run_copy, data / "twenty_words")
+    ]
+    of = "vocab.model of 500 pieces (SHA-256 "
+    assert (
+        f"{tiny_run_copy} holds a run of twenty_words with another vocabulary:"
+        f" {of}{digests[0]}...). Received: {of}{digests[1]}...), in"
+        f" {data}/twenty_words. Options: user_symbols was [], now ['<a>']. To train the"
+        " run further, make the data with its vocabulary: t2t-datagen"
+        f" --vocab_file={tiny_run_copy}/vocab.model with another --data_dir. Otherwise"
+        " use another --output_dir." in stderr
+    )
 
 
 def test_ctrl_c_has_status_130(

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import signal
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +158,24 @@ def test_warm_start_early_stopping_and_what_is_kept(
         "Nothing to train: the run stopped early at step 10." in capsys.readouterr().err
     )
     assert checkpoint_names(run)[-1] == "model.ckpt-10"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_before_the_first_step(
+    tiny_run, tmp_path, fake_dev_losses, capsys, number
+):
+    """There is no checkpoint then, and none is spoken of."""
+    run = tmp_path / "run"
+    fake_dev_losses.append(number)
+    start = "--train_steps=100", f"--warm_start_from={tiny_run.run}"
+    assert train(tiny_run, run, *start) == 128 + number
+    stderr = capsys.readouterr().err
+    assert stderr.endswith(
+        f"t2tlite: Stopped by {number.name} before the first step. Nothing is trained"
+        " yet; the same command starts again.\n"
+    )
+    assert "checkpoint is saved" not in stderr
+    assert checkpoint_names(run) == []
 
 
 def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):

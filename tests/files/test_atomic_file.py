@@ -2,10 +2,12 @@
 and never replaced.
 """
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -152,3 +154,50 @@ def test_text_is_written_whole_or_not_at_all(tmp_path):
         write_text(file, "two \udc80\n")
     assert file.read_text() == "one\n"
     assert [path.name for path in file.parent.iterdir()] == ["file.txt"]
+
+
+needs_full = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="this system has no /dev/full"
+)
+
+
+def test_a_full_disk_is_named_and_the_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    message = rf"^The disk of {path} is full\. Free some space and run the same command"
+    with (
+        mock.patch("os.fsync", side_effect=full),
+        pytest.raises(OSError, match=message) as raised,
+    ):
+        write_text(path, "new")
+    assert raised.value.errno == errno.ENOSPC
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@needs_full
+def test_a_full_device_is_named() -> None:
+    with pytest.raises(OSError, match=r"^The disk of /dev/full is full\."):
+        write_text(Path("/dev/full"), "x" * 100_000)
+
+
+@needs_full
+def test_a_full_standard_output_is_one_message(fixtures: Path) -> None:
+    """Python alone would report it when the process ends, with status 120."""
+    files = fixtures / "bleu/grammar_ende.hyp", fixtures / "bleu/grammar_ende.ref"
+    flags = [f"--translation={files[0]}", f"--reference={files[1]}"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "t2tlite.bin.t2t_bleu", *flags],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        ": The disk of standard output is full. Free some space and run the same"
+        " command again.\n"
+    )
+    assert done.stderr.count("\n") == 1

@@ -76,7 +76,7 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         (
             "3",
             '3, "new": ' + "[" * 5000 + "]" * 5000,
-            "maximum recursion depth exceeded",
+            "JSON must be nested at most 100 deep",
         ),
         (WHOLE, "", "Input data was truncated"),
         (WHOLE, "{", "Input data was truncated"),

@@ -3,14 +3,18 @@ TensorFlow Datasets.
 """
 
 import gzip
+import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from t2tlite import registry
+from t2tlite.bin import t2t_datagen
 from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr, read_segments
 
 # Where the archives unpack to, in the order in which the corpora are read.
@@ -329,11 +333,12 @@ def test_files_unpacked_by_tfds_are_not_raw_files(prepared: Path) -> None:
 
 @pytest.mark.parametrize("foreign", ["de", "fr"])
 def test_dataset_and_features_are_known_to_tensorflow_datasets(
-    tmp_path: Path, foreign: str
+    tmp_path: Path, foreign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real builder, with made-up sentences."""
     import tensorflow_datasets as tfds
 
+    monkeypatch.setattr(urllib.request, "urlopen", Mock())  # there is a network
     with tfds.testing.mock_data(num_examples=3):
         for split in ("train", "dev", "test"):
             pairs = list(PROBLEMS[foreign]().pairs(split, tmp_path))
@@ -343,16 +348,70 @@ def test_dataset_and_features_are_known_to_tensorflow_datasets(
             )
 
 
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """No name is resolved; returns those that were requested."""
+    names: list[str] = []
+
+    def unknown(host: str, *args: Any, **kwargs: Any) -> None:
+        names.append(host)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    return names
+
+
+def test_without_a_network_it_fails_at_once(
+    tmp_path: Path, no_network: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TensorFlow Datasets would try ten times, for minutes, and warn of each time."""
+    command = "--problem=wmt_ende", f"--data_dir={tmp_path}", f"--tmp_dir={tmp_path}"
+    assert t2t_datagen.main(command) == 1
+    assert no_network == ["www.statmt.org"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    reading, message, *files = captured.err.splitlines()
+    assert reading == "reading train ..."
+    assert "TensorFlow Datasets could not prepare wmt14_translate/de-en" in message
+    assert "Name or service not known" in message
+    assert (
+        files[0] == "Download and unpack these in a folder, and name it by --tmp_dir:"
+    )
+    assert "europarl-v7.de-en.en and europarl-v7.de-en.de: in https" in files[1]
+
+
+def test_what_is_prepared_or_downloaded_needs_no_network(
+    prepared: Path,
+    tmp_path: Path,
+    no_network: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import tensorflow_datasets as tfds
+
+    assert len(list(WmtEnde().pairs("train", prepared))) == 20
+    (tmp_path / "tensorflow_datasets" / "downloads").mkdir(parents=True)
+    write(tmp_path / "tensorflow_datasets/downloads/training.tgz.INFO", "{}")
+    load = Mock(side_effect=ValueError("reached"))
+    monkeypatch.setattr(tfds, "load", load)
+    with pytest.raises(FileNotFoundError, match="ValueError: reached"):
+        list(WmtEnde().pairs("train", tmp_path))
+    assert no_network == []
+
+
 @pytest.mark.parametrize("given", [True, False])
 def test_neither_files_nor_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool
 ) -> None:
     import tensorflow_datasets as tfds
 
-    def load(*args: Any, **kwargs: Any) -> None:
+    def request(*args: Any, **kwargs: Any) -> None:
         raise ConnectionError("Failed to resolve 'www.statmt.org'")
 
-    monkeypatch.setattr(tfds, "load", load)
+    monkeypatch.setattr(urllib.request, "urlopen", request)
+    # not the data in a home folder
+    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path))
     looked = (
         rf"None of its files were found in {tmp_path} or"
         if given

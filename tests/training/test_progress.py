@@ -1,13 +1,17 @@
 """What a run shows on a terminal, and in a file."""
 
 import io
+import re
 import sys
+import time
 
 import keras
+import pytest
 import tensorflow as tf
 
 from t2tlite.console import counted, progress_bar
 from t2tlite.training import progress
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 
@@ -42,6 +46,42 @@ def test_file_gets_lines_and_no_bar(monkeypatch):
     assert text.endswith(" tokens/s, padding 25%, learning rate 2.50e-01\n")
     assert text.count("\n") == 1
     assert shown(monkeypatch, io.StringIO(), 30.0) == ""
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("stderr", [io.StringIO, Terminal])
+def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
+    """100 tokens in 4 seconds; evaluating, decoding samples and saving take 200."""
+    monkeypatch.setattr(sys, "stderr", stderr())
+    monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    monkeypatch.setattr("tqdm.std.time", clock)
+    result = StepResult(tf.constant(2.5), tf.constant(100.0), tf.constant(100.0))
+    with progress.Progress(None, keras.optimizers.Adam(0.25), 0, 9) as bar:
+        clock.now += 4
+        bar.step(0, result)
+        bar.doing("saving")
+        clock.now += 100
+        bar.evaluated(1, Evaluation(1.0, 0.5, 100), None, better=True)
+        bar.doing("decoding samples")
+        clock.now += 100
+        bar.doing("")
+        clock.now += 4
+        bar.step(1, result)
+        text = sys.stderr.getvalue()
+    rates = re.findall(r"([\d,]+) tokens/s", text)
+    assert set(rates) == {"25"}
+    if stderr is Terminal:
+        assert re.findall(r"2/9 \[00:08<", text)
 
 
 def test_other_bars_are_one_line_in_a_file(monkeypatch):

@@ -36,9 +36,22 @@ def test_the_first_is_recorded_and_the_next_is_handled_as_usual(number, capsys):
     finally:
         signal.signal(number, before)
     assert (
-        f"{number.name}: saving a checkpoint; once more ends at once."
+        f"{number.name}: stopping, and saving what is trained; once more ends at once."
         in capsys.readouterr().err
     )
+
+
+def test_before_the_first_step_there_is_no_checkpoint():
+    message = (
+        r"^Stopped by SIGTERM before the first step\. Nothing is trained yet; the same"
+        r" command starts again\.$"
+    )
+    with (
+        Signals() as signals,
+        pytest.raises(Interrupted, match=message),
+        signals.ending_at_once(0),
+    ):
+        signal.raise_signal(signal.SIGTERM)
 
 
 def test_ends_a_block_that_writes_nothing_at_once():

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from tqdm import tqdm
 
 from t2tlite.decoding.text_decoder import Done
-from t2tlite.files.atomic_file import open_directly
+from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.jobs import DecodeJob, Window, WindowOutput, text_input
@@ -75,6 +75,7 @@ def decode_stream(
     started = time.monotonic()
     is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
     with (
+        full_disk_is_named(target or "standard output"),
         interrupt_at_sigterm(),
         _opened(target) as file,
         progress_bar(total=total, disable=is_quiet or None) as bar,

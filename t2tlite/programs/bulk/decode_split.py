@@ -22,6 +22,7 @@ from t2tlite.files.atomic_file import (
     remove_temporary_files,
     replaceable,
 )
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import read_lines, write_lines
 from t2tlite.programs.bulk.decode_file import write_windows
 from t2tlite.programs.bulk.jobs import DecodeJob, Input, NBest
@@ -94,7 +95,7 @@ def decode_split(
     Raises ValueError if there is no such split, and OSError, before anything is
     decoded, if a file cannot be written.
     """
-    _check_split(dataset, split)
+    check_split(dataset, split)
     model, task, store = (
         job.model,
         job.model.task_under(job.options),
@@ -111,6 +112,11 @@ def decode_split(
     results = source_file, reference_file, record_file
     for path in (target, *results):
         check_writable(path)
+    data = [dataset.folder / entry.file for entry in dataset.manifest.entries()]
+    check_not_overwritten(
+        [(str(path), path) for path in (target, *results)],
+        [(f"{path}, which is of the data", path) for path in data],
+    )
     text = Input(Origin(f"the sources of {split}"), lambda: iter(sources))
     text.check(job)
     split_job = SplitJob(model, job.options)
@@ -191,7 +197,7 @@ def _examples(
         )
 
 
-def _check_split(dataset: Dataset, split: str) -> None:
+def check_split(dataset: Dataset, split: str) -> None:
     """Raises ValueError unless the data has the split with its text."""
     there = [name for name in dataset.manifest.splits if not is_training(name)]
     if split in there:

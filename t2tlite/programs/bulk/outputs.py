@@ -30,7 +30,11 @@ from typing import BinaryIO, Literal
 
 from t2tlite.console import say
 from t2tlite.decoding.source_text import Origin
-from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
+from t2tlite.files.atomic_file import (
+    atomic_file,
+    full_disk_is_named,
+    remove_temporary_files,
+)
 from t2tlite.files.lock import open_locked
 from t2tlite.files.records import (
     FORMAT_VERSION,
@@ -45,6 +49,12 @@ from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 RECORD_START = (
     f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
 )
+FULL_DISK_ADVICE = (
+    "Free some space and run the same command again, which resumes, or name another"
+    " output."
+)
+# of the names of the files beside OUT
+PART_ENDINGS = (".part", ".part.json")
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 
 
@@ -105,9 +115,14 @@ def resumable_output(target: Path, provenance: Provenance) -> Iterator[Resumable
             f"Only one process can write an output. Received: {target}, and another"
             f" writes {part} now. Wait for it, or name another file."
         )
-    with interrupt_at_sigterm(), os.fdopen(handle, "a+b") as file:
+    with (
+        full_disk_is_named(target, FULL_DISK_ADVICE),
+        interrupt_at_sigterm(),
+        os.fdopen(handle, "a+b") as file,
+    ):
         output = ResumableOutput(target, file, provenance)
         try:
+            output.begin()
             yield output
         except BaseException:
             if output.record.lines:
@@ -115,7 +130,7 @@ def resumable_output(target: Path, provenance: Provenance) -> Iterator[Resumable
                     f"{output.record.lines:,} lines are done, in {part}. The same"
                     " command resumes after them."
                 )
-            elif not output.record.seconds:
+            elif not output.record.seconds and not output.is_of_others:
                 output.discard()
             raise
 
@@ -134,9 +149,21 @@ class ResumableOutput:
         # of the lines done, and their output
         self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()
         self._started = time.monotonic()
+        # whether OUT.part or its record is a file of the user's
+        self.is_of_others = False
+
+    def begin(self) -> None:
+        """Reads how much is done, and begins anew if that cannot be resumed. Raises
+        ValueError if OUT.part or its record is not t2t-decoder's.
+        """
         for path in (self._target, self._record_file):
             remove_temporary_files(path.parent, path.name)
-        self._read_record()
+        size = os.fstat(self._file.fileno()).st_size
+        if size or self._record_file.exists():
+            self._check_own(size)
+            self._read_record(size)
+        else:
+            self._begin()
 
     def skip_done(self, text: Input) -> tuple[Iterator[str], Origin]:
         """The lines of an input without those whose output is there already, and their
@@ -169,7 +196,7 @@ class ResumableOutput:
         self._digest.update(data)
         for line in window.lines:
             self._input_digest.update(_hashed(line))
-        self.record = dataclasses.replace(
+        done = dataclasses.replace(
             self.record,
             lines=self.record.lines + len(window.lines),
             lines_sha256=self._input_digest.hexdigest(),
@@ -177,16 +204,17 @@ class ResumableOutput:
             sha256=self._digest.hexdigest(),
             counts=dict(Counter(self.record.counts) + Counter(output.counts)),
         )
-        self.record_seconds()
+        self._write_record(done)
 
     def record_seconds(self) -> None:
-        """Records what is done, and the time that it has taken, in this process and
-        before.
-        """
-        self.record = dataclasses.replace(
-            self.record, seconds=time.monotonic() - self._started
-        )
-        write_record(self._record_file, self.record)
+        """Records the time that the work has taken, in this process and before."""
+        self._write_record(self.record)
+
+    def _write_record(self, done: PartRecord) -> None:
+        """Records what is done, and the time until now."""
+        done = dataclasses.replace(done, seconds=time.monotonic() - self._started)
+        write_record(self._record_file, done)
+        self.record = done
 
     def publish(self) -> None:
         """OUT.part becomes OUT."""
@@ -206,12 +234,10 @@ class ResumableOutput:
         self.part.unlink(missing_ok=True)
         self._record_file.unlink(missing_ok=True)
 
-    def _read_record(self) -> None:
-        """Reads how much is done, and begins anew if that cannot be resumed."""
-        size = os.fstat(self._file.fileno()).st_size
-        if not size and not self._record_file.exists():
-            return self._begin()
-        self._check_own(size)
+    def _read_record(self, size: int) -> None:
+        """Reads how much of OUT.part is done, and begins anew if that cannot be
+        resumed.
+        """
         try:
             record = read_record(self._record_file, PartRecord, "")
         except ValueError:
@@ -238,6 +264,7 @@ class ResumableOutput:
         start = record.read_bytes()[: len(RECORD_START)] if record.exists() else b""
         if start == RECORD_START:
             return
+        self.is_of_others = True
         if not size:
             self.part.unlink()
         received = f"a file without its record {record.name}"

@@ -8,6 +8,7 @@ nothing behind.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -24,12 +25,17 @@ from t2tlite.programs.export.sample_sentences import sample_sentences
 
 
 def export_model(
-    model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings
+    model: TextDecoder,
+    folder: ExportFolder,
+    format_name: str,
+    settings: Settings,
+    report: Callable[[str], None] = lambda line: None,
 ) -> str:
     """Writes, verifies and puts in place an export; returns what was verified to equal
     the run's output.
 
-    Raises ValueError for what the format cannot express, or if the output differs from
+    `report` is called with what is being done, which may take a minute. Raises
+    ValueError for what the format cannot express, or if the output differs from
     the model's, ImportError for a missing package, and as `ExportFolder.writing`.
     """
     format_ = find_format(format_name)
@@ -47,6 +53,7 @@ def export_model(
     sentences, origin = sample_sentences(model)
     with folder.writing() as unfinished:
         try:
+            report(f"Writing the model as {format_name} ...")
             paragraphs = format_.write(model, unfinished, settings)
             write_export_record(unfinished, record, paragraphs)
         except (OSError, tf.errors.OpError) as error:
@@ -55,5 +62,6 @@ def export_model(
                 f"--export_dir={folder.path} cannot be written: {reason}. Make room"
                 " there, or name another folder."
             ) from error
+        report(f"Decoding {len(sentences)} sentences with the export and the run ...")
         compared = format_.verify(model, unfinished, settings, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"

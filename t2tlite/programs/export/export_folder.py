@@ -13,6 +13,8 @@ from pathlib import Path
 
 from t2tlite.files.lock import LOCK, only_process
 from t2tlite.files.records import Count, write_record
+from t2tlite.files.same_file import is_within
+from t2tlite.run_folder import RunFolder
 
 RECORD = "export.json"
 
@@ -54,6 +56,24 @@ class ExportFolder:
                 f"--export_dir={self.path} cannot be written: {error}. Name another"
                 " folder."
             ) from error
+
+    def check_apart_from(self, run: RunFolder, checkpoint: str) -> None:
+        """Raises ValueError if an export here would replace the run that it is made
+        from, or that run's checkpoints or outputs.
+        """
+        read = run.path, Path(checkpoint).parent
+        if any(is_within(folder, self.path) for folder in read):
+            raise ValueError(
+                "--export_dir must not hold the run that is exported. Received:"
+                f" --export_dir={self.path}, with the run {run}. Name another folder."
+            )
+        for folder in run.folders():
+            if is_within(self.path, folder):
+                raise ValueError(
+                    f"{folder} is for a run's own files. Received:"
+                    f" --export_dir={self.path}. Name another folder, such as"
+                    f" {run.path / 'export'}."
+                )
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Path]:

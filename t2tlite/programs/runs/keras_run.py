@@ -50,6 +50,7 @@ def average_run(
     """
     folder = RunFolder(run)
     folder.hparams()  # raises if there is no run
+    folder.check_checkpoint_folders()
     paths = folder.checkpoints()
     if count is not None and count < 1:
         raise ValueError(f"--n must be at least 1. Received: {count}.")

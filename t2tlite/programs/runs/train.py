@@ -21,6 +21,7 @@ import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
@@ -237,15 +238,48 @@ def _settings(
 
 
 def _check_data(folder: RunFolder, dataset: Dataset) -> None:
-    """Raises ValueError if the run in the folder is of another problem or
+    """Raises ValueError if the run in the folder is of another problem, direction or
     vocabulary.
     """
     old, new = folder.manifest(), dataset.manifest
-    if old.data != new.data:
-        raise ValueError(
-            f"{folder} holds a run of another problem or vocabulary: {old.name}."
-            f" Received: {new.name}. Use another --output_dir."
+    if old.problem != new.problem:
+        difference = f"another problem, {old.name}. Received: {new.name}."
+    elif old.reverse != new.reverse:
+        difference = f"the other direction, {old.name}. Received: {new.name}."
+    elif old.vocabulary_sha256 != new.vocabulary_sha256:
+        files = ",".join(
+            str(folder.path / entry.file) for entry in old.vocabulary_entries()
         )
+        difference = (
+            f"{old.name} with another vocabulary: {_vocabulary(old)}. Received:"
+            f" {_vocabulary(new)}, in {dataset.folder}.{_changed_options(old, new)} To"
+            " train the run further, make the data with its vocabulary:"
+            f" t2t-datagen --vocab_file={files} with another --data_dir."
+        )
+    else:
+        return
+    raise ValueError(
+        f"{folder} holds a run of {difference} Otherwise use another --output_dir."
+    )
+
+
+def _vocabulary(manifest: RunManifest) -> str:
+    """Files, sizes and the start of the hashes of vocabularies."""
+    return " and ".join(
+        f"{entry.file} of {entry.size:,} pieces (SHA-256 {entry.sha256[:12]}...)"
+        for entry in manifest.vocabulary_entries()
+    )
+
+
+def _changed_options(old: RunManifest, new: RunManifest) -> str:
+    """A sentence on the options of the data that differ; empty if none do."""
+    names = sorted({*old.options, *new.options})
+    changes = [
+        f"{name} was {old.options.get(name)}, now {new.options.get(name)}"
+        for name in names
+        if old.options.get(name) != new.options.get(name)
+    ]
+    return f" Options: {'; '.join(changes)}." if changes else ""
 
 
 def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:

@@ -18,6 +18,7 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
 from t2tlite.programs.export.formats import Settings
 from t2tlite.programs.visualise.attention import Attention
+from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output
 from t2tlite.tokens import EOS
@@ -228,6 +229,7 @@ class Translator(TextDecoder):
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
         folder = ExportFolder(export_dir, overwrite)
+        folder.check_apart_from(RunFolder(self.run), self.checkpoint)
         export_model(
             self, folder, format, Settings(self.options(**options), quantization)
         )

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite.checked_fields import KINDS, facts_of
-from t2tlite.config import HParams
+from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.json_depth import check_depth
 from t2tlite.schedules import T2T_SCHEDULE
 
 # of an hparam: true or false, a number or text, which is checked when it is read
@@ -141,10 +142,12 @@ def read_hparams(path: Path) -> dict[str, Value]:
             " training."
         )
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        check_depth(text)
+        values = json.loads(text)
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         # also if the file is not JSON or not UTF-8
         raise ValueError(
             f"{path} must hold a JSON object. Received: {error}. Copy it again."

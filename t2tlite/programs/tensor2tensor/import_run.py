@@ -17,14 +17,15 @@ from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
-    list_checkpoints,
     readable_path,
     remove_unfinished,
     saving_folder,
     step_of,
 )
 from t2tlite.files.lock import only_process
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.programs.tensor2tensor.given import VOCABULARY_NAMES, Given, beside
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams, read_hparams
 from t2tlite.programs.tensor2tensor.variables import (
     SCOPE,
@@ -50,35 +51,6 @@ DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules
 TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
 # fields in which manifests of one model may differ
 NOT_COMPARED = ("imported_from", "t2tlite")
-# in a run
-VOCABULARY_NAMES = {
-    1: ["vocab.subwords"],
-    2: ["vocab.source.subwords", "vocab.target.subwords"],
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """What is to be imported; ValueError for a number of vocabularies that no model
-    has.
-    """
-
-    checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
-    vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
-    # by default hparams.json in the checkpoint's folder or the folder above
-    hparams_file: Path | None = None
-    # the row of the target space embedding; by default the one trained, or 0
-    target_space: int | None = None
-    # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
-    problem: str | None = None
-
-    def __post_init__(self) -> None:
-        count = len(self.vocabularies)
-        if count not in VOCABULARY_NAMES:
-            raise ValueError(
-                "--t2t_vocab must be one file, or source's and target's. Received:"
-                f" {count} files."
-            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,15 +77,9 @@ def import_run(
     of checkpoints, say in a tqdm bar. Raises ValueError for an unsupported model, or
     files or a folder that do not fit. The same call resumes.
     """
-    paths = _checkpoints(given.checkpoint.absolute())
+    paths = given.checkpoints()
     trained_in = Path(paths[0]).parent
-    hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
-    if hparams_file is None:
-        raise FileNotFoundError(
-            f"The model's hparams.json is required. Received: none in {trained_in} nor"
-            " above it. Name it with --t2t_hparams: t2t-trainer wrote it into its"
-            " --output_dir."
-        )
+    hparams_file = given.hparams_path()
     recorded_problem = _recorded_problem(trained_in, hparams_file.parent)
     # of the newest: at step 0 the optimizer state is still empty
     variables = _read(paths[-1])
@@ -139,6 +105,13 @@ def import_run(
         given.problem or recorded_problem, entries, trained_in, target_space
     )
     _check_folder(folder, hparams, manifest)
+    for path, entry in zip(given.vocabularies, entries, strict=True):
+        target = folder.path / entry.file
+        others = [other for other in given.vocabularies if other != path]
+        check_not_overwritten(
+            [(str(target), target)],
+            [(f"--t2t_vocab={other}", other) for other in others],
+        )
     stored = sum(variables[name].size for name in model_variables(variables))
     described = count_parameters(hparams, sizes)
     if described > 4 * stored:  # it may not fit in memory
@@ -163,27 +136,6 @@ def import_run(
             folder.create(hparams, manifest, given.vocabularies)
             folder.write_flags(command)
     return Imported(saved[::-1], model.count_params(), target_space, notes)
-
-
-def _checkpoints(given: Path) -> list[str]:
-    """The checkpoints of a folder, or the named one, oldest first."""
-    prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(given))
-    if Path(f"{prefix}.index").is_file() and not given.is_dir():
-        return [prefix]
-    beside = list_checkpoints(given if given.is_dir() else given.parent)
-    if given.is_dir() and beside:
-        return beside
-    problem = (
-        ", which has no model.ckpt-N.index."
-        if given.is_dir()
-        else f"; there is no {prefix}.index."
-    )
-    if beside:
-        problem += f" Its folder has {', '.join(Path(path).name for path in beside)}."
-    raise FileNotFoundError(
-        "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
-        f" these. Received: {given}{problem}"
-    )
 
 
 def _read(path: str) -> dict[str, np.ndarray]:
@@ -218,7 +170,7 @@ def _recorded_problem(*folders: Path) -> str:
 
     Raises ValueError if it recorded another model than `transformer`.
     """
-    path = _beside("flags_t2t.txt", *folders)
+    path = beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
     matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
     flags = {match[1]: match[2] for match in matches if match}
@@ -228,14 +180,6 @@ def _recorded_problem(*folders: Path) -> str:
             " flags_t2t.txt."
         )
     return flags.get("problem", "imported")
-
-
-def _beside(name: str, *folders: Path) -> Path | None:
-    """A file in the folder of a checkpoint or, since averages have their own folders,
-    in the one above.
-    """
-    paths = (where / name for folder in folders for where in (folder, folder.parent))
-    return next(filter(Path.is_file, paths), None)
 
 
 def _check_vocabularies(

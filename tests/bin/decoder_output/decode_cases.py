@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+from tiny_run import last_of_each
+
 from t2tlite.bin import t2t_decoder
 
 SENTENCES = [
@@ -67,7 +69,7 @@ class Case:
     def __call__(self, *more: str, target: Path | None = None) -> int:
         output = [f"--decode_to_file={target}"] if target else []
         return t2t_decoder.main(
-            [f"--output_dir={self.run}", *self.flags, *output, *more]
+            last_of_each(f"--output_dir={self.run}", *self.flags, *output, *more)
         )
 
     @property

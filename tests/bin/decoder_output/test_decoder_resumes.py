@@ -9,6 +9,7 @@ import os
 import re
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from decode_cases import LINES, contents, interrupt, interrupted, names, write
@@ -142,16 +143,20 @@ def test_interrupted_first_window_leaves_nothing(case, calls):
     assert names(case.folder) == []
 
 
-def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
+# what is synchronised in this order: the first record, the output and the record of a
+# window, the output and the record of the second
+FULL_AT = {1: 0, 2: 0, 3: 0, 4: 1, 5: 1}
+
+
+@pytest.mark.parametrize("at", FULL_AT)
+def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, at):
     assert case() == 0
     before = contents(case.folder)
     synced, fsync = [], os.fsync
 
     def full(handle):
         synced.append(handle)
-        # the first record, the output and the record of a window, the output of the
-        # second
-        if len(synced) == 4:
+        if len(synced) == at:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(handle)
 
@@ -159,15 +164,34 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
         patch.setattr(os, "fsync", full)
         assert case() == 1
     stderr = capsys.readouterr().err
-    assert f"{case.windows[0]} lines are done, in " in stderr
-    assert stderr.endswith("No space left on device\n")
-    assert {
-        name: content
-        for name, content in contents(case.folder).items()
-        if ".part" not in name
-    } == before
+    done = sum(case.windows[: FULL_AT[at]])
+    assert (f"{done} lines are done, in {case.part}." in stderr) == (done > 0)
+    message = (
+        f"t2tlite: The disk of {case.target} is full. Free some space and run the same"
+        " command again, which resumes, or name another output.\n"
+    )
+    assert stderr.endswith(message)
+    after = contents(case.folder)
+    assert {name: after[name] for name in after if ".part" not in name} == before
+    assert (case.part.name in after) == (done > 0)
     assert case() == 0
+    assert (f"Resuming after line {done}." in capsys.readouterr().err) == (done > 0)
     assert contents(case.folder) == before
+
+
+def test_full_disk_while_the_output_is_compressed(file, capsys, monkeypatch, tmp_path):
+    """All is decoded by then, and is not decoded again."""
+    target = tmp_path / "new" / "out.gz"
+    with monkeypatch.context() as patch:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        patch.setattr("shutil.copyfileobj", Mock(side_effect=full))
+        assert file(target=target) == 1
+    assert f"The disk of {target} is full. Free some" in capsys.readouterr().err
+    assert names(target.parent) == ["out.gz.part", "out.gz.part.json"]
+    assert file(target=target) == 0
+    assert "Resuming after line 11." in capsys.readouterr().err
+    assert gzip.decompress(target.read_bytes()).count(b"\n") == 11
+    assert names(target.parent) == ["out.gz"]
 
 
 def test_batches_of_sentences_make_a_split_one_window(split, calls):

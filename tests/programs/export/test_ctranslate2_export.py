@@ -8,7 +8,7 @@ import re
 import sys
 
 import pytest
-from tiny_run import change_manifest
+from tiny_run import change_manifest, last_of_each
 
 from t2tlite.bin import t2t_export
 from t2tlite.data.dataset import open_dataset
@@ -19,7 +19,12 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 def export(run, target, *more) -> int:
     return t2t_export.main(
-        [f"--output_dir={run}", f"--export_dir={target}", "--format=ctranslate2", *more]
+        last_of_each(
+            f"--output_dir={run}",
+            f"--export_dir={target}",
+            "--format=ctranslate2",
+            *more,
+        )
     )
 
 

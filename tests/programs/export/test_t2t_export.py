@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
-from tiny_run import change_manifest
+from tiny_run import change_manifest, last_of_each
 from tiny_task import contents
 
 import t2tlite
@@ -49,7 +49,12 @@ def quick(monkeypatch) -> dict:
 
 def export(run: Path, target: Path, *more: str) -> int:
     return t2t_export.main(
-        [f"--output_dir={run}", f"--export_dir={target}", "--format=quick", *more]
+        last_of_each(
+            f"--output_dir={run}",
+            f"--export_dir={target}",
+            "--format=quick",
+            *more,
+        )
     )
 
 
@@ -80,7 +85,12 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, quick, tmp_path, capsys
     )
     assert record["decode_hparams"]["beam_size"] == 3
     assert "A paragraph." in (target / "README.md").read_text()
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-3:] == [
+        f"Loading {tiny_run.run} ...",
+        "Writing the model as quick ...",
+        "Decoding 12 sentences with the export and the run ...",
+    ]
     assert out.startswith(
         f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing"
         " of 12 sentences"

@@ -1,0 +1,74 @@
+"""Whether two paths lead to the same file, so that no command writes over a file that
+it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+STANDARD_INPUT_NUMBER = 0
+STANDARD_OUTPUT_NUMBER = 1
+
+# a name in messages, such as "--decode_to_file=out.de", with the path or the number of
+# an open file
+NamedFile = tuple[str, str | Path | int]
+
+
+def check_not_overwritten(
+    outputs: Iterable[NamedFile], inputs: Iterable[NamedFile]
+) -> None:
+    """Raises ValueError if an output is the same file as an input or another output.
+
+    Files are compared, not paths: links, other spellings of a path and redirected
+    standard input are recognised. Devices and pipes may be read and written.
+    """
+    read = {_identity(path): name for name, path in inputs}
+    written: dict[tuple[int, int] | str, str] = {}
+    for name, path in outputs:
+        identity = _identity(path)
+        if identity is not None and identity in read:
+            raise ValueError(
+                "A command must not write over a file that it reads. Received: "
+                f"{name}, the same file as {read[identity]}. Name another file."
+            )
+        key = identity or os.path.realpath(str(path))
+        if key in written and not _is_special(path):
+            raise ValueError(
+                f"Two outputs need two files. Received: {name}, the same file as"
+                f" {written[key]}. Name another file."
+            )
+        written[key] = name
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether a path, existing or not, is a folder or inside it, links followed."""
+    path = Path(os.path.realpath(path))
+    return any(is_same_folder(parent, folder) for parent in (path, *path.parents))
+
+
+def is_same_folder(first: Path, second: Path) -> bool:
+    """Whether two paths lead to one folder, which need not exist."""
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return os.path.realpath(first) == os.path.realpath(second)
+
+
+def _identity(path: str | Path | int) -> tuple[int, int] | None:
+    """Device and inode of a regular file; None of others and of no file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _is_special(path: str | Path | int) -> bool:
+    """Whether a path leads to a device or a pipe."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)

@@ -1,0 +1,36 @@
+"""A limit on how deeply JSON is nested, the same in every version of Python.
+
+Parsers call themselves for each level. Without a limit the message, or a crash, depends
+on Python's version and on the stack.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_DEPTH = 100  # no file of ours or of tensor2tensor's has more than ten
+
+# a string, which may be cut off, or a bracket
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)|[\[\]{}]', re.DOTALL)
+
+
+def check_depth(text: str | bytes) -> None:
+    """Raises ValueError if JSON is nested more than MAX_DEPTH deep. Other mistakes are
+    left to the parser.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")  # brackets and quotes are ASCII
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        mark = match[0]
+        if mark in ("[", "{"):
+            depth += 1
+        elif mark in ("]", "}"):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError(
+                f"JSON must be nested at most {MAX_DEPTH} deep. Received: more, from"
+                f" character {match.start() + 1:,} on"
+            )
