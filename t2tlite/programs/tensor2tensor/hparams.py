@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite.checked_fields import KINDS, facts_of
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import HParams
 from t2tlite.json_depth import check_depth
 from t2tlite.schedules import T2T_SCHEDULE
 
