@@ -33,6 +33,7 @@ from t2tlite.files.atomic_file import (
     temporary_path,
 )
 from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 CHUNK_PAIRS = 50_000  # the most pairs in a shard
@@ -251,7 +252,7 @@ def _reason_to_drop(
     """
     if not is_training(task.split):
         return None
-    if not all(map(str.strip, pair)):
+    if any(map(is_blank, pair)):
         return "empty"
     shorter, longer = sorted(lengths)
     if task.max_length and longer + 1 > task.max_length:

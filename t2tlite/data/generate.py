@@ -47,7 +47,8 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
-from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
+from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
@@ -56,6 +57,7 @@ DECISIVE_OPTIONS = (
     "vocab_type",
     "vocab_file",
     "user_symbols",
+    "normalization",
     "max_length",
     "max_length_ratio",
 )
@@ -112,6 +114,7 @@ class Generated:
             ]
             if dropped:
                 lines.append(f"              dropped: {', '.join(dropped)}")
+        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
 
 
@@ -238,7 +241,7 @@ class DataBuild:
                 digest.update(f"{source}\n{target}\n".encode())
                 if not is_training(split):
                     usable += 1
-                elif source.strip() and target.strip():
+                elif not (is_blank(source) or is_blank(target)):
                     usable += 1
                     sample.add(source, target)
             if not usable:
@@ -281,7 +284,11 @@ class DataBuild:
                     )
                 )
                 sample.learn_vocabulary(
-                    vocab_size, self.vocabularies[0], symbols, shrink
+                    vocab_size,
+                    self.vocabularies[0],
+                    symbols,
+                    shrink,
+                    problem.normalization,
                 )
                 bar.refresh()
         unfinished.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
+from t2tlite.vocabularies.normalisation import NFC, NFKC, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
     MAX_VOCAB_SIZE,
     VocabularySizeError,
@@ -75,6 +76,7 @@ class TextSample:
         path: Path,
         symbols: Sequence[str] = (),
         shrink: bool = False,
+        normalization: str = NFC,
     ) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`,
         whose ending determines its type.
@@ -91,11 +93,18 @@ class TextSample:
             )
             return
         try:
-            train_sentencepiece(self.sentences(), vocab_size, path, symbols)
+            self._train(vocab_size, path, symbols, normalization)
         except VocabularySizeError as error:
             if error.largest is None or not shrink:
-                raise self._both_bounds(error, vocab_size, path, symbols) from error
-            train_sentencepiece(self.sentences(), error.largest, path, symbols)
+                raise self._both_bounds(
+                    error, vocab_size, path, symbols, normalization
+                ) from error
+            self._train(error.largest, path, symbols, normalization)
+
+    def _train(
+        self, vocab_size: int, path: Path, symbols: Sequence[str], normalization: str
+    ) -> None:
+        train_sentencepiece(self.sentences(), vocab_size, path, symbols, normalization)
 
     def _both_bounds(
         self,
@@ -103,6 +112,7 @@ class TextSample:
         vocab_size: int,
         path: Path,
         symbols: Sequence[str],
+        normalization: str,
     ) -> VocabularySizeError:
         """The error with both bounds; learning an impossible vocabulary reveals the
         unknown one.
@@ -110,9 +120,9 @@ class TextSample:
         smallest, largest = known.smallest, known.largest
         try:
             if smallest is None:
-                train_sentencepiece(self.sentences(), 1, path, symbols)
+                self._train(1, path, symbols, normalization)
             elif self._size <= SMALL_TEXT:
-                train_sentencepiece(self.sentences(), MAX_VOCAB_SIZE, path, symbols)
+                self._train(MAX_VOCAB_SIZE, path, symbols, normalization)
         except VocabularySizeError as error:
             smallest, largest = smallest or error.smallest, largest or error.largest
         return VocabularySizeError(vocab_size, len(symbols), smallest, largest)
@@ -143,6 +153,7 @@ def check_vocabulary_options(problem: Problem) -> None:
             f"Received: {problem.vocab_file!r}."
         )
     _check_symbols(problem)
+    _check_normalization(problem)
     for name in problem.vocab_file:
         encoder = open_encoder(Path(name).expanduser())
         for symbol in problem.user_symbols:
@@ -154,10 +165,28 @@ def check_vocabulary_options(problem: Problem) -> None:
                 )
 
 
+def _check_normalization(problem: Problem) -> None:
+    """Raises ValueError for a rule that the vocabulary would not have."""
+    if problem.normalization != NFKC:
+        return
+    if problem.vocab_file:
+        received = f"vocab_file={','.join(problem.vocab_file)}"
+    elif problem.vocab_type != "sentencepiece":
+        received = f"vocab_type={problem.vocab_type}"
+    else:
+        return
+    raise ValueError(
+        f"normalization={NFKC} is a rule of vocabularies that are learned with"
+        f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
+        " Leave normalization out."
+    )
+
+
 def _check_symbols(problem: Problem) -> None:
     symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
-    are_words = all(symbol.split() == [symbol] for symbol in symbols)
-    if not are_words or len({*symbols}) < len(symbols):
+    are_words = all(words(symbol) == [symbol] for symbol in symbols)
+    normal = {normalise(symbol, problem.normalization) for symbol in symbols}
+    if not are_words or len(normal) < len(symbols):
         raise ValueError(
             "user_symbols must be different strings without white space. Received:"
             f" {received!r}."
