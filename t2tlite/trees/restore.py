@@ -214,9 +214,9 @@ def _leaves(
     indices = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
     tags = [balanced[index][1] for index in indices]
     # words, and a lexical sequence's, as vocabularies read them, to be compared
-    normal_words = [normalise(word) for word in words]
+    normal_words = [normalise(word) or word for word in words]
     if lexical:
-        tags = [normalise(tag) for tag in tags]
+        tags = [normalise(tag) or tag for tag in tags]
 
     def fits(tag: str, word: str) -> bool:
         if lexical and tag not in PUNCTUATION_TAGS:

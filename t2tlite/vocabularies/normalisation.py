@@ -46,7 +46,8 @@ JOINING = (
 )
 # behind which the joiner stays: emoji, and the selector of their coloured form
 EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f300-\U0001faff"
-# U+2581, and what `str.isspace` accepts
+SPACE_MARK = "\u2581"  # how a piece of SentencePiece's writes the space before a word
+# that, and what `str.isspace` accepts
 SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
 
 # Compatibility characters that Unicode 14 to 16 added. They are left out of the map, so
@@ -66,10 +67,12 @@ WHITE_SPACE = re.compile(f"[{SPACES}]+")
 
 
 def compose(text: str, normalization: str) -> str:
-    """Step 1 of the rule."""
+    """Step 1 of the rule, and U+2581 as a space: before a symbol of the user's,
+    SentencePiece would leave it as it is.
+    """
     if normalization == NONE or text.isascii():
         return text
-    return unicodedata.normalize(normalization.upper(), text)
+    return unicodedata.normalize(normalization.upper(), text.replace(SPACE_MARK, " "))
 
 
 def normalise(text: str, normalization: str = NFC) -> str:

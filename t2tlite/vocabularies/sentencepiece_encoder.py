@@ -17,6 +17,7 @@ from t2tlite.vocabularies.normalisation import (
     NFC,
     NFKC,
     NONE,
+    SPACE_MARK,
     compose,
     normalise,
     normalization_map,
@@ -30,7 +31,6 @@ from t2tlite.vocabularies.text_encoder import (
 
 # of a vocabulary; with billions of pieces, SentencePiece would not end
 MAX_VOCAB_SIZE = 10**7
-SPACE = "\u2581"  # how a piece writes the space before a word
 SPECIAL_IDS = 259  # special tokens and bytes
 # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded
 # text
@@ -152,7 +152,7 @@ class SentencePieceEncoder(TextEncoder):
     def normalise(self, text: str) -> str:
         check_unicode(text)
         composed = compose(text, self.normalization)
-        normalised = self._processor.normalize(composed).replace(SPACE, " ")
+        normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
         return normalised.removeprefix(" ")  # the one that begins every first word
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -227,7 +227,7 @@ def train_sentencepiece(
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 byte_fallback=True,
-                user_defined_symbols=[SPACE + symbol for symbol in symbols],
+                user_defined_symbols=[SPACE_MARK + symbol for symbol in symbols],
                 split_digits=True,  # so that any number is copied digit by digit
                 character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",

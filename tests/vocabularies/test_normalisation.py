@@ -167,9 +167,8 @@ def test_every_character(encoders, rule):
 @settings(max_examples=500)
 def test_the_model_has_the_rule(encoders, rule, text):
     encoder = encoders[rule]
-    if "\u2581<BT>" not in text:  # SentencePiece protects its symbols
-        assert encoder.normalise(text) == normalise(text, rule)
     normal = encoder.normalise(text)
+    assert normal == normalise(text, rule)
     assert encoder.encode(text) == encoder.encode(normal)
     assert encoder.is_blank(text) == is_blank(text)
     assert (not encoder.encode(text)) == is_blank(text)
@@ -191,7 +190,11 @@ def test_a_graph_has_the_rule(encoders):
     tf = pytest.importorskip("tensorflow")
     from t2tlite.programs.export.graph_text import SentencePieceText
 
-    texts = [*random_texts(), *NASTY, *(text for text, _ in CASES.values())]
+    # Python and TensorFlow may know different versions of Unicode
+    texts = [
+        "".join(c for c in text if unicodedata.category(c) != "Cn")
+        for text in [*random_texts(), *NASTY, *(text for text, _ in CASES.values())]
+    ]
     for encoder in encoders.values():
         ids = SentencePieceText(encoder).encode(tf.constant(texts)).to_list()
         assert [row[:-1] for row in ids] == encoder.encode_batch(texts)
@@ -207,10 +210,11 @@ def test_the_file_has_the_rule_for_other_programs(encoders):
     for spelling in DECOMPOSED:
         base, *marks = spelling
         texts += [f"x{spelling}y", f"  {spelling}\u00a0{spelling}\u200b"]
-        texts += [base + "".join(order) for order in itertools.permutations(marks)]
+        for order in itertools.permutations(marks):
+            text = base + "".join(order)
+            if unicodedata.normalize("NFD", text) == spelling:
+                texts.append(text)
     for text in texts:
-        if unicodedata.normalize("NFC", text[:1]) == "\u1100":
-            continue
         assert other.encode(text) == encoder.encode(text), ascii(text)
 
 

@@ -31,7 +31,7 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
     """Of a model's ids: those of `▁`, `▁cat`, line feeds and other white space."""
     pieces = encoder.pieces(range(encoder.vocab_size))
     space, cat = [pieces.index("▁")], [pieces.index("▁cat")]
-    assert encoder.decode([*space, *cat, *space, *cat, *space]) == " cat  cat "
+    assert encoder.decode([*space, *cat, *space, *cat, *space]) == "cat  cat "
     assert encoder.text([*space, *cat, *space, *cat, *space, EOS, *cat]) == "cat cat"
     assert (
         encoder.text([3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space])

@@ -12,7 +12,7 @@ import tensorflow_text
 
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Tensor
-from t2tlite.vocabularies.normalisation import NONE
+from t2tlite.vocabularies.normalisation import NONE, SPACE_MARK
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
@@ -41,6 +41,7 @@ class SentencePieceText:
         """A batch as token ids int32 [B, (S)], each row with its EOS."""
         if self._normalization != NONE:  # the rest of the rule is in the tokenizer
             form = self._normalization.upper()
+            batch = tf.strings.regex_replace(batch, SPACE_MARK, " ")
             batch = tensorflow_text.normalize_utf8(batch, form)
         return self.tokenizer.tokenize(batch)
 
