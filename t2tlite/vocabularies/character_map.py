@@ -29,16 +29,16 @@ REMOVE_EXTRA_WHITESPACES = 4 << 3
 Trie = dict[int, "Trie"]
 
 
-def with_normalizer(model: bytes, rules: Mapping[str, str], name: str) -> bytes:
-    """A SentencePiece model with these rules as its normaliser, which also removes
-    extra spaces.
+def with_normalizer(model: bytes, characters: bytes, name: str) -> bytes:
+    """A SentencePiece model with a map as its normaliser, which also removes extra
+    spaces.
 
     Programs that read Protocol Buffers merge the fields of a message that comes twice,
     so the new one is appended; the file then ends with the name.
     """
     spec = (
         bytes([REMOVE_EXTRA_WHITESPACES, 1])
-        + _field(CHARACTER_MAP, character_map(rules))
+        + _field(CHARACTER_MAP, characters)
         + _field(NAME, name.encode())
     )
     return model + _field(NORMALIZER_SPEC, spec)

@@ -19,7 +19,6 @@ are in the SentencePiece model, so that every program that reads the model appli
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 import unicodedata
@@ -59,6 +58,7 @@ JAMO_FIRST = tuple(map(chr, range(0x1100, 0x1113)))
 JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
 JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
 
+MAY_BE_IGNORED = re.compile(f"[{REMOVED}{NON_JOINER}{JOINER}]")
 VISIBLE = re.compile(f"[^{REMOVED}{NON_JOINER}{JOINER}{SPACES}]")
 IGNORED = re.compile(
     f"[{REMOVED}]|(?<![{JOINING}]){NON_JOINER}|(?<![{JOINING}{EMOJI}]){JOINER}"
@@ -83,12 +83,10 @@ def normalise(text: str, normalization: str = NFC) -> str:
     """
     if normalization == NONE:
         return text
-    return _single_spaces(compose(text, normalization)).strip(" ")
-
-
-def _single_spaces(text: str) -> str:
-    """Steps 2 and 3 of the rule, but for spaces at the ends."""
-    return WHITE_SPACE.sub(" ", IGNORED.sub("", text))
+    composed = compose(text, normalization)
+    if MAY_BE_IGNORED.search(composed):
+        composed = IGNORED.sub("", composed)
+    return " ".join(composed.replace(SPACE_MARK, " ").split())
 
 
 def words(text: str) -> list[str]:
@@ -106,7 +104,6 @@ def is_blank(text: str) -> bool:
     return not VISIBLE.search(text)
 
 
-@functools.cache
 def normalization_map(normalization: str) -> Mapping[str, str]:
     """The map of a SentencePiece model: what each string becomes. NONE has none."""
     rules = {character: "" for character in _in_class(REMOVED)}
@@ -117,7 +114,7 @@ def normalization_map(normalization: str) -> Mapping[str, str]:
         if unicodedata.decomposition(character) and not newer.match(character):
             composed = compose(character, normalization)
             for spelling in {character, *_spellings(character)}:
-                rules[spelling] = _single_spaces(composed)
+                rules[spelling] = WHITE_SPACE.sub(" ", composed)
     for first, second in itertools.product(JAMO_FIRST, JAMO_SECOND):
         for third in ("", *JAMO_THIRD):
             spelling = first + second + third

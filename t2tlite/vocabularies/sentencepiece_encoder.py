@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
-from t2tlite.vocabularies.character_map import with_normalizer
+from t2tlite.vocabularies.character_map import character_map, with_normalizer
 from t2tlite.vocabularies.normalisation import (
     NFC,
     NFKC,
@@ -244,8 +245,14 @@ def _with_normalizer(model: bytes, normalization: str) -> bytes:
     """The model with the normaliser of a rule; its name ends the file."""
     if normalization == NONE:
         return model
-    name = NORMALIZERS[normalization]
-    return with_normalizer(model, normalization_map(normalization), name)
+    return with_normalizer(
+        model, _character_map(normalization), NORMALIZERS[normalization]
+    )
+
+
+@functools.cache
+def _character_map(normalization: str) -> bytes:
+    return character_map(normalization_map(normalization))
 
 
 def _normalization_of(model: bytes) -> str:
