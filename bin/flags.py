@@ -301,6 +301,7 @@ def open_data(args: Args) -> Dataset:
     ValueError for an unknown problem, or if none of several is named.
     """
     from t2tlite.data.dataset import open_dataset
+    from t2tlite.vocabularies.encoders import reading_notes
 
     if args.generate_data:
         say(str(make_data(args)))
@@ -311,13 +312,19 @@ def open_data(args: Args) -> Dataset:
             " t2t-datagen."
         )
     try:
-        return open_dataset(data_dir(args), args.problem or None, datagen_command(args))
+        dataset = open_dataset(
+            data_dir(args), args.problem or None, datagen_command(args)
+        )
     except FileNotFoundError as error:
         if args.problem:
             registry.problem(args.problem)  # an unknown name is the mistake to report
         raise FileNotFoundError(
             f"{error} Or add --generate_data to this command."
         ) from error
+    if not args.generate_data:  # otherwise said already
+        for note in reading_notes(dataset.encoders, dataset.manifest.options):
+            say(note)
+    return dataset
 
 
 def datagen_command(args: Args) -> str:

@@ -33,6 +33,7 @@ from t2tlite.files.atomic_file import (
     temporary_path,
 )
 from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 CHUNK_PAIRS = 50_000  # the most pairs in a shard
@@ -62,7 +63,7 @@ class LengthLimits:
         """Why a training pair of these lengths (EOS not counted) is left out: one of
         DROPPED, or None if it is kept.
         """
-        if not all(map(str.strip, pair)):
+        if any(map(is_blank, pair)):
             return "empty"
         shorter, longer = sorted(lengths)
         if self.max_length and longer + 1 > self.max_length:

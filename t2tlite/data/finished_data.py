@@ -13,6 +13,7 @@ from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
+from t2tlite.vocabularies.normalisation import NONE
 
 
 def options(problem: Problem) -> dict[str, Any]:
@@ -73,6 +74,11 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
     # an option that the manifest lacks is newer than the data, which its default would
     # make
     then, now = _as_recorded(defaults) | manifest.options, options(problem)
+    if "normalization" not in manifest.options:
+        # made before there was the rule: it stays, unless another is asked for
+        then["normalization"] = NONE
+        if problem.normalization == defaults["normalization"]:
+            now["normalization"] = NONE
     # the same files may be another split's
     if list(manifest.splits) != list(problem.splits()):
         changes.append(

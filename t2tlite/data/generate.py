@@ -54,7 +54,7 @@ from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import check_rereadable
-from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
 
 UNFINISHED = "unfinished.json"
 DECISIVE_OPTIONS = (
@@ -62,6 +62,7 @@ DECISIVE_OPTIONS = (
     "vocab_type",
     "vocab_file",
     "user_symbols",
+    "normalization",
     "max_length",
     "max_length_ratio",
 )
@@ -123,6 +124,7 @@ class Generated:
             ]
             if dropped:
                 lines.append(f"              dropped: {', '.join(dropped)}")
+        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
 
 
@@ -317,6 +319,7 @@ class DataBuild:
                     symbols,
                     fit=is_default,
                     limits=self.limits,
+                    normalization=problem.normalization,
                 )
                 bar.refresh()
         unfinished.unlink(missing_ok=True)

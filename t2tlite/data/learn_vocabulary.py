@@ -16,6 +16,7 @@ from t2tlite.console import say
 from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
+from t2tlite.vocabularies.normalisation import NFC, NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
     MAX_VOCAB_SIZE,
     VocabularySizeError,
@@ -74,7 +75,7 @@ class TextSample:
         """Offers the pairs that have text on both sides; returns their number."""
         count = 0
         for source, target in pairs:
-            if source.strip() and target.strip():
+            if not (is_blank(source) or is_blank(target)):
                 self.add(source, target)
                 count += 1
         return count
@@ -90,6 +91,7 @@ class TextSample:
         symbols: Sequence[str] = (),
         fit: bool = False,
         limits: LengthLimits | None = None,
+        normalization: str = NFC,
     ) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`,
         whose ending determines its type.
@@ -106,7 +108,7 @@ class TextSample:
         """
         pairs = [pair for _, pair in self._pairs]
         pairs = _unless_few([pair for pair in pairs if not _has_long_word(pair)], pairs)
-        text = _Text(pairs, symbols)
+        text = _Text(pairs, symbols, normalization)
         if limits is not None and any(map(limits.may_drop, pairs)):
             with tempfile.TemporaryDirectory() as folder:
                 first = Path(folder) / path.name
@@ -131,12 +133,13 @@ class _Text:
 
     pairs: list[tuple[str, str]]
     symbols: Sequence[str]
+    normalization: str
 
     def some(self) -> _Text:
         """Its first pairs, of SMALL_TEXT characters."""
         sizes = itertools.accumulate(map(_size, self.pairs))
         count = sum(1 for _ in itertools.takewhile(SMALL_TEXT.__ge__, sizes))
-        return _Text(self.pairs[: max(count, 1)], self.symbols)
+        return dataclasses.replace(self, pairs=self.pairs[: max(count, 1)])
 
     def within(self, limits: LengthLimits, encoder: TextEncoder) -> _Text:
         """The pairs whose lengths in this vocabulary are within the limits."""
@@ -152,7 +155,7 @@ class _Text:
                 if limits.reason_to_drop(pair, len(source), len(target))
             }
             kept += [pair for pair in batch if pair not in dropped]
-        return _Text(kept, self.symbols)
+        return dataclasses.replace(self, pairs=kept)
 
     def learn_fitting(self, vocab_size: int, path: Path) -> int:
         """Learns the vocabulary of the size nearest to `vocab_size` that the text
@@ -186,7 +189,9 @@ class _Text:
         if vocabulary_type(path) == "subwords":
             build_subwords((text.strip() for text in sentences), vocab_size, path)
         else:
-            train_sentencepiece(sentences, vocab_size, path, self.symbols)
+            train_sentencepiece(
+                sentences, vocab_size, path, self.symbols, self.normalization
+            )
 
     def _both_bounds(
         self, known: VocabularySizeError, vocab_size: int, path: Path
@@ -250,6 +255,7 @@ def check_vocabulary_options(problem: Problem) -> None:
             f"Received: {problem.vocab_file!r}."
         )
     _check_symbols(problem)
+    _check_normalization(problem)
     for name in problem.vocab_file:
         encoder = open_encoder(Path(name).expanduser())
         for symbol in problem.user_symbols:
@@ -261,10 +267,28 @@ def check_vocabulary_options(problem: Problem) -> None:
                 )
 
 
+def _check_normalization(problem: Problem) -> None:
+    """Raises ValueError for a rule that the vocabulary would not have."""
+    if problem.normalization != NFKC:
+        return
+    if problem.vocab_file:
+        received = f"vocab_file={','.join(problem.vocab_file)}"
+    elif problem.vocab_type != "sentencepiece":
+        received = f"vocab_type={problem.vocab_type}"
+    else:
+        return
+    raise ValueError(
+        f"normalization={NFKC} is a rule of vocabularies that are learned with"
+        f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
+        " Leave normalization out."
+    )
+
+
 def _check_symbols(problem: Problem) -> None:
     symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
-    are_words = all(symbol.split() == [symbol] for symbol in symbols)
-    if not are_words or len({*symbols}) < len(symbols):
+    are_words = all(words(symbol) == [symbol] for symbol in symbols)
+    normal = {normalise(symbol, problem.normalization) for symbol in symbols}
+    if not are_words or len(normal) < len(symbols):
         raise ValueError(
             "user_symbols must be different strings without white space. Received:"
             f" {received!r}."

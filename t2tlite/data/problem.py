@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
 
 SPLITS = ("train", "dev", "test")
 
@@ -54,6 +55,15 @@ class Problem(CheckedFields):
         (),
         "Symbols of your own, comma-separated, such as '<2de>,<BT>': each is one piece"
         " of a learned vocabulary wherever a word begins with it.",
+    )
+    normalization: str = option(
+        NFC,
+        "How the learned vocabulary reads text. nfc: letters and accents composed, any"
+        " white space as a space, single and none at the ends, zero-width"
+        " characters removed; nfkc: full-width letters, ligatures and"
+        " superscripts as plain ones too; none: as it is written. A vocab_file and"
+        " subwords have their own rule.",
+        choices=NORMALIZATIONS,
     )
     max_length: int = option(
         0,

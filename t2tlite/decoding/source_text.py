@@ -7,7 +7,10 @@ from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
-UTF8_BYTES = 4  # of a character at most, and so its maximum number of tokens
+# An upper bound of a text's tokens without encoding it: of an ASCII character, which
+# tensor2tensor's subwords may spell as \126;_, and of each further byte of another in
+# UTF-8, where NFKC makes up to 33 bytes of 3.
+ASCII_TOKENS, FURTHER_BYTE_TOKENS = 6, 17
 
 R = TypeVar("R")
 
@@ -91,5 +94,11 @@ def check_lengths(
     too long.
     """
     for i, sentence in enumerate(sentences):
-        if UTF8_BYTES * len(sentence) >= limit:
+        if _token_bound(sentence) > limit:
             encode_within(limit, encoder, [sentence], origin.after(i))
+
+
+def _token_bound(text: str) -> int:
+    """More tokens than any vocabulary makes of a text."""
+    further_bytes = len(text.encode(errors="surrogatepass")) - len(text)
+    return 1 + ASCII_TOKENS * len(text) + FURTHER_BYTE_TOKENS * further_bytes

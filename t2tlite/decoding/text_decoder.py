@@ -102,8 +102,9 @@ class TextDecoder:
         or parses.
 
         A blank sentence gets one blank output. A parser takes words and punctuation
-        separated by spaces, as in its training trees. The decoded sequence of each
-        sentence begins with its `prefix`, which may be empty. `done` is called with the
+        separated by white space, as in its training trees. The decoded sequence of each
+        sentence begins with its `prefix`, which may be empty; white space at its ends
+        does not count, and its last word may be continued. `done` is called with the
         number of sentences after each batch. `task` makes the outputs, by default
         `task_under`.
         """
@@ -111,8 +112,9 @@ class TextDecoder:
         check_sentences(sentences)
         sources = [task.source(sentence) for sentence in sentences]
         encoded = self._encode(self.source_encoder, sources, rules, origin)
+        is_blank = self.source_encoder.is_blank
         ids = [
-            row if source.strip() else []
+            [] if is_blank(source) else row
             for source, row in zip(sources, encoded, strict=True)
         ]
         prefixes = (
@@ -315,11 +317,10 @@ class TextDecoder:
                 "Each sentence needs a prefix, which may be empty. Received: "
                 f"{len(sentences)} sentences, {len(prefix)} prefixes."
             )
-        encoded = self._encode(self.target_encoder, prefix, rules_of(options), origin)
-        return [
-            ids if text.strip() else []
-            for text, ids in zip(prefix, encoded, strict=True)
-        ]
+        # white space at the end would be a piece of its own, which text never has
+        check_sentences(prefix)
+        texts = [text.strip() for text in prefix]
+        return self._encode(self.target_encoder, texts, rules_of(options), origin)
 
     def _decoder(self, options: DecodeHParams) -> TokenDecoder:
         self._check_supported(options)

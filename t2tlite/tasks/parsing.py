@@ -16,7 +16,8 @@ from t2tlite.trees.linearise import NORMALISED, Leaf, Linearisation, find_linear
 from t2tlite.trees.raw_text import ends_in_punctuation
 from t2tlite.trees.restore import PUNCTUATION_TAGS as PUNCTUATION_TAGS
 from t2tlite.trees.restore import tree_word
-from t2tlite.trees.tree import Tree, format_tree, split_words
+from t2tlite.trees.tree import Tree, format_tree
+from t2tlite.vocabularies.normalisation import words as split_words
 
 REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"

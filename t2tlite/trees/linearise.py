@@ -32,7 +32,8 @@ from t2tlite.trees.restore import (
     restore,
     tree_word,
 )
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_words
+from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_tokens
+from t2tlite.vocabularies.normalisation import normalise
 
 PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
@@ -91,7 +92,7 @@ class Linearisation:
         """The leaf expected for each word. Raises ValueError as `tree_word`."""
         leaves = []
         for word in map(tree_word, words):
-            tag = PUNCTUATION_WORDS.get(word)
+            tag = PUNCTUATION_WORDS.get(normalise(word))
             ambiguous = tag is None and not any(
                 character.isalnum() for character in word
             )
@@ -104,14 +105,14 @@ class Linearisation:
 
     def symbols(self, tree: Tree) -> set[str]:
         """The tokens of a tree's brackets and tags."""
-        return set(split_words(dataclasses.replace(self, has_tags=True).write(tree)))
+        return set(split_tokens(dataclasses.replace(self, has_tags=True).write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
         """The tokens as events, and the number of malformed tokens; these are split
         before each bracket.
         """
         events, malformed = [], 0
-        for token in split_words(sequence):
+        for token in split_tokens(sequence):
             pieces = PIECE.findall(token)
             malformed += pieces != [token] or token in "()"
             for piece in pieces:
@@ -148,7 +149,7 @@ class Tensor2tensorLinearisation(Linearisation):
         events, malformed = [], 0
         # closing labels to the right that have no opening label yet
         unopened: Counter[str] = Counter()
-        for token in reversed(split_words(sequence)):
+        for token in reversed(split_tokens(sequence)):
             closing = token.startswith("/")
             label = re.sub(r"[()\0]", "", token[closing:])
             malformed += not label or label != token[closing:]

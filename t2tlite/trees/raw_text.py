@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from t2tlite.vocabularies.normalisation import IGNORED, words
+
 # In this order; the rules are those of the Treebank's own tokenisation script. A rule's
 # spaces are merged at the end.
 RULES = [
@@ -33,9 +35,10 @@ def penn_words(text: str) -> str:
     >>> penn_words('"I can\\'t," he said (at 10:30), "pay $1,000."')
     "`` I ca n't , '' he said ( at 10:30 ) , `` pay $ 1,000 . ''"
     """
+    text = IGNORED.sub("", text)  # a zero-width character would hide the last full stop
     for pattern, replacement in RULES:
         text = pattern.sub(replacement, text)
-    return " ".join(text.split())
+    return " ".join(words(text))
 
 
 def ends_in_punctuation(word: str) -> bool:

@@ -12,7 +12,8 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_words
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_tokens
+from t2tlite.vocabularies.normalisation import normalise
 
 NORMALISED_TAG = "XX"
 # Tags whose words EVALB excludes under COLLINS.prm. They are kept: EVALB could not
@@ -158,7 +159,7 @@ def tree_word(word: str) -> str:
 
     Raises ValueError if it is empty or holds white space.
     """
-    if split_words(word) != [word]:
+    if split_tokens(word) != [word]:
         advice = "Split the sentence on white space."
         raise ValueError(
             f"A word must be text without white space. Received: {word!r}. {advice}"
@@ -213,29 +214,33 @@ def _leaves(
     """
     indices = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
     tags = [balanced[index][1] for index in indices]
+    # words, and a lexical sequence's, as vocabularies read them, to be compared
+    normal_words = [normalise(word) or word for word in words]
+    if lexical:
+        tags = [normalise(tag) or tag for tag in tags]
 
     def fits(tag: str, word: str) -> bool:
         if lexical and tag not in PUNCTUATION_TAGS:
             return tag == word
         return not fit_tags or fitting_tag(word, tag) == tag
 
-    alignment = _aligned(tags, words, fits)
+    alignment = _aligned(tags, normal_words, fits)
     leaves: defaultdict[int, list[Tree]] = defaultdict(list)
     # where a word without a tag goes
     nearest = next((t for t in alignment if t is not None), 0)
-    for word, t in zip(words, alignment, strict=True):
+    for word, normal, t in zip(words, normal_words, alignment, strict=True):
         if t is None:
             label = NO_TAG
         else:
             nearest = t
             label = tags[t]
         if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
-            repairs["changed_word"] += label != word
+            repairs["changed_word"] += label != normal
             label = NORMALISED_TAG
         if label and not fit_tags:
             tag = label
         else:
-            tag = fitting_tag(word, label or NORMALISED_TAG)
+            tag = fitting_tag(normal, label or NORMALISED_TAG)
         repairs["missing_tag"] += label == NO_TAG
         repairs["changed_tag"] += label not in (NO_TAG, tag)
         leaves[indices[nearest]].append(Tree(tag, (word,)))

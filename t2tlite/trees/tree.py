@@ -3,8 +3,10 @@ for training and scoring.
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
-White space is that of ASCII, as for EVALB: a no-break space, as in 10 000, is a part of
-its word. Trees may be thousands of brackets deep, so nothing in this file recurses.
+In trees as they are read, white space is that of ASCII, as for EVALB: a no-break
+space, as in 10 000, is a part of its word. In sentences any white space separates
+words (vocabularies/normalisation.py), so `clean_tree` writes _ for it inside a word.
+Trees may be thousands of brackets deep, so nothing in this file recurses.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t2tlite.files import text_files
+from t2tlite.vocabularies.normalisation import WHITE_SPACE, is_blank
 
 ROOT = "TOP"
 # the labels that treebanks and parsers give the root
@@ -25,7 +28,7 @@ HEADER = "*x*"
 
 OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
-WORD = re.compile(r"\S+", re.ASCII)
+SEQUENCE_TOKEN = re.compile(r"\S+", re.ASCII)
 CATEGORY = re.compile(r"[^-=|]+")
 
 
@@ -90,11 +93,9 @@ class Tree:
 WORDLESS = Tree("", ())
 
 
-def split_words(text: str) -> list[str]:
-    """The words of a sentence, or the tokens of a sequence, which ASCII white space
-    separates.
-    """
-    return WORD.findall(text)
+def split_tokens(sequence: str) -> list[str]:
+    """The tokens of a sequence, which ASCII white space separates."""
+    return SEQUENCE_TOKEN.findall(sequence)
 
 
 def parse_tree(text: str) -> Tree:
@@ -149,6 +150,9 @@ def clean_tree(tree: Tree) -> Tree | None:
     2. Traces (-NONE-) are removed, and every constituent that is left without words.
     3. The root is TOP. ROOT, S1, TOP and an outermost bracket without a label are
        renamed; other trees get a TOP.
+    4. White space inside a word or label, such as the no-break space of 10 000, becomes
+       _, and words without a visible character are removed: a parser's input is words
+       between white space of any kind.
 
     `(S (NP-SBJ-1 (-NONE- *)) (VP (VB Go)))` becomes `(TOP (S (VP (VB Go))))`.
 
@@ -161,10 +165,13 @@ def clean_tree(tree: Tree) -> Tree | None:
         if kind == OPEN:
             stack.append([])
         elif kind == TAG:
-            if node.label != EMPTY_TAG:
-                stack[-1].append(Tree(clean_label(node.label), node.children))
+            word = str(node.children[0])
+            if node.label != EMPTY_TAG and not is_blank(word):
+                tag = _without_spaces(clean_label(node.label))
+                stack[-1].append(Tree(tag, (_without_spaces(word),)))
         elif children := stack.pop():
-            stack[-1].append(Tree(clean_label(node.label), tuple(children)))
+            label = _without_spaces(clean_label(node.label))
+            stack[-1].append(Tree(label, tuple(children)))
     if not stack[0]:
         return None
     (result,) = stack[0]
@@ -188,6 +195,10 @@ def clean_label(label: str) -> str:
     """
     category = CATEGORY.match(label)
     return category.group() if category else label
+
+
+def _without_spaces(text: str) -> str:
+    return WHITE_SPACE.sub("_", text)
 
 
 def _parse(

@@ -5,11 +5,13 @@ them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from t2tlite.files.atomic_file import check_sha256, file_sha256
 from t2tlite.files.records import Count, FileName
+from t2tlite.vocabularies.normalisation import NONE
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -68,6 +70,24 @@ def open_encoder(path: str | Path) -> TextEncoder:
     cannot be read.
     """
     return ENCODERS[vocabulary_type(path)](path)
+
+
+def reading_notes(
+    encoders: Sequence[TextEncoder], options: Mapping[str, Any]
+) -> list[str]:
+    """A line if a vocabulary reads text as it is written, but the options of its data
+    did not ask for that; otherwise nothing.
+    """
+    if options.get("normalization") == NONE:
+        return []
+    for encoder in encoders:
+        if isinstance(encoder, SentencePieceEncoder) and encoder.keeps_text:
+            return [
+                f"{encoder.path} reads text as it is written: a no-break space, two"
+                " spaces or a soft hyphen change what a model makes of it. t2t-datagen"
+                " now learns vocabularies that normalise text (--normalization)."
+            ]
+    return []
 
 
 def open_encoders(

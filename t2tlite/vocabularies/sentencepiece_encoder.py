@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +13,16 @@ import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
+from t2tlite.vocabularies.character_map import character_map, with_normalizer
+from t2tlite.vocabularies.normalisation import (
+    NFC,
+    NFKC,
+    NONE,
+    SPACE_MARK,
+    compose,
+    normalise,
+    normalization_map,
+)
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
@@ -20,11 +32,14 @@ from t2tlite.vocabularies.text_encoder import (
 
 # of a vocabulary; with billions of pieces, SentencePiece would not end
 MAX_VOCAB_SIZE = 10**7
-SPACE = "\u2581"  # how a piece writes the space before a word
 SPECIAL_IDS = 259  # special tokens and bytes
 # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded
 # text
 UNKNOWN = 2
+# names of the normalisers in models
+NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
+# what a model that normalises text in any way reads otherwise
+AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 
 # Characters beyond this share of the training text are spelled in bytes instead of each
 # taking up a piece. Text of up to 10,000 characters keeps them all; web-crawled text
@@ -78,11 +93,14 @@ class VocabularySizeError(ValueError):
 class SentencePieceEncoder(TextEncoder):
     """A SentencePiece vocabulary: text to token ids and back.
 
-    `decode(encode(text))` is the same text for any Unicode text: leading, trailing and
-    repeated spaces, tabs, control characters, composed and decomposed accents, emoji.
-    Characters that training did not see are spelled in the bytes of UTF-8. One
-    exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for spaces,
-    becomes a space.
+    The model's own normaliser says how text is read; vocabularies of t2t-datagen have
+    the rule of vocabularies/normalisation.py. `decode(encode(text))` is
+    `normalise(text)` for any Unicode text. With normalization=none, as in all
+    vocabularies before there was the rule, that is the text itself: leading, trailing
+    and repeated spaces, tabs, control characters, composed and decomposed accents,
+    emoji. One exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for
+    spaces, becomes a space. Characters that training did not see are spelled in the
+    bytes of UTF-8.
 
     Ids that encoding never yields are decoded too: bytes that are not UTF-8 as U+FFFD,
     and the unknown token, id 2, as U+2047 between spaces.
@@ -109,9 +127,8 @@ class SentencePieceEncoder(TextEncoder):
                 " exist."
             )
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(
-                model_proto=self.path.read_bytes()
-            )
+            model = self.path.read_bytes()
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
             if not self._processor.get_piece_size():
                 # an empty file is read as an empty model
                 raise RuntimeError("no pieces")
@@ -130,10 +147,23 @@ class SentencePieceEncoder(TextEncoder):
                 f" {path}. Train it with pad_id={PAD}, eos_id={EOS}."
             )
         self.vocab_size: int = self._processor.get_piece_size()
+        self.normalization = _normalization_of(model)
+
+    @property
+    def keeps_text(self) -> bool:
+        """Whether text is read as it is written, with every space and mark."""
+        return self.normalise(AS_WRITTEN) == AS_WRITTEN
+
+    def normalise(self, text: str) -> str:
+        check_unicode(text)
+        composed = compose(text, self.normalization)
+        normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
+        return normalised.removeprefix(" ")  # the one that begins every first word
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        composed = [compose(text, self.normalization) for text in texts]
         try:
-            return self._processor.encode(list(texts), num_threads=1)
+            return self._processor.encode(composed, num_threads=1)
         except (RuntimeError, TypeError) as error:
             for text in texts:
                 check_unicode(text)
@@ -165,13 +195,14 @@ def train_sentencepiece(
     vocab_size: int,
     path: str | Path,
     symbols: Sequence[str] = (),
+    normalization: str = NFC,
 ) -> None:
     """Learns a byte-pair vocabulary from `sentences` and writes it to `path`; the same
     sentences give the same file.
 
     BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the
-    256 bytes from id 3 on. Each digit is a piece of its own. Text is not normalised,
-    and spaces are kept as they are.
+    256 bytes from id 3 on. Each digit is a piece of its own. Text is normalised by the
+    rule of vocabularies/normalisation.py, which the file has too.
 
     The sentences are read once. There are exactly `vocab_size` ids, SPECIAL_IDS of them
     for special tokens and bytes. Each of `symbols`, strings without spaces, is one
@@ -186,11 +217,13 @@ def train_sentencepiece(
             f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
             f" {vocab_size}."
         )
+    symbols = list(dict.fromkeys(normalise(text, normalization) for text in symbols))
     try:
         with atomic_file(path) as file:
+            model = io.BytesIO()
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_parts(sentences),
-                model_writer=file,
+                sentence_iterator=_parts(sentences, normalization),
+                model_writer=model,
                 model_type="bpe",
                 # fewer would hide the bound that the error names
                 vocab_size=max(vocab_size, SPECIAL_IDS),
@@ -199,7 +232,7 @@ def train_sentencepiece(
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 byte_fallback=True,
-                user_defined_symbols=[SPACE + symbol for symbol in symbols],
+                user_defined_symbols=[SPACE_MARK + symbol for symbol in symbols],
                 split_digits=True,  # so that any number is copied digit by digit
                 character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",
@@ -207,13 +240,37 @@ def train_sentencepiece(
                 num_threads=1,
                 minloglevel=2,
             )
+            file.write(_with_normalizer(model.getvalue(), normalization))
     except RuntimeError as error:
         raise _training_error(str(error), vocab_size, len(symbols)) from error
 
 
-def _parts(sentences: Iterable[str]) -> Iterator[str]:
-    for sentence in sentences:
-        check_unicode(sentence)
+def _with_normalizer(model: bytes, normalization: str) -> bytes:
+    """The model with the normaliser of a rule; its name ends the file."""
+    if normalization == NONE:
+        return model
+    return with_normalizer(
+        model, _character_map(normalization), NORMALIZERS[normalization]
+    )
+
+
+@functools.cache
+def _character_map(normalization: str) -> bytes:
+    return character_map(normalization_map(normalization))
+
+
+def _normalization_of(model: bytes) -> str:
+    """The rule whose normaliser a model has; NONE if it has none or another's."""
+    for normalization, name in NORMALIZERS.items():
+        if model.endswith(name.encode()):
+            return normalization
+    return NONE
+
+
+def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
+    for text in sentences:
+        check_unicode(text)
+        sentence = normalise(text, normalization)
         if RESERVED in sentence:
             sentence = sentence.replace(RESERVED, " ")
         for start in range(0, len(sentence), SENTENCE_CHARACTERS):

@@ -143,9 +143,10 @@ class SubwordEncoder(TextEncoder):
     id n. As in tensor2tensor, carriage returns are removed, an empty line is never
     used, and of two equal lines the later one is used.
 
-    `decode(encode(text))` is the same text for any Unicode text: characters that the
-    vocabulary lacks are spelled as their numbers, `\8364;`. Ids and decoded text are
-    those of tensor2tensor, except that `decode`
+    White space at both ends of a text is removed first, as tensor2tensor's problems and
+    its decoder do. `decode(encode(text))` is then the same text for any Unicode text:
+    characters that the vocabulary lacks are spelled as their numbers, `\8364;`. Ids and
+    decoded text are those of tensor2tensor, except that `decode`
 
     - stops at the first EOS and skips padding, which tensor2tensor writes out as
       `<EOS>` and `<pad>`;
@@ -174,15 +175,21 @@ class SubwordEncoder(TextEncoder):
         self._alphabet = ESCAPE_CHARACTERS.union(*self._subtokens)
         self._cached_token = functools.lru_cache(CACHED_TOKENS)(self._encode_token)
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        for text in texts:
-            check_unicode(text)
-        return [
-            list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text))))
-            for text in texts
-        ]
+    def normalise(self, text: str) -> str:
+        return text.strip()
 
-    def _token_ids(self, token: str) -> tuple[int, ...]:
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.token_ids(self.normalise(text)) for text in texts]
+
+    def token_ids(self, text: str) -> list[int]:
+        """The ids of `encode`, but with those of white space at both ends, as
+        tensor2tensor's own encoder has them.
+        """
+        check_unicode(text)
+        tokens = map(self._ids_of_token, tokenize(text))
+        return list(itertools.chain.from_iterable(tokens))
+
+    def _ids_of_token(self, token: str) -> tuple[int, ...]:
         return (
             self._cached_token(token)
             if len(token) <= MAX_CACHED_CHARACTERS

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from t2tlite.tokens import EOS, PAD
+from t2tlite.vocabularies.normalisation import NONE
 
 LINE_SPACES = re.compile("[\n ]+")
 
@@ -23,6 +24,19 @@ class TextEncoder(Protocol):
 
     path: Path  # the vocabulary file
     vocab_size: int  # number of ids
+    # the rule by which it reads text: one of NORMALIZATIONS in normalisation.py
+    normalization: str = NONE
+
+    def normalise(self, text: str) -> str:
+        """The text as the vocabulary reads it; texts that are then equal have the same
+        ids.
+        """
+
+    def is_blank(self, text: str) -> bool:
+        """Whether nothing is left of a text, as the vocabulary reads it, but white
+        space.
+        """
+        return not self.normalise(text).strip()
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text, without EOS; an empty list for the empty text.

@@ -68,6 +68,7 @@ def test_manifest(tmp_path):
         "vocab_type": "sentencepiece",
         "vocab_file": [],
         "user_symbols": [],
+        "normalization": "nfc",
         "max_length": 0,
         "max_length_ratio": 0.0,
         "train": str(raw),

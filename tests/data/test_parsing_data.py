@@ -17,7 +17,7 @@ from t2tlite.data.generate import generate
 from t2tlite.problems import grammar
 from t2tlite.tasks.task import Hypothesis, open_task
 from t2tlite.trees.evalb import read_parses
-from t2tlite.trees.tree import format_tree, read_trees
+from t2tlite.trees.tree import clean_tree, format_tree, read_trees
 
 
 def datagen(data, *flags):
@@ -128,11 +128,12 @@ def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
 @pytest.mark.parametrize("linearisation", WRITTEN)
-def test_spaces_inside_words_survive_from_treebank_to_score(
+def test_spaces_inside_words_are_written_as_one_character(
     tmp_path, vocab_type, linearisation
 ):
-    """Word by word through data, vocabulary, and task, as a model that predicts the
-    gold sequence would.
+    """In sentences every white space separates words, in treebanks ASCII's alone. Word
+    by word through data, vocabulary, and task, as a model that predicts the gold
+    sequence would.
     """
     trees = tmp_path / "trees"
     trees.mkdir()
@@ -158,7 +159,9 @@ def test_spaces_inside_words_survive_from_treebank_to_score(
     )
     rows = store.targets(list(range(90)), int(store.target_lengths.max()))
     sequences = [dataset.encoders[1].decode(row) for row in rows]
-    gold = list(read_trees(trees / "dev.trees"))
+    gold = [clean_tree(tree) for tree in read_trees(trees / "dev.trees")]
+    assert gold[1].words()[1] == "noun1_000_1_"
+    assert "\u00a0" not in gold[1].words()  # a word that nobody sees
     for source, sequence, reference, tree in zip(
         store.source_text(), sequences, store.target_text(), gold, strict=True
     ):
@@ -252,6 +255,7 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "vocab_type": "sentencepiece",
         "vocab_file": [],
         "user_symbols": [],
+        "normalization": "nfc",
         "max_length": 0,
         "max_length_ratio": 0.0,
         "linearisation": "normalised",

@@ -21,8 +21,8 @@ from t2tlite.trees.tree import (
     format_tree,
     parse_tree,
     read_trees,
-    split_words,
 )
+from t2tlite.vocabularies.normalisation import words
 
 LABELS = "TOP S NP NP-SBJ-1 NP=2 ADVP|PRT -NONE- -LRB- , `` . XX - = /S S1".split()
 PIECES = ["(", ")", " ", "\n", "((", "))", "(TOP ", "*x*", "\0", "\\/", *LABELS]
@@ -100,7 +100,7 @@ def test_any_sequence_becomes_a_tree_over_the_words(form, sequence, sentence):
     task = ParsingTask(LINEARISATIONS[form])
     source = task.source(sentence)
     (output,) = task.choose(source, [Hypothesis(sequence, -1.0, -1.0)], 1)
-    assert output.tree is None or output.tree.words() == split_words(source)
+    assert output.tree is None or output.tree.words() == words(source)
     if source:
         assert parse_tree(output.text) == output.tree
         task.score([source], [sequence], [sequence])

@@ -15,7 +15,7 @@ from t2tlite.trees.tree import (
     format_tree,
     parse_tree,
     read_trees,
-    split_words,
+    split_tokens,
 )
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
@@ -63,7 +63,7 @@ def test_spaces_that_are_not_ascii_are_part_of_a_word(space):
     tree = parse_tree(text)
     assert tree.words() == [f"10{space}000", space, f"{space}cats{space}"]
     assert format_tree(tree) == text
-    assert split_words(" ".join(tree.words())) == tree.words()
+    assert split_tokens(" ".join(tree.words())) == tree.words()
     for form in LINEARISATIONS.values():
         restored = form.read(form.write(tree), tree.words(), fit_tags=False)
         assert (restored.tree.words(), +restored.repairs) == (tree.words(), {})

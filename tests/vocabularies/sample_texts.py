@@ -2,7 +2,7 @@
 
 import random
 
-from t2tlite.vocabularies.sentencepiece_encoder import SPACE
+from t2tlite.vocabularies.normalisation import SPACE_MARK
 
 SENTENCES = [
     "the cat sits on the mat",
@@ -45,7 +45,7 @@ def random_texts():
     anything = [
         c
         for c in map(chr, range(0x30000))
-        if not 0xD800 <= ord(c) <= 0xDFFF and c != SPACE
+        if not 0xD800 <= ord(c) <= 0xDFFF and c != SPACE_MARK
     ]
     frequent = list("\\\\\\__u;;0123456789ab  \t\n\u00a0\u0301é\U0001f600")
     return [

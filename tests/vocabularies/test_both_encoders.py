@@ -9,6 +9,7 @@ import pytest
 from sample_texts import NASTY, SENTENCES, random_texts
 
 from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.normalisation import normalise
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
@@ -25,19 +26,31 @@ SUBTOKENS = dict.fromkeys(
 )
 
 
-@pytest.fixture(scope="module", params=["vocab.model", "vocab.subwords"])
+KINDS = ["nfc/vocab.model", "none/vocab.model", "subwords/vocab.subwords"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def encoder(request, tmp_path_factory):
     """One that knows few words, so that most text is spelt: in bytes, or in the numbers
     of characters.
     """
-    path = tmp_path_factory.mktemp("vocabulary") / request.param
-    if request.param == "vocab.model":
-        train_sentencepiece([*SENTENCES, "<pad> </s> <unk> <0x41>"], 340, path)
+    kind, name = request.param.split("/")
+    path = tmp_path_factory.mktemp("vocabulary") / name
+    if path.suffix == ".model":
+        text = [*SENTENCES, "<pad> </s> <unk> <0x41>"]
+        train_sentencepiece(text, 340, path, normalization=kind)
     else:
         path.write_text(
             "".join(f"'{subtoken}'\n" for subtoken in SUBTOKENS), encoding="utf-8"
         )
     return open_encoder(path)
+
+
+def expected_text(encoder, text):
+    """The text that a round trip gives; test_normalisation.py has the rule nfc."""
+    if encoder.path.suffix == ".subwords":
+        return text.strip()
+    return normalise(text, encoder.normalization)
 
 
 def test_text_survives(encoder):
@@ -47,7 +60,9 @@ def test_text_survives(encoder):
     )
     for text in [*NASTY, *random_texts()]:
         ids = encoder.encode(text)
-        assert encoder.decode(ids) == text
+        assert encoder.decode(ids) == expected_text(encoder, text)
+        assert encoder.normalise(text) == expected_text(encoder, text)
+        assert encoder.is_blank(text) == (not expected_text(encoder, text).strip())
         assert all(special <= i < encoder.vocab_size for i in ids)
 
 

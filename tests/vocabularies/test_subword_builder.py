@@ -187,8 +187,8 @@ def test_line_breaks_in_text(tmp_path):
     encoder = SubwordEncoder(tmp_path / "v.subwords")
     assert encoder.vocab_size == (tmp_path / "v.subwords").read_bytes().count(b"\n")
     assert len(set(encoder.pieces(range(encoder.vocab_size)))) == encoder.vocab_size
-    assert [encoder.decode(ids) for ids in encoder.encode_batch(text)] == text
-    assert encoder.pieces(encoder.encode("\n"))[0].startswith("\\1")
+    assert [encoder.decode(encoder.token_ids(line)) for line in text] == text
+    assert encoder.pieces(encoder.encode("a\nb"))[1].startswith("\\1")
 
 
 def test_target_too_small_names_the_smallest(tmp_path):

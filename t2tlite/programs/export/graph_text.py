@@ -8,9 +8,11 @@ tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords
 from __future__ import annotations
 
 import tensorflow as tf
+import tensorflow_text
 
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Tensor
+from t2tlite.vocabularies.normalisation import NONE, SPACE_MARK
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
@@ -29,6 +31,7 @@ class SentencePieceText:
 
     def __init__(self, encoder: SentencePieceEncoder) -> None:
         self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph
+        self._normalization = encoder.normalization
 
     def spec(self, name: str) -> tf.TensorSpec:
         """The type of a batch."""
@@ -36,6 +39,10 @@ class SentencePieceText:
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
         """A batch as token ids int32 [B, (S)], each row with its EOS."""
+        if self._normalization != NONE:  # the rest of the rule is in the tokenizer
+            form = self._normalization.upper()
+            batch = tf.strings.regex_replace(batch, SPACE_MARK, " ")
+            batch = tensorflow_text.normalize_utf8(batch, form)
         return self.tokenizer.tokenize(batch)
 
     def blank(self, batch: Tensor) -> Tensor:
@@ -119,7 +126,7 @@ def tree_words(sentences: Tensor) -> Tensor:
     and -RRB-.
     """
     replacements = (
-        ("[ \t-\r]+", " "),
+        (f"{WHITE_SPACE}+", " "),
         ("^ | $", ""),
         (r"\(", "-LRB-"),
         (r"\)", "-RRB-"),

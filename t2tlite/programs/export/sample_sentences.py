@@ -34,9 +34,8 @@ def sample_sentences(model: TextDecoder) -> tuple[list[str], str]:
 
 def _usable(model: TextDecoder, sentences: list[str]) -> list[str]:
     limit = min(LONGEST, model.max_source_tokens)
-    sentences = list(
-        dict.fromkeys(sentence for sentence in sentences if sentence.strip())
-    )
+    is_blank = model.source_encoder.is_blank
+    sentences = [text for text in dict.fromkeys(sentences) if not is_blank(text)]
     encoded = model.source_encoder.encode_batch(sentences)
     return [
         sentence

@@ -32,6 +32,7 @@ SUPPORTED = frozenset(
     "beam_size alpha extra_length batch_size return_beams min_length"
     " no_repeat_ngram_size t2t_rules".split()
 )  # sampling is not among them
+BLANK = ("", " ", "\u00a0\u200b")  # the last, if the vocabulary normalises text
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 
@@ -97,9 +98,9 @@ def verify(
             model, settings.decoding, tf.saved_model.load(str(folder / VERSION))
         )
     check_export(model, sentences, settings.decoding, exported.decode, exported.score)
-    check_hypotheses(
-        ["", " "], [[Hypothesis("", 0.0, 0.0)]] * 2, exported.decode(["", " "])
-    )
+    blank = list(filter(model.source_encoder.is_blank, BLANK))
+    nothing = [[Hypothesis("", 0.0, 0.0)]] * len(blank)
+    check_hypotheses(blank, nothing, exported.decode(blank))
     return "n-best lists and log-probabilities"
 
 
@@ -153,8 +154,10 @@ class Exported:
     ) -> Tensor:
         if side.tokenizer is not None:
             return tf.constant(texts)
-        blank = [[] if not text.strip() else encoder.encode(text) for text in texts]
-        return tf.ragged.constant(blank, tf.int32, ragged_rank=1).to_tensor(PAD)
+        rows = [
+            [] if encoder.is_blank(text) else encoder.encode(text) for text in texts
+        ]
+        return tf.ragged.constant(rows, tf.int32, ragged_rank=1).to_tensor(PAD)
 
     def _text(self, output: bytes | np.ndarray) -> str:
         if isinstance(output, bytes):

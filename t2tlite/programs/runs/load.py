@@ -26,6 +26,7 @@ from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder
+from t2tlite.vocabularies.encoders import reading_notes
 
 
 def load(
@@ -61,6 +62,8 @@ def load(
     hparams, manifest = folder.hparams(), folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
     encoders = folder.encoders()
+    for note in reading_notes(encoders, manifest.options):
+        report(note)
     opened: Engine
     if engine == CTRANSLATE2:
         opened = open_converted(folder, checkpoint, quantization, report, threads)

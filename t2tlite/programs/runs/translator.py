@@ -61,7 +61,7 @@ class Translator(TextDecoder):
         blank.
 
         A translation begins with its `prefix`, which may be empty and whose last word
-        may be continued.
+        may be continued, also if a space follows it.
         """
         starts = None if prefix is None else as_list(prefix)
         task = self.task.as_sequences()
@@ -119,7 +119,8 @@ class Translator(TextDecoder):
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
         It is the one of the beam that fits the words best (`ParsingTask.choose`). Words
-        and punctuation are separated by spaces, as in the training trees; `raw_text`
+        and punctuation are separated by white space, no-break spaces included, as in
+        the training trees by spaces; `raw_text`
         does so first, by the rules of the Penn Treebank. Brackets may be written as
         they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
@@ -175,7 +176,7 @@ class Translator(TextDecoder):
         """
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
-        if not source.strip():
+        if self.source_encoder.is_blank(source):
             raise ValueError(
                 "A sentence must have words for its attention to be shown. Received:"
                 f" {source!r}."

@@ -31,6 +31,7 @@ from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.programs.visualise.attention_page import page
 from t2tlite.trees.tree import Tree
+from t2tlite.vocabularies.normalisation import words
 
 if TYPE_CHECKING:
     from t2tlite.tasks.parsing import Parse
@@ -219,7 +220,7 @@ def _sentences(q: str | list[str]) -> list[str]:
     """The sentences to parse: those of a text, or a list's."""
     if isinstance(q, str):
         return [segment.sentence for segment in split_text(q).segments]
-    return [" ".join(text.split()) for text in q]
+    return [" ".join(words(text)) for text in q]
 
 
 def _parse_response(

@@ -1,0 +1,157 @@
+"""How a vocabulary reads text: the rule, as a function and as the map in a
+SentencePiece model.
+
+1. Unicode's NFC: a letter and its accents are one character wherever Unicode has one.
+   With the rule nfkc, NFKC: also full-width letters, ligatures and superscripts become
+   plain ones.
+2. Zero-width characters, soft hyphens and byte order marks are removed. The zero-width
+   joiner and non-joiner stay where spelling needs them: directly behind a letter or
+   mark of an Arabic or Indic script, and the joiner behind an emoji.
+3. White space, which is whatever `str.isspace` accepts, becomes a space; so does
+   U+2581, which SentencePiece writes for a space. Of several spaces one is left, and
+   none at either end.
+
+Everything else stays; a zero-width character between a letter and its accent keeps
+them apart. Steps 2 and 3, and of step 1 what a table of strings can express,
+are in the SentencePiece model, so that every program that reads the model applies them.
+`SentencePieceEncoder` and the graph of a SavedModel compute step 1 exactly before that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+
+NFC, NFKC, NONE = "nfc", "nfkc", "none"
+NORMALIZATIONS = (NFC, NFKC, NONE)  # of t2t-datagen; NONE leaves text as it is
+
+# Zero-width characters, soft hyphens and byte order marks. Variation selectors and tags
+# are not among them: they are parts of emoji.
+REMOVED = (
+    "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f"
+    # embeddings and overrides of direction, invisible operators, isolates
+    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+)
+NON_JOINER, JOINER = "\u200c", "\u200d"
+# Letters and marks behind which both joiners stay: blocks of Unicode whose scripts join
+# letters.
+JOINING = (
+    "\u0600-\u06ff\u0700-\u077f\u0780-\u07ff\u0840-\u08ff"  # Arabic, Syriac, N'Ko
+    "\u0900-\u0dff"  # from Devanagari to Sinhala
+    "\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Burmese, Khmer, Mongolian
+    "\ua8e0-\ua8ff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefe"
+)
+# behind which the joiner stays: emoji, and the selector of their coloured form
+EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f300-\U0001faff"
+SPACE_MARK = "\u2581"  # how a piece of SentencePiece's writes the space before a word
+# that, and what `str.isspace` accepts
+SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
+
+# Compatibility characters that Unicode 14 to 16 added. They are left out of the map, so
+# that it does not depend on the version of Python.
+NEWER = "\ua7f1-\ua7f4\U00010780-\U000107bf\U0001cc00-\U0001ceff\U0001e030-\U0001e08f"
+DECOMPOSABLE = "\xa0-\uabff\uf900-\U0002ffff"  # where decompositions are, but Hangul's
+# the letters of which Hangul's syllables are composed
+JAMO_FIRST = tuple(map(chr, range(0x1100, 0x1113)))
+JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
+JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
+
+MAY_BE_IGNORED = re.compile(f"[{REMOVED}{NON_JOINER}{JOINER}]")
+VISIBLE = re.compile(f"[^{REMOVED}{NON_JOINER}{JOINER}{SPACES}]")
+IGNORED = re.compile(
+    f"[{REMOVED}]|(?<![{JOINING}]){NON_JOINER}|(?<![{JOINING}{EMOJI}]){JOINER}"
+)
+WHITE_SPACE = re.compile(f"[{SPACES}]+")
+
+
+def compose(text: str, normalization: str) -> str:
+    """Step 1 of the rule, and U+2581 as a space: before a symbol of the user's,
+    SentencePiece would leave it as it is.
+    """
+    if normalization == NONE or text.isascii():
+        return text
+    return unicodedata.normalize(normalization.upper(), text.replace(SPACE_MARK, " "))
+
+
+def normalise(text: str, normalization: str = NFC) -> str:
+    """The text as a vocabulary with this normalization reads it.
+
+    >>> normalise("  cafe\\u0301\\u00a0au\\u00ad\\tlait ")
+    'café au lait'
+    """
+    if normalization == NONE:
+        return text
+    composed = compose(text, normalization)
+    if MAY_BE_IGNORED.search(composed):
+        composed = IGNORED.sub("", composed)
+    return " ".join(composed.replace(SPACE_MARK, " ").split())
+
+
+def words(text: str) -> list[str]:
+    """What stands between white space, as it is written. What is invisible is not a
+    word.
+
+    >>> words("10\\u00a0000 \\u200b co\\u00adop")
+    ['10', '000', 'co\\xadop']
+    """
+    return [word for word in WHITE_SPACE.split(text) if VISIBLE.search(word)]
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing but white space and what the rule removes."""
+    return not VISIBLE.search(text)
+
+
+def normalization_map(normalization: str) -> Mapping[str, str]:
+    """The map of a SentencePiece model: what each string becomes. NONE has none."""
+    rules = {character: "" for character in _in_class(REMOVED)}
+    rules |= dict.fromkeys((NON_JOINER, JOINER), "")
+    rules |= {character: " " for character in _in_class(SPACES)}
+    newer = re.compile(f"[{NEWER}]")
+    for character in _in_class(DECOMPOSABLE):
+        if unicodedata.decomposition(character) and not newer.match(character):
+            composed = compose(character, normalization)
+            for spelling in {character, *_spellings(character)}:
+                rules[spelling] = WHITE_SPACE.sub(" ", composed)
+    for first, second in itertools.product(JAMO_FIRST, JAMO_SECOND):
+        for third in ("", *JAMO_THIRD):
+            spelling = first + second + third
+            rules[spelling] = unicodedata.normalize("NFC", spelling)
+    rules = {key: value for key, value in rules.items() if key != value}
+    joining = re.compile(f"[{JOINING}]")
+    # longer strings, so that they are replaced before a joiner alone
+    for written in {*_in_class(JOINING), *filter(joining.match, rules)}:
+        for joiner in (NON_JOINER, JOINER):
+            rules[written + joiner] = rules.get(written, written) + joiner
+    for character in _in_class(EMOJI):
+        rules[character + JOINER] = character + JOINER
+    return rules
+
+
+def _in_class(ranges: str) -> Iterator[str]:
+    """The characters in ranges as of a regular expression."""
+    for first, last in re.findall("(?s)(.)(?:-(.))?", ranges):
+        for code in range(ord(first), ord(last or first) + 1):
+            yield chr(code)
+
+
+def _spellings(character: str) -> set[str]:
+    """The strings that are canonically equivalent to a character that Unicode
+    composes: `ệ` is e with two marks in either order, or ê or ẹ with one.
+    """
+    decomposed = unicodedata.normalize("NFD", character)
+    spellings: set[str] = set()
+    base, *marks = decomposed
+    for order in itertools.permutations(marks):
+        waiting = [base + "".join(order)]
+        while waiting:
+            spelling = waiting.pop()
+            if unicodedata.normalize("NFD", spelling) == decomposed:
+                spellings.add(spelling)
+            for end in range(2, len(spelling)):
+                start = unicodedata.normalize("NFC", spelling[:end])
+                if len(start) == 1:
+                    waiting.append(start + spelling[end:])
+    return spellings
