@@ -156,8 +156,9 @@ def _raise_explained(error: Exception, place: str) -> NoReturn:
         raise error
     where = ""
     if frames:
-        own = [frame for frame in frames if frame.filename == frames[0].filename]
-        where = f", raised in {own[-1].filename}, line {own[-1].lineno}"
+        file = frames[0].filename
+        deepest = [frame for frame in frames if frame.filename == file][-1]
+        where = f", raised in {file}, line {deepest.lineno}"
     kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
     raise kind(
         f"{place}: {type(error).__name__}: {error}{where}. Correct the problem's"

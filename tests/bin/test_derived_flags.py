@@ -149,8 +149,8 @@ def test_options_of_other_problems(monkeypatch):
     share = (
         "Pieces in the vocabulary that source and target share; 0: by the number of"
         " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
-        " that is too small for the default gives as many as it allows. (default: the"
-        " problem's)"
+        " that is too small for the default gives as many as it allows; one whose"
+        " characters need more, more. (default: the problem's)"
     )
     assert actual["vocab_size"] == (share, int, None)
     assert actual["words"] == ("first, second: Words.", list, None)
