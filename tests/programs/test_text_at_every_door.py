@@ -104,8 +104,12 @@ def test_sources_in_json_are_as_they_were_written(decoder):
 def _near(record):
     """A record with its scores to four digits."""
     hypotheses = [
-        {**one, "score": round(one["score"], 4), "log_prob": round(one["log_prob"], 4)}
-        for one in record["hypotheses"]
+        {
+            **output,
+            "score": round(output["score"], 4),
+            "log_prob": round(output["log_prob"], 4),
+        }
+        for output in record["hypotheses"]
     ]
     return record | {"hypotheses": hypotheses}
 
@@ -286,8 +290,8 @@ def test_exports(model, form, tmp_path):
     import tensorflow as tf
 
     loaded = tf.saved_model.load(str(folder / "1"))
-    found = loaded.translate(tf.constant([*texts, *BLANK]))["texts"].numpy()[:, 0]
-    outputs = [text.decode() for text in found]
+    translations = loaded.translate(tf.constant([*texts, *BLANK]))["texts"].numpy()
+    outputs = [text.decode() for text in translations[:, 0]]
     assert outputs == [expected] * len(texts) + [""] * len(BLANK)
     targets = spelt(PAIR[1])
     pairs = tf.constant([PAIR[0]] * len(targets)), tf.constant(targets)

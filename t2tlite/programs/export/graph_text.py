@@ -12,7 +12,13 @@ import tensorflow_text
 
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Tensor
-from t2tlite.vocabularies.normalisation import NONE, SPACE_MARK
+from t2tlite.vocabularies.normalisation import (
+    JOINER,
+    NON_JOINER,
+    NONE,
+    REMOVED,
+    SPACE_MARK,
+)
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
@@ -22,6 +28,9 @@ WHITE_SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
     r"\x{202f}\x{205f}\x{3000}]"
 )
+
+
+INVISIBLE = f"[{REMOVED}{NON_JOINER}{JOINER}]+"
 
 
 class SentencePieceText:
@@ -127,6 +136,7 @@ def tree_words(sentences: Tensor) -> Tensor:
     """
     replacements = (
         (f"{WHITE_SPACE}+", " "),
+        (f"(^| ){INVISIBLE}( {INVISIBLE})*( |$)", " "),  # are not words
         ("^ | $", ""),
         (r"\(", "-LRB-"),
         (r"\)", "-RRB-"),

@@ -454,9 +454,10 @@ def test_text_in_a_graph_is_the_encoders(model):
     emit.
     """
     encoder = model.target_encoder
-    space, word = encoder.encode(" ")[-1], encoder.encode("a")[0]
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    space, word = pieces.index("▁"), encoder.encode("a")[0]
     rows = [
-        [space, word, EOS, 0, 0],
+        [word, space, EOS, 0, 0],
         [word, space, word, space, EOS],
         [3 + 10, word, 3 + 10, word, 3 + 9],
     ]
@@ -474,6 +475,9 @@ def test_words_for_a_parser_are_the_tasks():
         "\x0b\x0ca\u2003b\u00a0c ",
         "nul \0",
         "end) ",
+        "\u200b a \u200b \u00ad\ufeff b\u200bc \u200d d \u2060",
+        "\u200b",
+        "10\u202f000\x85x\x1cy",
     ]
     actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
     assert actual == [ParsingTask().source(text) for text in texts]
