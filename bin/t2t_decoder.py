@@ -151,7 +151,7 @@ def main(args: flags.Args) -> None:
             args, jobs.ScoreJob(model, options, line_format), args.score_file
         )
     job = jobs.DecodeJob(model, options, line_format)
-    if dataset:
+    if args.split and dataset is not None:
         decode_split.decode_split(job, folder, dataset, args.split, args.decode_to_file)
     elif pipeline and args.decode_from_file and args.decode_to_file:
         work = folder.path, pipeline, args.decode_from_file, args.decode_to_file

@@ -55,6 +55,7 @@ class Sweep(NamedTuple):
     base: HParams
     rows: list[Row]
     seeds: list[int]
+    output_dir: Path  # unless nothing is trained
 
 
 def sweep_of(args: flags.Args) -> Sweep:
@@ -81,7 +82,7 @@ def sweep_of(args: flags.Args) -> Sweep:
     for seed in seeds:
         check_seed("seeds", seed)
     flags.check_data(args)
-    return Sweep(base, rows, seeds)
+    return Sweep(base, rows, seeds, Path(args.output_dir or ""))
 
 
 @flags.command(
@@ -96,7 +97,7 @@ def main(args: flags.Args) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
     """
-    base, rows, seeds = sweep_of(args)
+    base, rows, seeds, output_dir = sweep_of(args)
     dataset = flags.open_data(args)
 
     from t2tlite.programs.table3 import dry_run, sweep
@@ -132,7 +133,7 @@ def main(args: flags.Args) -> None:
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
     command = ["t2t-table3", *flags.words(args)]
-    table = sweep.Sweep(dataset, base, Path(args.output_dir), replicas, config, command)
+    table = sweep.Sweep(dataset, base, output_dir, replicas, config, command)
     print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 

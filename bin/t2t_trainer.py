@@ -55,13 +55,13 @@ def check(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     folder.check_path()
     flags.check_apart(args, folder.path)
-    starts = args.warm_start_from and not folder.checkpoints()
-    if starts and not args.hparams_set:
-        hparams = run_of(args.warm_start_from).hparams()
+    start = None if folder.checkpoints() else args.warm_start_from
+    if start:
+        checkpoint_at(start)  # raises if there is none
+    if start and not args.hparams_set:
+        hparams = run_of(start).hparams()
     else:
         hparams = _hparams(args, folder)
-    if starts:
-        checkpoint_at(args.warm_start_from)
     hparams = hparams.override(args.hparams)
     flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
     if args.output_dir is None:

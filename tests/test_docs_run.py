@@ -196,7 +196,9 @@ def quick(command: Command) -> list[str]:
             )
             value = ",".join(f"{name}={field}" for name, field in fields.items())
         added.append(f"--{flag}={value}")
-    return [*command.words, *added]
+    replaced = {word.partition("=")[0] for word in added}
+    words = [word for word in command.words if word.partition("=")[0] not in replaced]
+    return [*words, *added]
 
 
 @pytest.mark.parametrize("document", RUN, ids=lambda path: path.name)

@@ -105,9 +105,9 @@ def import_run(
         given.problem or recorded_problem, entries, trained_in, target_space
     )
     _check_folder(folder, hparams, manifest)
-    for path, entry in zip(given.vocabularies, entries, strict=True):
+    for vocabulary, entry in zip(given.vocabularies, entries, strict=True):
         target = folder.path / entry.file
-        others = [other for other in given.vocabularies if other != path]
+        others = [other for other in given.vocabularies if other != vocabulary]
         check_not_overwritten(
             [(str(target), target)],
             [(f"--t2t_vocab={other}", other) for other in others],
