@@ -55,6 +55,9 @@ NBEST_LINE = re.compile(
 )
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
+LOSS = (
+    "loss"  # the metric of dev that chooses the best checkpoint unless dev is decoded
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +121,16 @@ class DevEvaluation:
     step: Count
     # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
     metrics: dict[str, Amount]
+    # the same of the other dev sets, and of all together, by name; None without others
+    other_sets: dict[str, dict[str, Amount]] | None = None
+    # of the best: the metric by which it was chosen; None in older runs
+    criterion: str | None = None
+
+    @property
+    def chosen_by(self) -> str:
+        """The metric by which the best was chosen."""
+        by_score = [name for name in ("bleu", "f1") if name in self.metrics]
+        return self.criterion or (by_score or [LOSS])[0]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import platform
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,10 +18,12 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
-from t2tlite.console import say
+from t2tlite.console import counted, say
+from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
+from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.decoder import TensorFlowEngine
-from t2tlite.decoding.source_text import Origin, evenly_spaced
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
@@ -33,7 +34,7 @@ from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
-from t2tlite.training.loop import ALL_DEV_SETS, Hooks, Sample, TrainingJob, train
+from t2tlite.training.loop import ALL_DEV_SETS, DEV, Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
@@ -144,10 +145,14 @@ def _checked(
         global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         warm_start_from=warm_start,
     )
-    if resumes:  # otherwise nothing has been learned yet, and everything may change
+    if not resumes:
+        # of a run that is tied already, the weights are what they are
+        check_shared_embeddings(hparams, dataset, options.warm_start_from)
+    else:  # otherwise nothing has been learned yet, and everything may change
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
+        _report_unused_start(options.warm_start_from, trained_with, folder)
     return hparams, trained_with
 
 
@@ -166,6 +171,8 @@ def _job(
         dataset.manifest.training.mean_lengths,
     )
     corpora = dataset.manifest.corpora
+    more_dev = dataset.manifest.dev_sets
+    dev_name = more_dev.pop(DEV)
     warm_start = begun.warm_start_from if begun else None
     if warm_start:
         check_size(warm_start, count_parameters(hparams, sizes))
@@ -178,11 +185,8 @@ def _job(
         train_store=dataset.store(*corpora),
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_store=dataset.store("dev"),
-        more_dev={
-            name: dataset.store(name)
-            for name in dataset.manifest.splits
-            if re.fullmatch(r"dev\d+", name)
-        },
+        dev_name=dev_name,
+        more_dev={name: dataset.store(split) for split, name in more_dev.items()},
         run=folder,
         vocabulary_sizes=sizes,
         available_memory=available,
@@ -276,6 +280,29 @@ def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
+def _report_unused_start(
+    given: str | None, trained_with: TrainedWith, folder: RunFolder
+) -> None:
+    """Reports that a run resumes, and not from the run `given` for a warm start, unless
+    it started from that.
+    """
+    if given is None:
+        return
+    started_from = trained_with.warm_start_from
+    if started_from:
+        with contextlib.suppress(FileNotFoundError):
+            paths = [run_of(path).path.resolve() for path in (given, started_from)]
+            if paths[0] == paths[1]:
+                return
+        if str(given) == started_from:
+            return
+    say(
+        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
+        f" {started_from or 'random weights'}. To start from {given}, use another"
+        " --output_dir."
+    )
+
+
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
     """Raises ValueError if a run cannot resume with these hparams, and reports those
     that differ.
@@ -305,12 +332,45 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
     say(f"Changed hparams, from here on: {listed}.")
 
 
+def check_shared_embeddings(
+    hparams: HParams, dataset: Dataset, warm_start_from: str | None = None
+) -> None:
+    """Raises ValueError if source and target would share embeddings, but have different
+    vocabularies, also if these are of the same size.
+
+    A run of tensor2tensor's may share them nevertheless: a run that starts from its
+    weights continues to.
+    """
+    manifest = dataset.manifest
+    if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
+        return
+    if warm_start_from:
+        with contextlib.suppress(FileNotFoundError):
+            if run_of(warm_start_from).hparams().shared_embedding_and_softmax_weights:
+                return
+    source, target = (
+        f"{dataset.folder / entry.file} of {entry.size:,} pieces"
+        for entry in manifest.vocabularies
+    )
+    raise ValueError(
+        "Shared embeddings need one vocabulary for source and target, since an id is"
+        f" one row of them. Received: {source}, and {target}, whose contents differ."
+        " Set shared_embedding_and_softmax_weights=false with --hparams, or make data"
+        " with one vocabulary."
+    )
+
+
 def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; ValueError if its run has another vocabulary, also
     of the same size.
     """
-    checkpoint, run = checkpoint_at(path), run_of(path)
+    checkpoint = checkpoint_at(path)
+    run = run_of(path)
     if not run.has_manifest():
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
         return checkpoint
     old, new = run.manifest(), dataset.manifest
     if old.vocabulary_sha256 != new.vocabulary_sha256:
@@ -333,15 +393,13 @@ def _hooks(
     some of it greedily.
     """
     store, strategy = job.dev_store, job.strategy
-    stores = {"dev": store, **job.more_dev}
-    texts = {
-        name: (each.source_text(), each.target_text()) for name, each in stores.items()
-    }
-    sources, references = texts["dev"]
+    sources, references = store.source_text(), store.target_text()
+    texts: dict[str, tuple[list[str], list[str]]] = {}  # to decode
     if with_score:
-        for name, (lines, _) in texts.items():
-            # an error before training, not in it
-            scorer.check_lengths(lines, Origin(f"the sources of {name}"))
+        texts = {
+            name: scored_text(job.model.hparams, each, scorer, name)
+            for name, each in {DEV: store, **job.more_dev}.items()
+        }
     decoded: dict[str, Decoded] = {}  # of each dev set, the last
     # compiling is too slow for six sentences
     sampler = TextDecoder(
@@ -355,10 +413,8 @@ def _hooks(
         none does.
         """
         if is_chief(strategy):
-            decoded["dev"] = scorer.decode_and_score(
-                sources, references, scorer.options()
-            )
-        result = decoded["dev"].score if decoded else None
+            decoded[DEV] = scorer.decode_and_score(*texts[DEV], scorer.options())
+        result = decoded[DEV].score if decoded else None
         return Score(*json.loads(gather(strategy, json.dumps(result))[0]))
 
     def score_also() -> dict[str, Score]:
@@ -391,6 +447,35 @@ def _hooks(
         score_also=score_also if with_score and job.more_dev else None,
         samples=samples if chosen else None,
     )
+
+
+def scored_text(
+    hparams: HParams, store: TokenStore, scorer: TextDecoder, name: str
+) -> tuple[list[str], list[str]]:
+    """The sources and the references of a dev set to decode: of the pairs that are
+    evaluated and whose source can be decoded.
+
+    Reports how many others there are. Raises ValueError if none is left.
+    """
+    lengths = store.source_lengths, store.target_lengths
+    evaluated = np.ones(len(store), bool)
+    evaluated[not_evaluated(hparams, *lengths)] = False
+    limit = scorer.max_source_tokens
+    fits = store.source_lengths - 1 <= limit
+    undecoded = int(np.count_nonzero(evaluated & ~fits))
+    if undecoded:
+        say(
+            f"{counted(undecoded, 'source')} of {name} of more than {limit:,} tokens"
+            " cannot be decoded and do not count in its score."
+        )
+    chosen = np.flatnonzero(evaluated & fits)
+    if not len(chosen):
+        raise ValueError(
+            f"A dev set to decode needs a source of at most {limit:,} tokens. Received:"
+            f" none in {name}. Put one sentence on each line."
+        )
+    sources, references = store.source_text(), store.target_text()
+    return [sources[i] for i in chosen], [references[i] for i in chosen]
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
