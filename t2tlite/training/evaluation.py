@@ -17,6 +17,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
+ALL_DEV_SETS = "all dev sets"  # label of the metrics over all dev sets
 MAX_EXPONENT = 88.0  # above, exp is infinite in float32, in which TensorBoard stores it
 
 

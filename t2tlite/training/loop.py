@@ -24,6 +24,7 @@ from t2tlite.training.checkpoints import (
 )
 from t2tlite.training.dev_record import DevRecord, Evaluated
 from t2tlite.training.evaluation import (
+    ALL_DEV_SETS,
     Evaluation,
     left_out,
     make_evaluation,
@@ -50,7 +51,6 @@ MAX_LOSS = 1e4
 SAMPLES_AFTER_SECONDS = 60.0
 
 DEV = "dev"  # the name of the dev set that decides, in records and events
-ALL_DEV_SETS = "all dev sets"  # label of the metrics over all dev sets
 
 Sample = tuple[str, str, str]  # source, output, reference
 

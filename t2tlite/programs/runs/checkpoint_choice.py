@@ -54,6 +54,37 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
     return lines
 
 
+def checkpoints_to_average(
+    run: RunFolder, count: int | None, from_step: int, to_step: int | None
+) -> list[str]:
+    """The newest `count` checkpoints of a run of those from `from_step` to `to_step`,
+    oldest first; all if there are fewer, or it is None.
+
+    Raises FileNotFoundError and ValueError if there is no run, or no such checkpoint.
+    """
+    run.hparams()  # raises if there is no run
+    paths = run.checkpoints()
+    if count is not None and count < 1:
+        raise ValueError(f"--n must be at least 1. Received: {count}.")
+    if not paths:
+        raise FileNotFoundError(
+            f"A run needs a checkpoint to average. {run} has none. Train first."
+        )
+    within = [
+        path
+        for path in paths
+        if from_step <= step_of(path) and (to_step is None or step_of(path) <= to_step)
+    ]
+    if not within:
+        last = "the newest" if to_step is None else f"step {to_step:,}"
+        raise ValueError(
+            "There must be checkpoints from --from_step to --to_step. Received: from"
+            f" step {from_step:,} to {last}; {run} has those of {len(paths)} steps,"
+            f" {step_of(paths[0]):,} to {step_of(paths[-1]):,}."
+        )
+    return within[-count:] if count else within
+
+
 def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     """Notes on a checkpoint that is about to be used, one line each.
 

@@ -33,8 +33,8 @@ from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
-from t2tlite.training.evaluation import Evaluation
-from t2tlite.training.loop import ALL_DEV_SETS, DEV, Hooks, Sample, TrainingJob, train
+from t2tlite.training.evaluation import ALL_DEV_SETS, Evaluation
+from t2tlite.training.loop import DEV, Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
