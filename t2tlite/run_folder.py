@@ -129,8 +129,9 @@ class DevEvaluation:
     @property
     def chosen_by(self) -> str:
         """The metric by which the best was chosen."""
-        by_score = [name for name in ("bleu", "f1") if name in self.metrics]
-        return self.criterion or (by_score or [LOSS])[0]
+        if self.criterion:
+            return self.criterion
+        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -157,7 +157,7 @@ class BatchPlan:
             self._boundaries, longer[self._corpus]
         ).astype(np.int32)
         # that fit, for each bucket
-        rows = batch_tokens // self._boundaries
+        rows: np.ndarray = batch_tokens // self._boundaries
         if batch_squares is not None:
             rows = np.minimum(rows, batch_squares // self._boundaries.astype(int) ** 2)
         self._rows = np.maximum(rows, 1)

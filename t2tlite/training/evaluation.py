@@ -116,7 +116,8 @@ def left_out(hparams: HParams, store: TokenStore, name: str) -> str | None:
     if not len(rows):
         return None
     first = int(rows[0])
-    source, target = store.source_lengths[first] - 1, store.target_lengths[first] - 1
+    source = int(store.source_lengths[first]) - 1
+    target = int(store.target_lengths[first]) - 1
     is_longer = "is longer" if len(rows) == 1 else "are longer"
     return (
         f"{counted(len(rows), 'pair')} of {name} {is_longer} than"

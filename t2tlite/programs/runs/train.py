@@ -458,15 +458,15 @@ def scored_text(
     Reports how many others there are. Raises ValueError if none is left.
     """
     lengths = store.source_lengths, store.target_lengths
-    evaluated = np.ones(len(store), bool)
+    evaluated: np.ndarray = np.ones(len(store.source_lengths), bool)
     evaluated[not_evaluated(hparams, *lengths)] = False
     limit = scorer.max_source_tokens
     fits = store.source_lengths - 1 <= limit
     undecoded = int(np.count_nonzero(evaluated & ~fits))
     if undecoded:
         say(
-            f"{counted(undecoded, 'source')} of {name} of more than {limit:,} tokens"
-            " cannot be decoded and do not count in its score."
+            f"Not decoded, and not part of the score: {counted(undecoded, 'source')} of"
+            f" {name} of more than {limit:,} tokens."
         )
     chosen = np.flatnonzero(evaluated & fits)
     if not len(chosen):
