@@ -195,3 +195,31 @@ def test_a_dev_set_of_documents_alone_is_refused(tmp_path, monkeypatch, capsys):
     assert "5 pairs of dev2 (talks.en) are longer" in stderr
     assert "A dev set needs a pair of at most 2,048 tokens a side." in stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_another_second_dev_set_is_reported(
+    tmp_path, monkeypatch, fake_dev_losses, capsys
+):
+    """It decides nothing, so that the run resumes."""
+    monkeypatch.chdir(tmp_path)
+    fake_dev_losses += [3.0] * 6
+    write_corpora(tmp_path, train=200, news=12, talks=5, films=6)
+    flags = [
+        "--problem=parallel_text",
+        "--hparams_set=transformer_tiny",
+        f"--hparams={SMALL}",
+        "--output_dir=run",
+    ]
+    for steps, dev in ((1, "news,talks"), (2, "news,talks"), (3, "news,films")):
+        data = f"--data_dir={dev.replace(',', '_')}"
+        vocabulary = ["--vocab_file=news_talks/parallel_text/vocab.model"] * (steps > 2)
+        made = t2t_datagen.main([data, *datagen_flags("train", dev), *vocabulary])
+        assert made == 0
+        assert t2t_trainer.main([*flags, data, f"--train_steps={steps}"]) == 0
+        line = "Other pairs than before, from here on: dev2 (films.en)."
+        assert (line in capsys.readouterr().err) == (steps == 3)
+    records = RunFolder(tmp_path / "run").evaluations()
+    assert [set(record.other_sets) for record in records[1:]] == [
+        {"dev2 (talks.en)", "all dev sets"},
+        {"dev2 (films.en)", "all dev sets"},
+    ]

@@ -153,6 +153,7 @@ def _checked(
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
         _report_unused_start(options.warm_start_from, trained_with, folder)
+        _report_other_dev_sets(folder, dataset)
     return hparams, trained_with
 
 
@@ -172,7 +173,7 @@ def _job(
     )
     corpora = dataset.manifest.corpora
     more_dev = dataset.manifest.dev_sets
-    dev_name = more_dev.pop(DEV)
+    dev_name = more_dev.pop(DEV, DEV)
     warm_start = begun.warm_start_from if begun else None
     if warm_start:
         check_size(warm_start, count_parameters(hparams, sizes))
@@ -301,6 +302,20 @@ def _report_unused_start(
         f" {started_from or 'random weights'}. To start from {given}, use another"
         " --output_dir."
     )
+
+
+def _report_other_dev_sets(folder: RunFolder, dataset: Dataset) -> None:
+    """Reports dev sets after the first whose pairs are not those of before: they decide
+    nothing, and so may change.
+    """
+    before = folder.manifest().splits
+    changed = []
+    for split, name in dataset.manifest.dev_sets.items():
+        now = dataset.manifest.splits[split].shards
+        if split != DEV and (split not in before or before[split].shards != now):
+            changed.append(name)
+    if changed:
+        say(f"Other pairs than before, from here on: {', '.join(changed)}.")
 
 
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
