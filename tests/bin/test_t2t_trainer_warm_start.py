@@ -327,6 +327,20 @@ def test_warm_start_from_another_vocabulary_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+def test_weights_of_another_model_that_fit_are_reported(
+    tiny_run, tmp_path, fake_dev_losses, capsys
+):
+    """Two heads and four have weights of the same shapes."""
+    fake_dev_losses += [3.0, 2.0]
+    how = ["--train_steps=1", "--hparams=num_heads=4"]
+    run = tmp_path / "run"
+    assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
+    assert (
+        f"The weights of {tiny_run.run}/model.ckpt-120 were trained in another model:"
+        " num_heads 2 -> 4." in capsys.readouterr().err
+    )
+
+
 def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):
     assert (
         train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1

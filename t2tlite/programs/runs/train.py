@@ -148,6 +148,8 @@ def _checked(
     if not resumes:
         # of a run that is tied already, the weights are what they are
         check_shared_embeddings(hparams, dataset, options.warm_start_from)
+        if warm_start:
+            _report_other_model(warm_start, hparams)
     else:  # otherwise nothing has been learned yet, and everything may change
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
@@ -399,6 +401,26 @@ def _warm_start(path: str, dataset: Dataset) -> str:
             f" vocabulary, t2t-datagen --vocab_file={files}, in another --data_dir."
         )
     return checkpoint
+
+
+def _report_other_model(checkpoint: str, hparams: HParams) -> None:
+    """Reports hparams of the model that differ from those of the run to start from: its
+    weights may fit, but mean something else.
+    """
+    run = run_of(checkpoint)
+    if not run.exists():
+        return
+    changes = hparams.diff(run.hparams())
+    changed = []
+    for name in MODEL_FIELDS:
+        if name in changes:
+            new, old = changes[name]
+            changed.append(f"{name} {old} -> {new}")
+    if changed:
+        say(
+            f"The weights of {checkpoint} were trained in another model:"
+            f" {', '.join(changed)}."
+        )
 
 
 def _hooks(
