@@ -27,8 +27,8 @@ def folder(tmp_path_factory):
         flags = datagen_flags("train", "dev")
         flags[1] = f"--vocab_size={SIZE}"
         for language, other in (("en", "de"), ("de", "en")):
-            one = [flag.replace(f".{other}", f".{language}") for flag in flags]
-            assert t2t_datagen.main([*one, f"--data_dir={language}"]) == 0
+            monolingual = [flag.replace(f".{other}", f".{language}") for flag in flags]
+            assert t2t_datagen.main([*monolingual, f"--data_dir={language}"]) == 0
         en, de = (f"{name}/parallel_text/vocab.model" for name in ("en", "de"))
         shutil.copy(en, "copy.model")
         for name, files in (("two", f"{en},{de}"), ("same", f"{en},copy.model")):
