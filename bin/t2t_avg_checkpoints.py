@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import flags
+from t2tlite.console import counted
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
@@ -58,8 +59,8 @@ def main(args: flags.Args) -> None:
             " are averaged."
         )
     print(
-        f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into"
-        f" {average.path}."
+        f"Averaged {counted(len(averaged), 'checkpoint')}, {averaged[0]} to"
+        f" {averaged[-1]}, into {average.path}."
     )
     lines = comparison(average.measured) if average.measured else [why_not]
     for line in lines:
