@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from t2tlite.config import MODEL_FIELDS, DecodeHParams
+from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import (
     CTRANSLATE2,
@@ -23,9 +23,10 @@ from t2tlite.decoding.engine import (
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
 from t2tlite.programs.runs.ctranslate2_run import open_converted
+from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
-from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_folder import RunFolder
 
 
 def load(
@@ -60,7 +61,7 @@ def load(
     folder = RunFolder(run)
     hparams, manifest = folder.hparams(), folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
-    _check_same_model(folder, checkpoint)
+    check_same_model(folder, checkpoint)
     encoders = folder.encoders()
     opened: Engine
     if engine == CTRANSLATE2:
@@ -78,33 +79,6 @@ def load(
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
     return translator
-
-
-def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
-    """Raises ValueError for a checkpoint of another run whose vocabulary or model
-    differs, also if its weights are of the same shapes.
-    """
-    other = run_of(checkpoint)
-    if other.path.resolve() == folder.path.resolve() or not other.exists():
-        return
-    reason = ""
-    ours = folder.manifest().vocabulary_sha256
-    if other.has_manifest() and other.manifest().vocabulary_sha256 != ours:
-        reason = "has another vocabulary"
-    changes = other.hparams().diff(folder.hparams())
-    changed = [
-        f"{name}={changes[name][0]} instead of {changes[name][1]}"
-        for name in MODEL_FIELDS
-        if name in changes
-    ]
-    if changed:
-        reason = f"has {', '.join(changed)}"
-    if reason:
-        raise ValueError(
-            f"checkpoint_path must be a checkpoint of the same model. Received:"
-            f" {checkpoint}, whose run {reason}; the run here is {folder}. Name the"
-            " run of that checkpoint."
-        )
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:

@@ -29,6 +29,12 @@ from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.runs.same_model import (
+    check_shared_embeddings,
+    report_other_dev_sets,
+    report_other_model,
+    report_unused_start,
+)
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
@@ -149,13 +155,13 @@ def _checked(
         # of a run that is tied already, the weights are what they are
         check_shared_embeddings(hparams, dataset, options.warm_start_from)
         if warm_start:
-            _report_other_model(warm_start, hparams)
+            report_other_model(warm_start, hparams)
     else:  # otherwise nothing has been learned yet, and everything may change
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
-        _report_unused_start(options.warm_start_from, trained_with, folder)
-        _report_other_dev_sets(folder, dataset)
+        report_unused_start(options.warm_start_from, trained_with, folder)
+        report_other_dev_sets(folder, dataset)
     return hparams, trained_with
 
 
@@ -283,43 +289,6 @@ def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
-def _report_unused_start(
-    given: str | None, trained_with: TrainedWith, folder: RunFolder
-) -> None:
-    """Reports that a run resumes, and not from the run `given` for a warm start, unless
-    it started from that.
-    """
-    if given is None:
-        return
-    started_from = trained_with.warm_start_from
-    if started_from:
-        with contextlib.suppress(FileNotFoundError):
-            paths = [run_of(path).path.resolve() for path in (given, started_from)]
-            if paths[0] == paths[1]:
-                return
-        if str(given) == started_from:
-            return
-    say(
-        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
-        f" {started_from or 'random weights'}. To start from {given}, use another"
-        " --output_dir."
-    )
-
-
-def _report_other_dev_sets(folder: RunFolder, dataset: Dataset) -> None:
-    """Reports dev sets after the first whose pairs are not those of before: they decide
-    nothing, and so may change.
-    """
-    before = folder.manifest().splits
-    changed = []
-    for split, name in dataset.manifest.dev_sets.items():
-        now = dataset.manifest.splits[split].shards
-        if split != DEV and (split not in before or before[split].shards != now):
-            changed.append(name)
-    if changed:
-        say(f"Other pairs than before, from here on: {', '.join(changed)}.")
-
-
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
     """Raises ValueError if a run cannot resume with these hparams, and reports those
     that differ.
@@ -349,34 +318,6 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
     say(f"Changed hparams, from here on: {listed}.")
 
 
-def check_shared_embeddings(
-    hparams: HParams, dataset: Dataset, warm_start_from: str | None = None
-) -> None:
-    """Raises ValueError if source and target would share embeddings, but have different
-    vocabularies, also if these are of the same size.
-
-    A run of tensor2tensor's may share them nevertheless: a run that starts from its
-    weights continues to.
-    """
-    manifest = dataset.manifest
-    if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
-        return
-    if warm_start_from:
-        with contextlib.suppress(FileNotFoundError):
-            if run_of(warm_start_from).hparams().shared_embedding_and_softmax_weights:
-                return
-    source, target = (
-        f"{dataset.folder / entry.file} of {entry.size:,} pieces"
-        for entry in manifest.vocabularies
-    )
-    raise ValueError(
-        "Shared embeddings need one vocabulary for source and target, since an id is"
-        f" one row of them. Received: {source}, and {target}, whose contents differ."
-        " Set shared_embedding_and_softmax_weights=false with --hparams, or make data"
-        " with one vocabulary."
-    )
-
-
 def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; ValueError if its run has another vocabulary, also
     of the same size.
@@ -401,26 +342,6 @@ def _warm_start(path: str, dataset: Dataset) -> str:
             f" vocabulary, t2t-datagen --vocab_file={files}, in another --data_dir."
         )
     return checkpoint
-
-
-def _report_other_model(checkpoint: str, hparams: HParams) -> None:
-    """Reports hparams of the model that differ from those of the run to start from: its
-    weights may fit, but mean something else.
-    """
-    run = run_of(checkpoint)
-    if not run.exists():
-        return
-    changes = hparams.diff(run.hparams())
-    changed = []
-    for name in MODEL_FIELDS:
-        if name in changes:
-            new, old = changes[name]
-            changed.append(f"{name} {old} -> {new}")
-    if changed:
-        say(
-            f"The weights of {checkpoint} were trained in another model:"
-            f" {', '.join(changed)}."
-        )
 
 
 def _hooks(

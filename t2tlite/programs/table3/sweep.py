@@ -26,12 +26,8 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
-from t2tlite.programs.runs.train import (
-    RunOptions,
-    check_shared_embeddings,
-    scored_text,
-    train_run,
-)
+from t2tlite.programs.runs.same_model import check_shared_embeddings
+from t2tlite.programs.runs.train import RunOptions, scored_text, train_run
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
 from t2tlite.run_folder import NO_COST, RunFolder
