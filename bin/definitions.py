@@ -98,7 +98,8 @@ class Args(SimpleNamespace):
     data_dir: Annotated[
         str | None,
         "Folder of t2t-datagen's data, with a folder for each problem. By default:"
-        " data; to decode or report on a run, where its data was during training.",
+        " data; to decode, average or report on a run, where its data was during"
+        " training.",
     ]
     tmp_dir: Annotated[
         str | None, "Folder of raw files, in which downloads are kept too."

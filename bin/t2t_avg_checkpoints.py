@@ -11,6 +11,10 @@ The newest 20; or all of some steps, for example those around the best evaluatio
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint, in place of an earlier
 average. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=averaged ...
+It evaluates the average, the newest and the best checkpoint on the run's dev sets, and
+says if the average is worse: averaging helps once the dev loss hardly falls. The data
+is where it was during training, or in --data_dir if it has moved.
+
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big
 ones. t2t-trainer keeps the newest 20 (--keep_checkpoint_max), one of each evaluation
 and one every ten minutes.
@@ -18,7 +22,15 @@ and one every ten minutes.
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from t2tlite.bin import flags
+from t2tlite.console import counted
+
+if TYPE_CHECKING:
+    from t2tlite.data.dataset import Dataset
+    from t2tlite.run_folder import RunFolder
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
@@ -32,17 +44,22 @@ def check(args: flags.Args) -> None:
 
 @flags.command(
     __doc__,
-    "problem hparams_set output_dir n from_step to_step verbosity",
+    "problem hparams_set output_dir data_dir n from_step to_step verbosity",
     check=check,
 )
 def main(args: flags.Args) -> None:
-    """Averages, and reports what was averaged."""
-    from t2tlite.programs.runs.keras_run import average_run
+    """Averages, and reports what was averaged, and how good the average is."""
+    from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average
 
     folder = flags.run_folder(args)
     of_steps = args.from_step is not None or args.to_step is not None
     count = AVERAGED if args.n is None and not of_steps else args.n
-    path, averaged = average_run(folder.path, count, args.from_step or 0, args.to_step)
+    averaged = checkpoints_to_average(folder, count, args.from_step or 0, args.to_step)
+    dataset, why_not = _dataset(folder, args.data_dir)
+
+    from t2tlite.programs.runs.average import average_run, comparison
+
+    average = average_run(folder, averaged, dataset)
     if count and len(averaged) < count:
         where = " of these steps" if of_steps else ""
         print(
@@ -50,9 +67,26 @@ def main(args: flags.Args) -> None:
             " are averaged."
         )
     print(
-        f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into"
-        f" {path}."
+        f"Averaged {counted(len(averaged), 'checkpoint')}, {averaged[0]} to"
+        f" {averaged[-1]}, into {average.path}."
     )
+    lines = comparison(average.measured) if average.measured else [why_not]
+    for line in lines:
+        print(line)
+
+
+def _dataset(folder: RunFolder, data_dir: str | None) -> tuple[Dataset | None, str]:
+    """The data of a run; None, and a line why the average is not measured, if it is not
+    where it was during training. Raises as `run_dataset` if `data_dir` is given.
+    """
+    from t2tlite.programs.runs.load import run_dataset
+
+    if data_dir:
+        return run_dataset(folder, Path(data_dir)), ""
+    try:
+        return run_dataset(folder), ""
+    except (OSError, ValueError) as error:
+        return None, f"The average was not measured. {error}"
 
 
 if __name__ == "__main__":

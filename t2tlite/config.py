@@ -13,6 +13,10 @@ import re
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 from t2tlite.schedules import SCHEDULES
 
+# The longest sentence to decode or to evaluate, unless the model was trained on longer
+# ones or cannot represent it; its EOS is not counted.
+MAX_SENTENCE_TOKENS = 2048
+
 
 def model_field(
     default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()
@@ -291,16 +295,16 @@ class HParams(CheckedFields):
         """
         return self.max_length if self.pos == "emb" else None
 
-    def check_positions(self, longest: int, what: str) -> None:
-        """Raises ValueError if the model has no positions for the `longest` tokens,
-        those of `what`.
+    @property
+    def max_evaluated_length(self) -> int:
+        """Tokens of the longest side of a pair to evaluate, its EOS included.
+
+        Attention needs memory for the square of a length, so that a whole document on
+        one line fits nowhere.
         """
-        if self.max_positions is not None and longest > self.max_positions:
-            raise ValueError(
-                "Learned positions (pos=emb) reach max_length tokens. Received:"
-                f" max_length={self.max_length}, but {what} has {longest}. Raise"
-                " max_length."
-            )
+        if self.max_positions is not None:
+            return self.max_positions
+        return max(self.max_length, MAX_SENTENCE_TOKENS + 1)
 
     @property
     def pre_norm(self) -> bool:

@@ -61,6 +61,9 @@ OWN_FILE = re.compile(
 )
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
+LOSS = (
+    "loss"  # the metric of dev that chooses the best checkpoint unless dev is decoded
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,6 +127,17 @@ class DevEvaluation:
     step: Count
     # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
     metrics: dict[str, Amount]
+    # the same of the other dev sets, and of all together, by name; None without others
+    other_sets: dict[str, dict[str, Amount]] | None = None
+    # of the best: the metric by which it was chosen; None in older runs
+    criterion: str | None = None
+
+    @property
+    def chosen_by(self) -> str:
+        """The metric by which the best was chosen."""
+        if self.criterion:
+            return self.criterion
+        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
 
 
 @dataclasses.dataclass(frozen=True)

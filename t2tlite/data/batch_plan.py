@@ -113,6 +113,7 @@ class BatchPlan:
         seed: int = 1,
         few_shapes: bool = False,
         repeats: np.ndarray | None = None,
+        batch_squares: int | None = None,
     ) -> None:
         """Plans the batches.
 
@@ -127,6 +128,8 @@ class BatchPlan:
                 buckets are merged, and all batches of a bucket have the same number of
                 rows and one width.
             repeats: int [N], how many times each pair is in an epoch; None: once.
+            batch_squares: rows times the square of the padded length, which bounds the
+            memory of attention; None: any.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
@@ -154,7 +157,10 @@ class BatchPlan:
             self._boundaries, longer[self._corpus]
         ).astype(np.int32)
         # that fit, for each bucket
-        self._rows = np.maximum(batch_tokens // self._boundaries, 1)
+        rows: np.ndarray = batch_tokens // self._boundaries
+        if batch_squares is not None:
+            rows = np.minimum(rows, batch_squares // self._boundaries.astype(int) ** 2)
+        self._rows = np.maximum(rows, 1)
         buckets = np.sort(self._buckets)
         self._cuts = self._cut(buckets)  # [num_batches + 1]
         self.num_batches = len(self._cuts) - 1
@@ -304,14 +310,36 @@ def evaluation_plan(
     target_lengths: np.ndarray,
     replicas: int,
 ) -> BatchPlan:
-    """The plan of an evaluation: every pair, however long, in batches without gradient
-    accumulation.
+    """The plan of an evaluation: every pair of at most `max_evaluated_length` tokens a
+    side, in batches without gradient accumulation.
+
+    Attention to a batch of pairs longer than max_length needs no more memory than in
+    training, unless the batch is a single pair. Raises ValueError if no pair is short
+    enough.
     """
+    longer = np.maximum(source_lengths, target_lengths)
+    limit = hparams.max_evaluated_length
+    evaluated = longer[longer <= limit]
+    if not len(evaluated):
+        raise ValueError(
+            f"A dev set needs a pair of at most {limit - 1:,} tokens a side. Received:"
+            f" {len(longer):,}, each with a longer side. Put one sentence on each line."
+        )
+    batch_tokens = hparams.batch_size * replicas
     return BatchPlan(
         source_lengths,
         target_lengths,
-        batch_tokens=hparams.batch_size * replicas,
-        max_length=int(np.maximum(source_lengths, target_lengths).max()),
+        batch_tokens=batch_tokens,
+        max_length=int(evaluated.max()),
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,
+        batch_squares=batch_tokens * hparams.max_length,
     )
+
+
+def not_evaluated(
+    hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray
+) -> np.ndarray:
+    """The indices of the pairs that `evaluation_plan` leaves out, ascending."""
+    longer = np.maximum(source_lengths, target_lengths)
+    return np.flatnonzero(longer > hparams.max_evaluated_length)

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import itertools
 import operator
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
+DEV_SET = re.compile(r"dev\d*")  # a split by which checkpoints are compared
 
 
 def is_training(split: str) -> bool:
@@ -237,6 +239,35 @@ class RunManifest(Manifest):
     def language_pair(self) -> tuple[str, str]:
         pair = self.languages.source, self.languages.target
         return pair[::-1] if self.reverse else pair
+
+    @property
+    def has_one_vocabulary(self) -> bool:
+        """Whether an id means the same token in source and target: by content, since
+        vocabularies of the same size can differ.
+        """
+        source, target = self.vocabularies
+        return source.sha256 == target.sha256
+
+    @property
+    def dev_sets(self) -> dict[str, str]:
+        """The names of the dev sets by split, the one that decides first: {"dev": "dev
+        (news.en)", "dev2": "dev2 (talks.en)"}.
+
+        They are named after the source files of data that was made from such files.
+        """
+        splits = [name for name in self.splits if DEV_SET.fullmatch(name)]
+        splits.sort(key=lambda name: int(name.removeprefix("dev") or 1))
+        paths = self.options.get("dev_source")
+        if not isinstance(paths, list) or len(paths) != len(splits):
+            return {split: split for split in splits}
+        paths = [str(path) for path in paths]
+        names = [Path(path).name for path in paths]
+        if len(set(names)) < len(names):  # such as news/dev.en and talks/dev.en
+            names = paths
+        return {
+            split: f"{split} ({name})"
+            for split, name in zip(splits, names, strict=True)
+        }
 
     @property
     def training(self) -> SplitEntry:

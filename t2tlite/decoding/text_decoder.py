@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from t2tlite.config import DecodeHParams
+from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, aligned_pieces, words_of_pieces
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supported
@@ -30,8 +30,6 @@ from t2tlite.decoding.tree_guide import Guide, make_guide, token_classes
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.vocabularies.encoders import TextEncoder
-
-MAX_SOURCE_TOKENS = 2048  # in a sentence to decode; far more than in training
 
 MAX_DECODERS = 32  # kept by a TextDecoder, one for each set of options
 
@@ -287,7 +285,7 @@ class TextDecoder:
     def max_source_tokens(self) -> int:
         """The longest sentence that can be decoded, its EOS not counted."""
         positions = self.engine.max_positions
-        return MAX_SOURCE_TOKENS if positions is None else positions - 1
+        return MAX_SENTENCE_TOKENS if positions is None else positions - 1
 
     def _guide(self, task: Task, source: str) -> Guide | None:
         """What tree_constraint needs of a sentence; None if the task leaves sequences

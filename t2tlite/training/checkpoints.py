@@ -65,7 +65,7 @@ class Checkpoints:
         about to continue.
         """
         paths = self._run.checkpoints()
-        self._check_later(step_of(paths[-1]) if paths else 0)
+        self._check_later(step_of(paths[-1]) if paths else None)
         if not paths:
             return 0
         _restore(self._checkpoint, self._weights, paths[-1], everything=True)
@@ -106,6 +106,10 @@ class Checkpoints:
         )
         return None
 
+    def best_path(self, best: DevEvaluation) -> str:
+        """The path of the best checkpoint."""
+        return str(self._run.best_folder / f"{CHECKPOINT_PREFIX}-{best.step}")
+
     def save_best(self, best: DevEvaluation) -> None:
         """Keeps the saved checkpoint of the evaluation `best` as the best, with its
         metrics.
@@ -119,19 +123,23 @@ class Checkpoints:
         self._run.write_best(best)
         remove_other_checkpoints(path)
 
-    def _check_later(self, step: int) -> None:
+    def _check_later(self, step: int | None) -> None:
+        """Raises ValueError if a best or averaged checkpoint is later than the newest,
+        of `step`; None: there is no checkpoint.
+        """
         later = [
             str(folder)
             for folder in (self._run.best_folder, self._run.averaged_folder)
-            if any(step_of(path) > step for path in list_checkpoints(folder))
+            if any(
+                step is None or step_of(path) > step
+                for path in list_checkpoints(folder)
+            )
         ]
         if not later:
             return
-        newest, start = (
-            (f"of step {step:,}", f"again from step {step:,}")
-            if step
-            else ("missing", "anew")
-        )
+        newest, start = "missing", "anew"
+        if step is not None:
+            newest, start = f"of step {step:,}", f"again from step {step:,}"
         delete = "these folders" if len(later) > 1 else "this folder"
         raise ValueError(
             "The best and averaged checkpoints of a run must not be later than its"

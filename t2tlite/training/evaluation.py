@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.data.batch_plan import evaluation_plan
+from t2tlite.config import HParams
+from t2tlite.console import counted
+from t2tlite.data.batch_plan import evaluation_plan, not_evaluated
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
+ALL_DEV_SETS = "all dev sets"  # label of the metrics over all dev sets
 MAX_EXPONENT = 88.0  # above, exp is infinite in float32, in which TensorBoard stores it
 
 
@@ -73,12 +76,10 @@ def make_evaluation(
 ) -> Callable[[], Evaluation]:
     """A function that evaluates the model, with the weights it then has, on one split.
 
-    Every pair of `store` counts, however long: ValueError if the model has no positions
-    for the longest. Batches are of the sizes in the model's hparams, and at most
-    `max_batches` of them; 0 means the whole split.
+    Every pair of `store` counts but those that are too long (`left_out`). Batches are
+    of the sizes in the model's hparams, and at most `max_batches` of them; 0 means the
+    whole split. Raises ValueError if every pair is too long.
     """
-    longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
-    model.hparams.check_positions(longest, "a pair to evaluate")
     lengths = store.source_lengths, store.target_lengths
     plan = evaluation_plan(model.hparams, *lengths, strategy.num_replicas_in_sync)
     batches = min(max_batches or plan.num_batches, plan.num_batches)
@@ -105,3 +106,21 @@ def make_evaluation(
         )
 
     return evaluate
+
+
+def left_out(hparams: HParams, store: TokenStore, name: str) -> str | None:
+    """A line on the pairs of the split `name` that no evaluation counts, because they
+    are too long; None if there are none.
+    """
+    rows = not_evaluated(hparams, store.source_lengths, store.target_lengths)
+    if not len(rows):
+        return None
+    first = int(rows[0])
+    source = int(store.source_lengths[first]) - 1
+    target = int(store.target_lengths[first]) - 1
+    is_longer = "is longer" if len(rows) == 1 else "are longer"
+    return (
+        f"{counted(len(rows), 'pair')} of {name} {is_longer} than"
+        f" {hparams.max_evaluated_length - 1:,} tokens and left out of each evaluation;"
+        f" the first is line {first + 1:,}, of {source:,} and {target:,} tokens."
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import (
     Checkpoints,
@@ -23,7 +22,14 @@ from t2tlite.training.checkpoints import (
     reason_of,
     restore_weights,
 )
-from t2tlite.training.evaluation import Evaluation, make_evaluation, together
+from t2tlite.training.dev_record import DevRecord, Evaluated
+from t2tlite.training.evaluation import (
+    ALL_DEV_SETS,
+    Evaluation,
+    left_out,
+    make_evaluation,
+    together,
+)
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.progress import Progress
@@ -44,7 +50,7 @@ MAX_LOSS = 1e4
 # of training, or at its end: compiling the search takes seconds, once
 SAMPLES_AFTER_SECONDS = 60.0
 
-ALL_DEV_SETS = "all dev sets"  # their name where they are taken as one
+DEV = "dev"  # the name of the dev set that decides, in records and events
 
 Sample = tuple[str, str, str]  # source, output, reference
 
@@ -64,6 +70,7 @@ class TrainingJob:
     available_memory: int | None = None
     # floating-point operations to train on one token, for cost.json
     flops_per_token: float = 0.0
+    dev_name: str = DEV  # for messages
     # other dev sets, by name
     more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)
     # of each corpus in `train_store`, for the hparam corpus_weights
@@ -128,8 +135,9 @@ class _Loop:
             self.checkpoints = Checkpoints(
                 job.run, model, self.optimizer, config.keep_checkpoint_max, self.writes
             )
+        self.resumes = bool(job.run.checkpoints())
         self.step = self.checkpoints.restore()
-        if self.step == 0 and job.warm_start:
+        if not self.resumes and job.warm_start:
             restore_weights(model, job.warm_start)
             say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
@@ -143,23 +151,20 @@ class _Loop:
         gradients = make_gradients(model, self.optimizer)
         self.trial = make_trial(strategy, gradients)
         self.train_step = make_train_step(strategy, model, self.optimizer, gradients)
-        # the best evaluation on dev, or None if there is none yet
-        self.best = self.checkpoints.best()
-        # Without a best checkpoint, the newest is evaluated again, so that it becomes
-        # the best.
-        until = self.step if self.best else self.step - 1
-        self.evaluations = [
-            evaluation
-            for evaluation in job.run.evaluations()
-            if evaluation.step <= until
-        ]
+        self.record = DevRecord(
+            job.run,
+            self.checkpoints,
+            self.step,
+            by_score=hooks.score is not None,
+            writes=self.writes,
+        )
 
     def run(self) -> Evaluation:
         """Trains, saves and evaluates; first it repeats an evaluation that was
         interrupted.
         """
-        evaluated = any(evaluation.step == self.step for evaluation in self.evaluations)
-        missing = self.step > 0 and self._is_evaluation_step() and not evaluated
+        due = self.resumes and self._is_evaluation_step()
+        missing = due and not self.record.has(self.step)
         if not missing and self._nothing_to_train():
             return self.evaluate()
         self.started = self.saved_at = time.monotonic()
@@ -173,6 +178,7 @@ class _Loop:
             self.config.train_steps,
         )
         with Signals() as self.signals, progress as self.progress:
+            self._adopt_criterion()
             if missing:
                 say(f"Evaluating step {self.step:,}, which was not finished.")
                 evaluation = self._evaluate_and_keep()
@@ -200,8 +206,9 @@ class _Loop:
         )
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
-        if self.step == 0 and job.warm_start:
-            self._evaluate_start()
+        if not self.resumes and job.warm_start:
+            self._save()  # so that the best may be the start
+            self._evaluate_and_keep()
         while True:
             with self._memory_errors():
                 result = self.train_step(
@@ -227,11 +234,11 @@ class _Loop:
                 if self.step >= config.train_steps:
                     return evaluation
                 if self._stops_early():
-                    worse = (
-                        f"{counted(self._worse_evals(), 'evaluation')} without a"
-                        " better one"
+                    worse = counted(self.record.worse_evaluations(), "evaluation")
+                    say(
+                        f"Stopping early at step {self.step:,}: {worse} without a"
+                        f" better {self.record.criterion}."
                     )
-                    say(f"Stopping early at step {self.step:,}: {worse}.")
                     return evaluation
 
     def _try_largest_batch(self) -> float:
@@ -280,57 +287,44 @@ class _Loop:
         self.progress.doing("")
         self.saved_at = time.monotonic()
 
-    def _evaluate_start(self) -> None:
-        """Shows the metrics of the weights that a warm start begins with, of which
-        there is no checkpoint.
-        """
-        evaluation, score = self._evaluate()
-        self.progress.evaluated(self.step, evaluation, score, better=False)
-        self._evaluate_also(evaluation)
-        self._continue()
-
-    def _evaluate(self) -> tuple[Evaluation, Score | None]:
-        """Evaluates and, if asked for, decodes dev."""
+    def _evaluate(self) -> Evaluated:
+        """Evaluates all dev sets and, if asked for, decodes them."""
+        hooks, score = self.hooks, None
+        others: dict[str, tuple[Evaluation, Score | None]] = {}
         with self.signals.ending_at_once(self.step):
             self.progress.doing("evaluating dev")
-            evaluation = self.evaluate()
-            if self.hooks.score is None:
-                return evaluation, None
-            self.progress.doing("decoding dev")
-            return evaluation, self.hooks.score()
-
-    def _evaluate_also(self, of_dev: Evaluation) -> None:
-        """Shows the metrics on the other dev sets and on all together, which decide
-        nothing.
-        """
-        if not self.evaluate_also:
-            return
-        self.progress.doing("evaluating the other dev sets")
-        with self.signals.ending_at_once(self.step):
+            dev = self.evaluate()
+            if hooks.score is not None:
+                self.progress.doing("decoding dev")
+                score = hooks.score()
+            if not self.evaluate_also:
+                return Evaluated(dev, score, others)
+            self.progress.doing("evaluating the other dev sets")
             evaluations = {
                 name: evaluate() for name, evaluate in self.evaluate_also.items()
             }
-            scores = (
-                self.hooks.score_also() if self.hooks.score_also and self.writes else {}
-            )
-        evaluations[ALL_DEV_SETS] = together([of_dev, *evaluations.values()])
+            scores: Mapping[str, Score] = {}
+            if hooks.score_also and self.writes:
+                scores = hooks.score_also()
+        evaluations[ALL_DEV_SETS] = together([dev, *evaluations.values()])
         for name, evaluation in evaluations.items():
-            self.progress.evaluated_also(name, self.step, evaluation, scores.get(name))
+            others[name] = (evaluation, scores.get(name))
+        return Evaluated(dev, score, others)
 
     def _evaluate_and_keep(self) -> Evaluation:
         """Evaluates the checkpoint just saved on dev, keeps it if it is the best so
         far, shows and records both.
 
-        Once recorded, an evaluation counts. If it ends before, for whatever reason, a
-        resumed run repeats it. So it is recorded after its best checkpoint and its
-        TensorBoard events.
+        Once recorded, an evaluation counts. If it is interrupted before that, a resumed
+        run repeats it. So it is recorded after its best checkpoint and its TensorBoard
+        events.
         """
-        evaluation, score = self._evaluate()
-        better = self._keep_if_best(evaluation, score)
-        self.progress.evaluated(self.step, evaluation, score, better)
-        self._evaluate_also(evaluation)
-        if self.writes:
-            self.job.run.write_evaluations(self.evaluations)
+        evaluated = self._evaluate()
+        better = self.record.keep_if_best(self.step, evaluated)
+        self.progress.evaluated(self.step, evaluated.dev, evaluated.score, better)
+        for name, (evaluation, score) in evaluated.others.items():
+            self.progress.evaluated_also(name, self.step, evaluation, score)
+        self.record.write()
         is_last = self.step >= self.config.train_steps or self._stops_early()
         is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
         if self.hooks.samples and self.writes and is_due:
@@ -339,7 +333,7 @@ class _Loop:
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
         self._continue()
-        return evaluation
+        return evaluated.dev
 
     def _continue(self) -> None:
         """Continues training after an evaluation, whose time is not counted as training
@@ -350,49 +344,36 @@ class _Loop:
         self.cost.resume()
         self.saved_at = time.monotonic()
 
-    def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
-        """Keeps the checkpoint if it is the best so far: by the task's score if there
-        is one; if equal, by loss.
-
-        That of a repeated evaluation may be the best already. It is kept again: keeping
-        it may have been interrupted.
+    def _adopt_criterion(self) -> None:
+        """Compares the best so far by the metric that decides from here on; for a
+        score, it is decoded once.
         """
-        before = self.best.metrics if self.best and self.best.step != self.step else {}
-        metrics = evaluation.metrics
-        better = evaluation.loss < before.get("loss", math.inf)
-        if score is not None:
-            metrics |= score.metrics
-            value, best = (
-                round(x, 2)
-                for x in (score.value, before.get(score.name.lower(), -math.inf))
-            )
-            better = value > best or (value == best and better)  # as they are shown
-        finite = {
-            name: value for name, value in metrics.items() if math.isfinite(value)
-        }
-        record = DevEvaluation(self.step, finite)
-        if better:
-            self.checkpoints.save_best(record)
-            self.best = record
-        self.evaluations.append(record)
-        return better
-
-    def _worse_evals(self) -> int:
-        """How many evaluations there were since the best."""
-        return (
-            sum(evaluation.step > self.best.step for evaluation in self.evaluations)
-            if self.best
-            else 0
-        )
+        best = self.record.best
+        if best is None or not self.record.criterion_changes():
+            return
+        score = None
+        if self.hooks.score is not None:
+            restore_weights(self.job.model, self.checkpoints.best_path(best))
+            self.progress.doing("decoding dev with the best so far")
+            with self.signals.ending_at_once(self.step):
+                score = self.hooks.score()
+            self.progress.doing("")
+            self.checkpoints.restore()
+        say(self.record.adopt_criterion(best, score))
 
     def _is_evaluation_step(self) -> bool:
+        """Whether the weights of this step are evaluated; those of step 0 are saved
+        only after a warm start.
+        """
         every = self.config.local_eval_frequency
-        return self.step >= self.config.train_steps or (
-            every > 0 and self.step % every == 0
+        return (
+            self.step in (0, self.config.train_steps)
+            or self.step > self.config.train_steps
+            or (every > 0 and self.step % every == 0)
         )
 
     def _stops_early(self) -> bool:
-        return 0 < self.config.early_stopping_evals <= self._worse_evals()
+        return 0 < self.config.early_stopping_evals <= self.record.worse_evaluations()
 
     def _nothing_to_train(self) -> bool:
         """Whether there is nothing to train; says why."""
@@ -417,6 +398,11 @@ class _Loop:
             is_longer = "is longer" if plan.left_out == 1 else "are longer"
             pairs = counted(plan.left_out, "training pair")
             say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
+        dev_sets = {self.job.dev_name: self.job.dev_store, **self.job.more_dev}
+        for name, store in dev_sets.items():
+            line = left_out(self.job.model.hparams, store, name)
+            if line:
+                say(line)
         in_batches = (
             f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,}"
             f" batch{'es' * (plan.num_batches != 1)}"
@@ -428,7 +414,7 @@ class _Loop:
                 f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora
             )
             say(f"Corpora by their weights: {', '.join(parts)}.")
-        resumes = f"; resuming from step {self.step:,}." if self.step else "."
+        resumes = f"; resuming from step {self.step:,}." if self.resumes else "."
         parameters = f"{self.job.model.count_params():,} parameters"
         say(
             f"{parameters}, {in_batches} an epoch,"

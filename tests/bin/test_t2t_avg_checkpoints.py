@@ -2,15 +2,23 @@
 with it.
 """
 
+import math
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
-from tiny_run import tensors
+from corpora import SMALL, datagen_flags, write_corpora
+from tiny_run import change_manifest, tensors
 
-from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder
+import t2tlite
+from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder, t2t_trainer
+from t2tlite.programs.runs import average
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
+from t2tlite.training.evaluation import Evaluation
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +36,8 @@ def test_mean_of_two_checkpoints(run, eagerly, tmp_path, capsys, flag, steps):
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", flag]) == 0
     first, second = (f"{run}/model.ckpt-{step}" for step in steps)
     average = f"{run}/averaged/model.ckpt-{steps[1]}"
-    assert (
-        capsys.readouterr().out.strip()
-        == f"Averaged 2 checkpoints, {first} to {second}, into {average}."
-    )
+    said, *_ = capsys.readouterr().out.splitlines()
+    assert said == f"Averaged 2 checkpoints, {first} to {second}, into {average}."
     before, after, averaged = map(tensors, (first, second, average))
     assert len(averaged) > 10
     for name, mean in averaged.items():  # weights alone, without the optimizer
@@ -54,8 +60,9 @@ def test_mean_of_two_checkpoints(run, eagerly, tmp_path, capsys, flag, steps):
 
 def averaged(run, capsys, *flags):
     """The steps that the command averages, as it says, and what it says before that."""
-    assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 0
-    *before, said = capsys.readouterr().out.splitlines()
+    with mock.patch.object(average, "_evaluated", return_value={}):
+        assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 0
+    *before, said, _ = capsys.readouterr().out.splitlines()
     count, first, last = re.fullmatch(
         r"Averaged (\d+) .*?ckpt-(\d+) to .*?ckpt-(\d+), into .*", said
     ).groups()
@@ -110,3 +117,98 @@ def test_no_checkpoint(run, tmp_path, capsys):
         f"A run needs a checkpoint to average. {tmp_path} has none."
         in capsys.readouterr().err
     )
+
+
+def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
+    """Newest and best as training recorded them, the average as scored by Python."""
+    run = RunFolder(tiny_run_copy)
+    best = run.best()
+    assert t2t_avg_checkpoints.main([f"--output_dir={run}"]) == 0
+    output = capsys.readouterr()
+    *_, losses, verdict = output.out.splitlines()
+    recorded = {record.step: record.metrics["loss"] for record in run.evaluations()}
+    newest = float(re.search(r"step 120\) (\d\.\d{4})", losses)[1])
+    assert newest == pytest.approx(recorded[120], abs=2e-4)
+    best_loss = float(re.search(rf"step {best.step}\) (\d\.\d{{4}})", losses)[1])
+    assert best_loss == pytest.approx(best.metrics["loss"], abs=2e-4)
+    store = run_dataset(run).store("dev")
+    model = t2tlite.load(run.path, "averaged")
+    log_probs = model.score(store.source_text(), store.target_text())
+    expected = -sum(log_probs) / store.target_lengths.sum()
+    of_average = float(re.search(r"the average (\d\.\d{4})\.", losses)[1])
+    assert of_average == pytest.approx(expected, abs=2e-4)
+    # after 40, 80 and 120 steps the loss still falls fast
+    assert of_average > 1.1 * newest
+    assert verdict == (
+        f"The average is worse than the newest and best (step {best.step})."
+        " Averaging helps once the dev loss hardly falls; before, use"
+        " --checkpoint_path=newest or best."
+    )
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ((2.0, 1.5, 1.4), "By dev loss, no checkpoint is better than the average"),
+        ((2.0, 1.5, 1.5), "By dev loss, no checkpoint is better than the average"),
+        ((2.0, 1.5, 1.7), "The average is worse than the best (step 4). "),
+        (
+            (2.0, 1.5, 2.1),
+            "The average is worse than the newest (step 9) and the best (step 4). ",
+        ),
+        ((2.0, 1.5, math.nan), "The average is worse than the newest (step 9) and"),
+    ],
+)
+def test_verdict(losses, expected):
+    """The first dev set decides."""
+    names = "the newest (step 9)", "the best (step 4)", average.AVERAGE
+    of_dev = {
+        name: Evaluation(loss, 0.5, 10)
+        for name, loss in zip(names, losses, strict=True)
+    }
+    others = {name: Evaluation(1.0, 0.5, 10) for name in names}
+    first, second, verdict = average.comparison({"dev": of_dev, "dev2": others})
+    assert first.startswith("Loss on dev: the newest (step 9) 2.0000, the best (step 4")
+    assert second.endswith("the average 1.0000.")
+    assert verdict.startswith(expected)
+
+
+def test_data_that_is_not_there(tiny_run, tiny_run_copy, tmp_path, capsys):
+    """The average is written unmeasured, but not if the folder given is wrong."""
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
+    command = [f"--output_dir={tiny_run_copy}", "--n=2"]
+    assert t2t_avg_checkpoints.main([*command, f"--data_dir={tmp_path}"]) == 1
+    assert not (tiny_run_copy / "averaged").exists()
+    capsys.readouterr()
+    assert t2t_avg_checkpoints.main(command) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("Averaged 2 checkpoints")
+    assert said[1].startswith("The average was not measured. There is no finished data")
+    assert said[1].endswith("Or give --data_dir, where the data of this run is now.")
+    assert len(said) == 2
+    assert t2t_avg_checkpoints.main([*command, f"--data_dir={tiny_run.data}"]) == 0
+    assert "Loss on dev: " in capsys.readouterr().out
+
+
+def test_each_dev_set_is_measured(tmp_path, eagerly, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    write_corpora(tmp_path, train=200, news=12, talks=5)
+    data = ["--problem=parallel_text", "--data_dir=data", "--output_dir=run"]
+    more = [f"--hparams={SMALL}", "--hparams_set=transformer_tiny", "--generate_data"]
+    files = datagen_flags("train", "news,talks")[1:]
+    steps = ["--train_steps=2", "--local_eval_frequency=1"]
+    assert t2t_trainer.main([*data, *more, *files, *steps]) == 0
+    capsys.readouterr()
+    assert t2t_avg_checkpoints.main(["--output_dir=run"]) == 0
+    said = capsys.readouterr().out
+    (_, last) = RunFolder("run").evaluations()
+    expected = {
+        "dev (news.en)": last.metrics,
+        **(last.other_sets or {}),
+    }
+    assert len(expected) == 3
+    for name, metrics in expected.items():
+        pattern = rf"Loss on {re.escape(name)}: the newest.*?\(step 2\) (\d\.\d{{4}})"
+        loss = float(re.search(pattern, said)[1])
+        assert loss == pytest.approx(metrics["loss"], abs=2e-4)

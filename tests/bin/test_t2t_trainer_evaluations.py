@@ -7,8 +7,9 @@ import re
 import signal
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from tiny_run import SMALL, checkpoint_names, events, small
+from tiny_run import SMALL, checkpoint_names, events, small, tensors
 from tiny_task import contents
 
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -16,6 +17,8 @@ from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training import loop
+from t2tlite.training.dev_record import is_better
+from t2tlite.training.train_step import StepResult
 
 
 class KilledError(BaseException):
@@ -194,7 +197,7 @@ def test_early_stopping_counts_evaluations_not_steps(train, run, capsys):
     assert train([1.0, 2.0], *how, "--local_eval_frequency=2", "--train_steps=4") == 0
     assert train([2.0, 2.0], *how, "--local_eval_frequency=1") == 0
     assert (
-        "Stopping early at step 6: 3 evaluations without a better one."
+        "Stopping early at step 6: 3 evaluations without a better dev loss."
         in capsys.readouterr().err
     )
     assert evaluated(run) == ({2: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}, 2)
@@ -284,13 +287,150 @@ def test_deleted_best_checkpoint_is_replaced_by_the_next(train, run, capsys):
 
 
 def test_equal_bleu_is_decided_by_loss(train, run, monkeypatch):
-    """BLEU 0.00 at first does not end a run whose loss falls."""
-    fake_bleu(monkeypatch, 0.0, 0.004, 0.0, 0.02)
-    how = [EVERY_2, "--train_steps=8", "--early_stopping_evals=2", "--eval_bleu"]
-    assert train([5.0, 4.0, 4.5, 6.0], *how) == 0
-    assert evaluated(run) == ({2: 5.0, 4: 4.0, 6: 4.5, 8: 6.0}, 8)
+    """BLEU below 1 at first, up and down, does not end a run whose loss falls."""
+    fake_bleu(monkeypatch, 0.02, 0.004, 0.0, 0.9, 7.0)
+    how = [EVERY_2, "--train_steps=10", "--early_stopping_evals=2", "--eval_bleu"]
+    assert train([6.0, 5.5, 5.0, 5.2, 6.0], *how) == 0
+    assert list(evaluated(run)[0]) == [2, 4, 6, 8, 10]
     best = RunFolder(run).best()
-    assert (best.step, best.metrics["bleu"]) == (8, 0.02)
+    assert (best.step, best.metrics["bleu"], best.criterion) == (10, 7.0, "bleu")
+
+
+def test_bleu_that_collapses_stops_a_run_whose_loss_falls(
+    train, run, monkeypatch, capsys
+):
+    fake_bleu(monkeypatch, 20.0, 0.02, 0.03)
+    how = [EVERY_2, "--train_steps=10", "--early_stopping_evals=2", "--eval_bleu"]
+    assert train([3.0, 2.5, 2.0], *how) == 0
+    assert (
+        "Stopping early at step 6: 2 evaluations without a better dev BLEU."
+        in capsys.readouterr().err
+    )
+    assert evaluated(run) == ({2: 3.0, 4: 2.5, 6: 2.0}, 2)
+
+
+def weights_that_count_steps(monkeypatch):
+    """Lets each training step add 1 to a weight, and decoding find the BLEU that is set
+    for its value; returns that dict.
+    """
+    bleu = {}
+
+    def make_train_step(strategy, model, *_):
+        def step(batches, stop):
+            model.trainable_variables[0].assign_add(
+                np.ones(model.trainable_variables[0].shape)
+            )
+            return StepResult(1.0, 10.0, 12.0)
+
+        return step
+
+    def decode_and_score(decoder, *_):
+        weight = decoder.engine.model.trainable_variables[0].numpy().flat[0]
+        score = bleu[round(float(weight - bleu["start"]))]
+        if isinstance(score, BaseException):
+            raise score
+        return SimpleNamespace(score=Score("BLEU", {"BLEU": score}, {"BLEU": "s"}))
+
+    monkeypatch.setattr(loop, "make_train_step", make_train_step)
+    monkeypatch.setattr(TextDecoder, "decode_and_score", decode_and_score)
+    return bleu
+
+
+def first_weight(checkpoint):
+    """The first element of the embedding matrix in a checkpoint."""
+    arrays = tensors(checkpoint)
+    (name,) = [
+        name
+        for name in arrays
+        if name.startswith("model/") and "embedding" in name and "Adam" not in name
+    ]
+    return arrays[name].flat[0]
+
+
+def test_best_by_loss_is_decoded_once_when_bleu_decides(
+    train, run, monkeypatch, capsys
+):
+    """The weights of step 2 are decoded when the run resumes from step 4, and
+    remain the best, since those of step 6 have a lower BLEU.
+    """
+    bleu = weights_that_count_steps(monkeypatch)
+    how = [EVERY_2, "--early_stopping_evals=2", "--keep_checkpoint_max=1"]
+    assert train([3.0, 4.0], *how, "--train_steps=4") == 0
+    bleu["start"] = first_weight(run / "best" / "model.ckpt-2") - 2
+    bleu |= {2: KilledError(), 6: 30.0, 8: 50.0}
+    more = [*how, "--train_steps=8", "--eval_bleu"]
+    before = contents(run)
+    with pytest.raises(KilledError):
+        train([], *more)
+    after = contents(run)
+    assert {name: after[name] for name in before if "events" not in name} == {
+        name: digest for name, digest in before.items() if "events" not in name
+    }
+    bleu[2] = 40.0
+    capsys.readouterr()
+    assert train([2.0, 3.5], *more) == 0
+    stderr = capsys.readouterr().err
+    assert (
+        "The best so far, of step 2, was chosen by dev loss. From here on dev BLEU"
+        " decides, 40.00 at step 2." in stderr
+    )
+    assert "step 6: dev loss 2.0000" in stderr
+    assert not re.search(r"step 6: .*best so far", stderr)
+    assert re.search(r"step 8: .*BLEU 50.00 \(best so far\)", stderr)
+    # it trained on from the weights of step 4, not from those of step 2
+    assert first_weight(run / "model.ckpt-8") - bleu["start"] == pytest.approx(8)
+    records = {record.step: record.metrics for record in RunFolder(run).evaluations()}
+    assert [metrics.get("bleu") for metrics in records.values()] == [40, None, 30, 50]
+    # a third start compares nothing again
+    bleu[10] = 45.0
+    assert train([1.0], *how, "--train_steps=10", "--eval_bleu") == 0
+    assert "The best so far" not in capsys.readouterr().err
+    assert evaluated(run)[1] == 8
+
+
+def test_best_by_bleu_is_compared_by_its_loss_without_eval_bleu(
+    train, run, monkeypatch, capsys
+):
+    fake_bleu(monkeypatch, 30.0, 20.0)
+    how = [EVERY_2, "--early_stopping_evals=2"]
+    assert train([2.0, 1.5], *how, "--train_steps=4", "--eval_bleu") == 0
+    assert train([2.5, 1.9], *how, "--train_steps=8") == 0
+    stderr = capsys.readouterr().err
+    assert (
+        "The best so far, of step 2, was chosen by dev BLEU. From here on dev loss"
+        " decides, 2.0000 at step 2." in stderr
+    )
+    best = RunFolder(run).best()
+    assert (best.step, best.metrics["loss"], best.criterion) == (8, 1.9, "loss")
+
+
+def test_patience_counts_what_was_compared_by_the_same_metric(
+    train, run, monkeypatch, capsys
+):
+    """Evaluations 4 and 6 were worse by loss; their BLEU is not known."""
+    how = [EVERY_2, "--early_stopping_evals=2"]
+    assert train([1.0, 2.0, 2.0], *how, "--train_steps=8") == 0
+    assert "Stopping early at step 6" in capsys.readouterr().err
+    fake_bleu(monkeypatch, 30.0, 31.0)
+    assert train([2.0], *how, "--train_steps=8", "--eval_bleu") == 0
+    assert evaluated(run)[1] == 8
+
+
+@pytest.mark.parametrize(
+    ("metrics", "best", "criterion", "expected"),
+    [
+        ({"loss": 2.0}, {}, "loss", True),
+        ({"loss": 2.0}, {"loss": 2.0}, "loss", False),
+        ({}, {"loss": 2.0}, "loss", False),  # it was not a number
+        ({"loss": 9.0, "bleu": 1.0}, {"loss": 2.0, "bleu": 0.99}, "bleu", True),
+        ({"loss": 9.0, "bleu": 0.9}, {"loss": 2.0, "bleu": 0.1}, "bleu", False),
+        ({"loss": 1.0, "bleu": 0.1}, {"loss": 2.0, "bleu": 0.9}, "bleu", True),
+        ({"loss": 1.0, "f1": 50.004}, {"loss": 2.0, "f1": 50.001}, "f1", True),
+        ({"loss": 1.0, "f1": 49.9}, {"loss": 2.0, "f1": 50.0}, "f1", False),
+    ],
+)
+def test_which_evaluation_is_better(metrics, best, criterion, expected):
+    assert is_better(metrics, best, criterion) is expected
 
 
 def test_weights_of_a_useless_loss_are_not_saved(train, run, monkeypatch, capsys):

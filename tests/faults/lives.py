@@ -34,7 +34,7 @@ PHASES = {  # function -> what happens in it; the innermost counts
     "_train_on": "training",
     "_save": "saving",
     "_evaluate_and_keep": "evaluating",
-    "_keep_if_best": "keeping the best",
+    "keep_if_best": "keeping the best",
     "average_checkpoints": "averaging",
     "decode_file": "decoding",
     "decode_split": "decoding a split",

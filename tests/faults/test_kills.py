@@ -39,6 +39,14 @@ TRAINING = [
     # at evaluations only, so that the same ones remain
     "--save_checkpoints_secs=1000000",
 ]
+CONTINUED = [
+    *PROBLEM,
+    "--output_dir=continued",
+    "--warm_start_from=run",
+    f"--train_steps={2 * EVERY}",
+    f"--local_eval_frequency={EVERY}",
+    "--save_checkpoints_secs=1000000",
+]
 DECODING = [
     "--output_dir=run",
     "--checkpoint_path=run/averaged",
@@ -56,8 +64,9 @@ class Stage(NamedTuple):
 
 STAGES = [
     Stage("t2t_datagen", [*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
-    Stage("t2t_trainer", TRAINING, 0.5),
+    Stage("t2t_trainer", TRAINING, 0.4),
     Stage("t2t_avg_checkpoints", ["--output_dir=run", "--n=3"], 0.1),
+    Stage("t2t_trainer", CONTINUED, 0.1),
     Stage(
         "t2t_decoder",
         [*DECODING, "--decode_from_file=in.txt", "--decode_to_file=out.txt"],

@@ -106,7 +106,7 @@ JSON_FILES = {
     ],
     "run/environment.json": ["report"],
     "run/training.json": ["train"],
-    "run/evaluations.json": ["train"],
+    "run/evaluations.json": ["report", "train"],
     "run/cost.json": ["report", "train"],
     "run/best/best.json": ["report", "train"],
     "run/decodes/test.120.json": ["report"],

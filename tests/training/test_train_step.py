@@ -15,10 +15,10 @@ from numpy_softmax import log_softmax
 from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, part_of, random_store
 
 from t2tlite.config import HParams
-from t2tlite.data.batch_plan import training_plan
+from t2tlite.data.batch_plan import BatchPlan, evaluation_plan, training_plan
 from t2tlite.data.input_pipeline import Part, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore
-from t2tlite.training.evaluation import make_evaluation
+from t2tlite.training.evaluation import left_out, make_evaluation
 from t2tlite.training.train_step import make_optimizer, make_train_step, make_trial
 
 # A micro-batches, R rows, S source length, T target length
@@ -282,15 +282,78 @@ def test_evaluation_of_some_batches(store, evaluated, eagerly):
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 
 
-def test_learned_positions_must_reach_the_longest_pair(store):
-    model = SimpleNamespace(
-        hparams=dataclasses.replace(HPARAMS, pos="emb", max_length=8)
+@pytest.mark.parametrize("limit", ["learned positions", "attention"])
+def test_pairs_that_are_too_long_are_left_out(store, evaluated, eagerly, limit):
+    """As many tokens as there are learned positions, or MAX_SENTENCE_TOKENS."""
+    model, tokens = evaluated
+    hparams = dataclasses.replace(HPARAMS, max_length=8)
+    with pytest.MonkeyPatch.context() as patch:
+        if limit == "learned positions":
+            hparams = dataclasses.replace(hparams, pos="emb")
+        else:
+            patch.setattr("t2tlite.config.MAX_SENTENCE_TOKENS", 7)
+        patch.setattr(model, "hparams", hparams)
+        evaluation = make_evaluation(tf.distribute.get_strategy(), model, store)()
+        line = left_out(hparams, store, "dev2 (talks.en)")
+    longer = np.maximum(store.source_lengths, store.target_lengths)
+    (too_long,) = np.nonzero(longer > 8)
+    assert 0 < len(too_long) < len(store)
+    kept = [tokens[i][0] for i in range(len(store)) if i not in too_long]
+    assert evaluation.tokens == sum(map(len, kept))
+    assert evaluation.loss == pytest.approx(-np.concatenate(kept).mean(), rel=1e-5)
+    first = too_long[0]
+    assert line == (
+        f"{len(too_long)} pairs of dev2 (talks.en) are longer than 7 tokens and left"
+        f" out of each evaluation; the first is line {first + 1}, of"
+        f" {store.source_lengths[first] - 1} and {store.target_lengths[first] - 1}"
+        " tokens."
     )
+    assert left_out(HPARAMS, store, "dev") is None
+
+
+def test_a_model_trained_on_longer_pairs_evaluates_them():
+    """max_length is 256 in the paper's sets, below the limit of 2,048 tokens and
+    EOS.
+    """
+    assert HPARAMS.max_evaluated_length == 2049
+    longer = dataclasses.replace(HPARAMS, max_length=4096, batch_size=4096)
+    assert longer.max_evaluated_length == 4096
+    learned = dataclasses.replace(HPARAMS, pos="emb")
+    assert learned.max_evaluated_length == HPARAMS.max_length == 16
+
+
+def test_a_dev_set_of_long_pairs_alone_is_refused(store):
+    hparams = dataclasses.replace(HPARAMS, pos="emb", max_length=1)
     with pytest.raises(
-        ValueError,
-        match=(
-            r"reach max_length tokens. Received: max_length=8.* has 12. Raise"
-            r" max_length"
-        ),
+        ValueError, match=r"a pair of at most 0 tokens a side\. Received: 50, each"
     ):
-        make_evaluation(tf.distribute.get_strategy(), model, store)
+        make_evaluation(
+            tf.distribute.get_strategy(), SimpleNamespace(hparams=hparams), store
+        )
+
+
+def test_batches_of_long_dev_pairs_are_bounded_in_squares():
+    """Training's largest batch has 4096 / 256 = 16 pairs of 256 tokens, 16 x 256 x 256
+    weights of attention: as many as 0.25 pairs of 2,048 tokens.
+    """
+    hparams = HParams(batch_size=4096, max_length=256)
+    lengths = np.repeat([20, 256, 512, 2048], 64)
+    plan = evaluation_plan(hparams, lengths, lengths, replicas=1)
+    batches = [plan.batch(k) for k in range(plan.num_batches)]
+    assert {batch.rows for batch in batches if batch.target_width == 2048} == {1}
+    rows = [batch.rows for batch in batches if batch.target_width == 512]
+    assert 1 < max(rows) <= 4
+    rows = [batch.rows for batch in batches if batch.target_width == 256]
+    assert 14 <= max(rows) <= 16
+    for batch in batches:
+        assert batch.rows == 1 or batch.rows * batch.target_width**2 <= 16 * 256**2
+
+
+def test_batches_of_pairs_within_max_length_are_those_of_before(store):
+    lengths = store.source_lengths, store.target_lengths
+    longest = int(np.maximum(*lengths).max())
+    plan = evaluation_plan(HPARAMS, *lengths, replicas=1)
+    before = BatchPlan(*lengths, HPARAMS.batch_size, longest)
+    assert plan.num_batches == before.num_batches > 3
+    for k in range(plan.num_batches):
+        assert plan.batch(k).indices.tolist() == before.batch(k).indices.tolist()

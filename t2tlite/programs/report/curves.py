@@ -10,6 +10,8 @@ from statistics import mean
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import Code, drawings, folded, paragraph, table
 from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
+from t2tlite.programs.runs.checkpoint_choice import shown_value
+from t2tlite.run_folder import DevEvaluation
 
 CURVE_ROWS = 12  # of the table of values
 RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
@@ -75,7 +77,7 @@ def curve_blocks(metrics: Metrics) -> list[str]:
     known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
     # BLEU or F1
     others = [name for name in metrics if name.startswith("dev/") and name not in known]
-    scores = [
+    scores: list[Chart] = [
         (f"{_shown(name)} on dev", "percent", {"dev": name}, False) for name in others
     ]
     charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
@@ -96,7 +98,7 @@ def curve_blocks(metrics: Metrics) -> list[str]:
     )
     evaluated = _only_evaluation(metrics)
     try:
-        drawn = _draw(charts, metrics)
+        drawn = _draw([_with_other_sets(chart, metrics) for chart in charts], metrics)
     except ImportError:
         reason = (
             "The curves are not drawn, because matplotlib is not installed. Install it"
@@ -117,6 +119,21 @@ def curve_blocks(metrics: Metrics) -> list[str]:
     ]
 
 
+def _with_other_sets(chart: Chart, metrics: Metrics) -> Chart:
+    """The chart of a metric of dev with lines for the other dev sets."""
+    title, unit, lines, log = chart
+    of_dev = lines.get("dev")
+    if of_dev is None:
+        return chart
+    ending = of_dev.removeprefix("dev")
+    lines = dict(lines)
+    for metric in metrics:
+        name = metric.removesuffix(ending)
+        if name not in (metric, "dev", "train"):
+            lines[name] = metric
+    return title, unit, lines, log
+
+
 def _draw(charts: Sequence[Chart], metrics: Metrics) -> list[str]:
     """The charts of metrics with more than one value. Raises ImportError if matplotlib
     is not installed.
@@ -132,6 +149,40 @@ def _draw(charts: Sequence[Chart], metrics: Metrics) -> list[str]:
         }
         drawn.append(line_chart(title, unit, series, log))
     return list(filter(None, drawn))
+
+
+def dev_set_blocks(
+    evaluations: Sequence[DevEvaluation], best: DevEvaluation | None
+) -> list[str]:
+    """A table of the metrics on each dev set, at the last evaluation and at the best;
+    empty if there is only one dev set.
+    """
+    last = evaluations[-1:]
+    shown = [
+        evaluation
+        for evaluation in evaluations
+        if evaluation in last or (best and evaluation.step == best.step)
+    ]
+    rows = []
+    names: dict[str, None] = {}
+    for evaluation in shown:
+        sets = {"dev": evaluation.metrics, **(evaluation.other_sets or {})}
+        if len(sets) == 1:
+            continue
+        for metrics in sets.values():
+            names.update(dict.fromkeys(metrics))
+        rows += [
+            (name, f"{evaluation.step:,}", metrics) for name, metrics in sets.items()
+        ]
+    if not rows:
+        return []
+    lines = []
+    for name, step, metrics in rows:
+        values = [shown_value(metric, metrics.get(metric)) for metric in names]
+        lines.append([name, step, *values])
+    header = ["dev set", "step", *(METRIC_NAMES.get(name, name) for name in names)]
+    caption = "Dev sets, at the last evaluation and at the best"
+    return [table(header, lines, caption)]
 
 
 def _only_evaluation(metrics: Metrics) -> list[str]:

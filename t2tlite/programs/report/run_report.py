@@ -26,7 +26,11 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
 from t2tlite.programs.report import document
-from t2tlite.programs.report.curves import curve_blocks, overfitting_blocks
+from t2tlite.programs.report.curves import (
+    curve_blocks,
+    dev_set_blocks,
+    overfitting_blocks,
+)
 from t2tlite.programs.report.document import (
     Code,
     folded,
@@ -39,7 +43,7 @@ from t2tlite.programs.report.document import (
 from t2tlite.programs.report.events import History, read_history
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.load import run_dataset
-from t2tlite.run_folder import DecodeRecord, Environment, RunFolder
+from t2tlite.run_folder import DecodeRecord, DevEvaluation, Environment, RunFolder
 from t2tlite.tasks.task import open_task, signature_lines
 
 T = TypeVar("T")
@@ -85,10 +89,12 @@ def write_report(
     decodes, complaints = run.decode_records()
     hparams = missing.attempt(run.hparams)
     missing += history.complaints + complaints
-    summary = _summary(run, manifest, history, decodes, missing)
+    best = missing.attempt(run.best)
+    summary = _summary(run, manifest, history, decodes, best, missing)
     samples = []
     if manifest and decodes:
         samples = _samples(run, manifest, decodes[0], data_dir, missing)
+    dev_sets = dev_set_blocks(missing.attempt(run.evaluations) or [], best)
     hparam_blocks = _hparams(run, hparams, base, missing)
     data_blocks = []
     if manifest:
@@ -98,6 +104,7 @@ def write_report(
         "What is missing here": [],  # known after the others
         "Scores": _scores(run, manifest, decodes),
         "Samples": samples,
+        "Dev sets": dev_sets,
         "Curves": curve_blocks(history.metrics),
         "Checkpoints": _checkpoints(run),
         "Hyperparameters": hparam_blocks,
@@ -136,6 +143,7 @@ def _summary(
     manifest: RunManifest | None,
     history: History,
     decodes: Sequence[DecodeRecord],
+    best: DevEvaluation | None,
     missing: Missing,
 ) -> list[str]:
     rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
@@ -176,7 +184,6 @@ def _summary(
                 f"{costs[-1].flops:.2g} floating-point operations, by formula",
             )
         )
-    best = missing.attempt(run.best)
     if best:
         metrics = ", ".join(
             f"{name} {value:.4g}" for name, value in best.metrics.items()

@@ -22,10 +22,7 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
     best, checkpoints = run.best(), run.checkpoints()
     if best is None or not checkpoints:
         return []
-    by = next(
-        (f"dev {NAMES[name]}" for name in ("bleu", "f1") if name in best.metrics),
-        "dev loss",
-    )
+    by = f"dev {NAMES.get(best.chosen_by, best.chosen_by)}"
     newest = step_of(checkpoints[-1])
     if best.step == newest:
         return [
@@ -44,12 +41,48 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
             " t2t-decoder --checkpoint_path=best uses it."
         ),
     ]
+    if best.step == 0:
+        lines.append(
+            "No evaluation was better than that of the start: the best checkpoint has"
+            " the weights of --warm_start_from."
+        )
     worse = sum(evaluation.step > best.step for evaluation in evaluations)
     if worse and not stops_early:
         times = "evaluation" if worse == 1 else f"{worse} evaluations"
         hint = "--early_stopping_evals=N stops training after N such evaluations."
         lines.append(f"The last {times} found none better; {hint}")
     return lines
+
+
+def checkpoints_to_average(
+    run: RunFolder, count: int | None, from_step: int, to_step: int | None
+) -> list[str]:
+    """The newest `count` checkpoints of a run of those from `from_step` to `to_step`,
+    oldest first; all if there are fewer, or it is None.
+
+    Raises FileNotFoundError and ValueError if there is no run, or no such checkpoint.
+    """
+    run.hparams()  # raises if there is no run
+    paths = run.checkpoints()
+    if count is not None and count < 1:
+        raise ValueError(f"--n must be at least 1. Received: {count}.")
+    if not paths:
+        raise FileNotFoundError(
+            f"A run needs a checkpoint to average. {run} has none. Train first."
+        )
+    within = [
+        path
+        for path in paths
+        if from_step <= step_of(path) and (to_step is None or step_of(path) <= to_step)
+    ]
+    if not within:
+        last = "the newest" if to_step is None else f"step {to_step:,}"
+        raise ValueError(
+            "There must be checkpoints from --from_step to --to_step. Received: from"
+            f" step {from_step:,} to {last}; {run} has those of {len(paths)} steps,"
+            f" {step_of(paths[0]):,} to {step_of(paths[-1]):,}."
+        )
+    return within[-count:] if count else within
 
 
 def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
@@ -59,12 +92,10 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     newest, of training that was rolled back: newer checkpoints were deleted to train
     again from an earlier one.
     """
-    newest, best = (
-        step_of((list_checkpoints(folder) or [""])[-1])
-        for folder in (run.path, run.best_folder)
-    )
+    newest = _newest_step(run.path)
+    best = _newest_step(run.best_folder)
     if checkpoint in run.checkpoints()[-1:]:
-        if best in (0, newest):
+        if best in (None, newest):
             return []
         return [
             f"Using the newest checkpoint, of step {newest:,}; the best by dev, of step"
@@ -73,7 +104,7 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     notes = [f"Using checkpoint {checkpoint}."]
     folder, step = Path(checkpoint).parent, step_of(checkpoint)
     if (
-        newest
+        newest is not None
         and step > newest
         and folder.resolve()
         in (run.best_folder.resolve(), run.averaged_folder.resolve())
@@ -86,11 +117,24 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     return notes
 
 
+def _newest_step(folder: Path) -> int | None:
+    """The step of the newest checkpoint in a folder; None if there is none."""
+    checkpoints = list_checkpoints(folder)
+    return step_of(checkpoints[-1]) if checkpoints else None
+
+
 def _metrics(evaluation: DevEvaluation) -> str:
     """`dev loss 2.3456, perplexity 10.441, accuracy 0.5210, BLEU 23.45`."""
-    digits = {"perplexity": 3, **dict.fromkeys(NAMES, 2)}
     shown = (
-        f"{NAMES.get(name, name)} {value:.{digits.get(name, 4)}f}"
+        f"{NAMES.get(name, name)} {shown_value(name, value)}"
         for name, value in evaluation.metrics.items()
     )
     return f"dev {', '.join(shown)}"
+
+
+def shown_value(metric: str, value: float | None) -> str:
+    """The value of a metric of dev with its usual number of digits; empty if there is
+    none.
+    """
+    digits = {"perplexity": 3, **dict.fromkeys(NAMES, 2)}
+    return "" if value is None else f"{value:.{digits.get(metric, 4)}f}"

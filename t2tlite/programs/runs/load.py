@@ -23,6 +23,7 @@ from t2tlite.decoding.engine import (
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
 from t2tlite.programs.runs.ctranslate2_run import open_converted
+from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder
@@ -61,6 +62,7 @@ def load(
     folder = RunFolder(run)
     hparams, manifest = folder.hparams(), folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
+    check_same_model(folder, checkpoint)
     encoders = folder.encoders()
     for note in reading_notes(encoders, manifest.options):
         report(note)

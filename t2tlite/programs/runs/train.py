@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import platform
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,23 +18,31 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
-from t2tlite.console import say
+from t2tlite.console import counted, say
+from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import RunManifest
+from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.decoder import TensorFlowEngine
-from t2tlite.decoding.source_text import Origin, evenly_spaced
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.runs.same_model import (
+    check_shared_embeddings,
+    report_other_dev_sets,
+    report_other_model,
+    report_unused_start,
+)
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.schedules import SCHEDULES
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
-from t2tlite.training.evaluation import Evaluation
-from t2tlite.training.loop import ALL_DEV_SETS, Hooks, Sample, TrainingJob, train
+from t2tlite.training.evaluation import ALL_DEV_SETS, Evaluation
+from t2tlite.training.loop import DEV, Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
@@ -146,10 +153,17 @@ def _checked(
         global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         warm_start_from=warm_start,
     )
-    if resumes:  # otherwise nothing has been learned yet, and everything may change
+    if not resumes:
+        # of a run that is tied already, the weights are what they are
+        check_shared_embeddings(hparams, dataset, options.warm_start_from)
+        if warm_start:
+            report_other_model(warm_start, hparams)
+    else:  # otherwise nothing has been learned yet, and everything may change
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
+        report_unused_start(options.warm_start_from, trained_with, folder)
+        report_other_dev_sets(folder, dataset)
     return hparams, trained_with
 
 
@@ -168,6 +182,8 @@ def _job(
         dataset.manifest.training.mean_lengths,
     )
     corpora = dataset.manifest.corpora
+    more_dev = dataset.manifest.dev_sets
+    dev_name = more_dev.pop(DEV, DEV)
     warm_start = begun.warm_start_from if begun else None
     if warm_start:
         check_size(warm_start, count_parameters(hparams, sizes))
@@ -180,11 +196,8 @@ def _job(
         train_store=dataset.store(*corpora),
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_store=dataset.store("dev"),
-        more_dev={
-            name: dataset.store(name)
-            for name in dataset.manifest.splits
-            if re.fullmatch(r"dev\d+", name)
-        },
+        dev_name=dev_name,
+        more_dev={name: dataset.store(split) for split, name in more_dev.items()},
         run=folder,
         vocabulary_sizes=sizes,
         available_memory=available,
@@ -343,8 +356,13 @@ def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; ValueError if its run has another vocabulary, also
     of the same size.
     """
-    checkpoint, run = checkpoint_at(path), run_of(path)
+    checkpoint = checkpoint_at(path)
+    run = run_of(path)
     if not run.has_manifest():
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
         return checkpoint
     old, new = run.manifest(), dataset.manifest
     if old.vocabulary_sha256 != new.vocabulary_sha256:
@@ -367,15 +385,13 @@ def _hooks(
     some of it greedily.
     """
     store, strategy = job.dev_store, job.strategy
-    stores = {"dev": store, **job.more_dev}
-    texts = {
-        name: (each.source_text(), each.target_text()) for name, each in stores.items()
-    }
-    sources, references = texts["dev"]
+    sources, references = store.source_text(), store.target_text()
+    texts: dict[str, tuple[list[str], list[str]]] = {}  # to decode
     if with_score:
-        for name, (lines, _) in texts.items():
-            # an error before training, not in it
-            scorer.check_lengths(lines, Origin(f"the sources of {name}"))
+        texts = {
+            name: scored_text(job.model.hparams, each, scorer, name)
+            for name, each in {DEV: store, **job.more_dev}.items()
+        }
     decoded: dict[str, Decoded] = {}  # of each dev set, the last
     # compiling is too slow for six sentences
     sampler = TextDecoder(
@@ -389,10 +405,8 @@ def _hooks(
         none does.
         """
         if is_chief(strategy):
-            decoded["dev"] = scorer.decode_and_score(
-                sources, references, scorer.options()
-            )
-        result = decoded["dev"].score if decoded else None
+            decoded[DEV] = scorer.decode_and_score(*texts[DEV], scorer.options())
+        result = decoded[DEV].score if decoded else None
         return Score(*json.loads(gather(strategy, json.dumps(result))[0]))
 
     def score_also() -> dict[str, Score]:
@@ -425,6 +439,35 @@ def _hooks(
         score_also=score_also if with_score and job.more_dev else None,
         samples=samples if chosen else None,
     )
+
+
+def scored_text(
+    hparams: HParams, store: TokenStore, scorer: TextDecoder, name: str
+) -> tuple[list[str], list[str]]:
+    """The sources and the references of a dev set to decode: of the pairs that are
+    evaluated and whose source can be decoded.
+
+    Reports how many others there are. Raises ValueError if none is left.
+    """
+    lengths = store.source_lengths, store.target_lengths
+    evaluated: np.ndarray = np.ones(len(store.source_lengths), bool)
+    evaluated[not_evaluated(hparams, *lengths)] = False
+    limit = scorer.max_source_tokens
+    fits = store.source_lengths - 1 <= limit
+    undecoded = int(np.count_nonzero(evaluated & ~fits))
+    if undecoded:
+        say(
+            f"Not decoded, and not part of the score: {counted(undecoded, 'source')} of"
+            f" {name} of more than {limit:,} tokens."
+        )
+    chosen = np.flatnonzero(evaluated & fits)
+    if not len(chosen):
+        raise ValueError(
+            f"A dev set to decode needs a source of at most {limit:,} tokens. Received:"
+            f" none in {name}. Put one sentence on each line."
+        )
+    sources, references = store.source_text(), store.target_text()
+    return [sources[i] for i in chosen], [references[i] for i in chosen]
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:

@@ -17,7 +17,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.table3.rows import Row
-from t2tlite.programs.table3.sweep import check_positions, cost_of, forget_models
+from t2tlite.programs.table3.sweep import check_rows, cost_of, forget_models
 from t2tlite.programs.table3.table import markdown_table
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
@@ -28,9 +28,9 @@ def cost_table(
     rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int
 ) -> str:
     """Sizes and costs of the rows by formula, a table in Markdown. Raises as
-    `check_positions`.
+    `check_rows`.
     """
-    check_positions(rows, base, dataset)
+    check_rows(rows, base, dataset)
     columns = (
         "row",
         "params ×10^6",

@@ -16,16 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS, TextDecoder
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
-from t2tlite.programs.runs.train import RunOptions, train_run
+from t2tlite.programs.runs.same_model import check_shared_embeddings
+from t2tlite.programs.runs.train import RunOptions, scored_text, train_run
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
 from t2tlite.run_folder import NO_COST, RunFolder
@@ -58,7 +60,7 @@ class Sweep:
         rows that fit the base, with all results so far. Raises ValueError before
         anything is trained if a folder has a row of other hparams.
         """
-        check_positions(rows, self.base, self.dataset)
+        check_rows(rows, self.base, self.dataset)
         todo = [
             (row, seed)
             for seed in seeds
@@ -120,7 +122,7 @@ class Sweep:
             self.dataset, hparams, run, config, self.strategy, options
         )
         cost = (run.costs() or [NO_COST])[-1]
-        score = _score_dev(run, decoder, self.dataset)
+        score = _score_dev(run, hparams, decoder, self.dataset)
         result = Result(
             row=row.name,
             problem=self.dataset.name,
@@ -213,22 +215,35 @@ class Sweep:
         return cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps
 
 
-def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
-    """Raises ValueError if a dev pair is too long to decode, or for learned
-    positions.
+def check_rows(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
+    """Raises ValueError if a row's learned positions do not reach all pairs of dev that
+    the other rows evaluate, or it would share embeddings of two vocabularies.
+    """
+    limit = base.max_evaluated_length
+    longest = _longest_in_dev(dataset, limit)
+    for row in rows:
+        hparams = row.apply(base)
+        check_shared_embeddings(hparams, dataset)
+        if hparams.max_positions is not None and longest > hparams.max_positions:
+            raise ValueError(
+                "Learned positions (pos=emb) reach max_length tokens. Received:"
+                f" max_length={hparams.max_length}, but dev's longest sentence (row"
+                f" {row.name}; --rows can leave it out) has {longest}. Raise"
+                " max_length."
+            )
+
+
+def _longest_in_dev(dataset: Dataset, limit: int) -> int:
+    """Tokens of the longest side of a pair of dev that is evaluated, its EOS
+    included.
     """
     dev = dataset.manifest.split("dev")
-    if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
-        raise ValueError(
-            f"Dev is decoded, so each source must have at most {MAX_SOURCE_TOKENS:,}"
-            f" tokens. Received: one with {dev.longest_source - 1:,} in"
-            f" {dataset.folder}. Make data without it."
-        )
-    for row in rows:
-        whose = f"dev's longest sentence (row {row.name}; --rows can leave it out)"
-        row.apply(base).check_positions(
-            max(dev.longest_source, dev.longest_target), whose
-        )
+    longest = max(dev.longest_source, dev.longest_target)
+    if longest <= limit:
+        return longest
+    store = dataset.store("dev")
+    longer = np.maximum(store.source_lengths, store.target_lengths)
+    return int(longer[longer <= limit].max(initial=0))
 
 
 def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
@@ -246,16 +261,16 @@ def forget_models() -> None:
     gc.collect()
 
 
-def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
+def _score_dev(
+    run: RunFolder, hparams: HParams, decoder: TextDecoder, dataset: Dataset
+) -> Score:
     """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam
     of 4.
     """
     store, options = dataset.store("dev"), decoder.options(beam_size=BEAM_SIZE)
-    sources = store.source_text()
+    sources, references = scored_text(hparams, store, decoder, "dev")
     with progress_bar(total=len(sources), desc="decoding dev", disable=None) as bar:
-        decoded = decoder.decode_and_score(
-            sources, store.target_text(), options, bar.update
-        )
+        decoded = decoder.decode_and_score(sources, references, options, bar.update)
     write_lines(
         run.decoded_file(run.decode_name("dev", run.checkpoints()[-1])),
         [best.text for best in decoded.best],

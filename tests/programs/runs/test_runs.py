@@ -4,6 +4,8 @@ incomplete or damaged.
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 
@@ -201,6 +203,26 @@ def test_what_cannot_be_scored(model):
         match=r"must both be strings, or both lists\. Received: str and list\.",
     ):
         model.score("red cat", ["katze rot"])
+
+
+@pytest.mark.parametrize("differs", ["vocabulary", "heads"])
+def test_checkpoint_of_another_run_of_the_same_shapes(tiny_run, tmp_path, differs):
+    """Vocabularies of one size, or two and four heads, have weights of one shape."""
+    other = shutil.copytree(tiny_run.run, tmp_path / "other")
+    t2tlite.load(tiny_run.run, other / "best")  # of the same model
+    if differs == "heads":
+        path = other / "hparams.json"
+        content = path.read_text().replace('"num_heads": 2', '"num_heads": 4')
+        reason = "has num_heads=4 instead of 2"
+    else:
+        path = other / "manifest.json"
+        sha256 = json.loads(path.read_text())["vocabulary"]["sha256"]
+        content = path.read_text().replace(sha256, "0" * 64)
+        reason = "has another vocabulary"
+    assert content != path.read_text()
+    path.write_text(content)
+    with pytest.raises(ValueError, match=f"of the same model.*other/best.*{reason}"):
+        t2tlite.load(tiny_run.run, other / "best")
 
 
 def test_checkpoint_of_choice(tiny_run, model, loaded_once):

@@ -4,6 +4,7 @@ and the environment.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from t2tlite.bin import t2t_trainer
 from t2tlite.programs.runs import train as run_training
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.task import Score
 from t2tlite.training import loop
 
 
@@ -72,6 +74,7 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
     assert lengths[1] > 4096
     store = SimpleNamespace(
         source_lengths=lengths,
+        target_lengths=np.array([2, 2, 2]),
         source_text=lambda: sources,
         target_text=lambda: ["a", "b", "c"],
     )
@@ -89,14 +92,38 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
         (sources[0], "a"),
         (sources[2], "c"),
     ]
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"at most 2,048 tokens\. Received: the sources of dev, line 2 with"
-            r" 5,\d\d\d "
-        ),
-    ):
-        run_training._hooks(job, model, dataset, True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(model), "decode_and_score", lambda _, *pairs: decoded(pairs))
+        score = run_training._hooks(job, model, dataset, True).score()
+    assert score.scores == {"BLEU": 7.0}
+
+
+def decoded(arguments):
+    """A BLEU of 7 if the sources and references are those of the short pairs."""
+    assert arguments[:2] == (["red cat sees dog", "fish likes mouse"], ["a", "c"])
+    return SimpleNamespace(score=Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"}))
+
+
+def test_sources_that_are_evaluated_but_cannot_be_decoded(tiny_run, load, capsys):
+    """A model trained on pairs of 4,096 tokens evaluates what it cannot decode."""
+    model = load(tiny_run.run, None)
+    hparams = dataclasses.replace(
+        model.engine.model.hparams, max_length=4096, batch_size=4096
+    )
+    store = SimpleNamespace(
+        source_lengths=np.array([2049, 2050, 4097]),
+        target_lengths=np.array([9, 9, 9]),
+        source_text=lambda: ["a", "b", "c"],
+        target_text=lambda: ["A", "B", "C"],
+    )
+    assert run_training.scored_text(hparams, store, model, "dev") == (["a"], ["A"])
+    assert (
+        "Not decoded, and not part of the score: 1 source of dev of more than 2,048"
+        in capsys.readouterr().err
+    )
+    store.source_lengths = np.array([2050, 2050, 4097])
+    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: none in d"):
+        run_training.scored_text(hparams, store, model, "dev")
 
 
 def test_environment_is_recorded(tiny_run):

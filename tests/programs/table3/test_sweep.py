@@ -9,6 +9,7 @@ import json
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from tiny_task import TinyTask, sentences
@@ -252,18 +253,34 @@ def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     assert "F1 (dev)" in (tmp_path / "sweep" / "table3.md").read_text(encoding="utf-8")
 
 
-def test_dev_source_too_long_to_decode_is_refused():
-    dev = SimpleNamespace(longest_source=2050, longest_target=9)
-    dataset = SimpleNamespace(
-        manifest=SimpleNamespace(split=lambda name: dev), folder="data/p"
+def dev_of(longest):
+    """Data whose longest side in dev has so many tokens, EOS included; another pair has
+    9.
+    """
+    lengths = np.array([9, longest])
+    store = SimpleNamespace(source_lengths=lengths, target_lengths=lengths)
+    manifest = SimpleNamespace(
+        split=lambda name: SimpleNamespace(longest_source=longest, longest_target=9),
+        has_one_vocabulary=True,
     )
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"at most 2,048 tokens\. Received: one with 2,049 in data/p\. Make data"
-            r" without"
-        ),
-    ):
-        sweep.check_positions(ROWS, BASE, dataset)
-    dev.longest_source = 2049  # the EOS included
-    sweep.check_positions(select(["base"]), BASE, dataset)
+    return SimpleNamespace(manifest=manifest, store=lambda name: store)
+
+
+def test_learned_positions_must_reach_what_other_rows_evaluate():
+    """A line that no row evaluates decides nothing."""
+    row_e = select(["pos_learned"])
+    sweep.check_rows(row_e, BASE, dev_of(64))
+    with pytest.raises(ValueError, match=r"max_length=64, but dev's longest .* has 65"):
+        sweep.check_rows(row_e, BASE, dev_of(65))
+    with pytest.raises(ValueError, match=r"max_length=64, .* has 2049"):
+        sweep.check_rows(row_e, BASE, dev_of(2049))
+    sweep.check_rows(row_e, BASE, dev_of(2050))
+    sweep.check_rows(select(["base"]), BASE, dev_of(2049))
+
+
+def test_two_vocabularies_are_not_shared(dataset):
+    """Refused before the first row is trained."""
+    shared = dataclasses.replace(BASE, shared_embedding_and_softmax_weights=True)
+    with pytest.raises(ValueError, match="whose contents differ"):
+        sweep.check_rows(select(["base"]), shared, dataset)
+    sweep.check_rows(select(["base"]), BASE, dataset)

@@ -1,0 +1,139 @@
+"""Averages checkpoints of a run, and compares the average with the newest and the best
+checkpoint on dev.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from t2tlite.console import say
+from t2tlite.data.dataset import Dataset
+from t2tlite.files.checkpoint_paths import (
+    list_checkpoints,
+    remove_unfinished,
+    step_of,
+)
+from t2tlite.files.lock import only_process
+from t2tlite.models.transformer import Transformer
+from t2tlite.programs.runs.keras_run import built_model
+from t2tlite.run_folder import RunFolder
+from t2tlite.training.checkpoints import (
+    average_checkpoints,
+    reason_of,
+    restore_weights,
+)
+from t2tlite.training.evaluation import (
+    ALL_DEV_SETS,
+    Evaluation,
+    left_out,
+    make_evaluation,
+    together,
+)
+
+AVERAGE = "the average"
+
+
+class Average(NamedTuple):
+    """A checkpoint that was averaged, and what it was compared with."""
+
+    path: str
+    # dev set -> "the newest (step 9)", "the best (step 6)" or AVERAGE -> metrics; the
+    # dev set that decides first. Empty if there is no data to measure it on.
+    measured: Mapping[str, Mapping[str, Evaluation]]
+
+
+def average_run(
+    folder: RunFolder, checkpoints: Sequence[str], dataset: Dataset | None
+) -> Average:
+    """Averages checkpoints of a run, oldest first, into RUN/averaged, and evaluates the
+    newest, the best and the average on each dev set of `dataset`, unless that is None.
+
+    Raises ValueError if another process is averaging them, and MemoryError if there is
+    not enough memory to evaluate; the average is then written.
+    """
+    model = built_model(folder, checkpoints[-1])
+    with only_process(folder.averaged_folder, "average a run's checkpoints"):
+        remove_unfinished(folder.averaged_folder)
+        path = average_checkpoints(model, checkpoints, folder.averaged_folder)
+    if dataset is None:
+        return Average(path, {})
+    recorded = folder.manifest()
+    if recorded.splits and recorded.pairs_sha256 != dataset.manifest.pairs_sha256:
+        say(f"The pairs in {dataset.folder} are not those that the run was trained on.")
+    candidates = {**_newest_and_best(folder), AVERAGE: path}
+    try:
+        return Average(path, _evaluated(model, candidates, dataset))
+    except tf.errors.ResourceExhaustedError as error:
+        raise MemoryError(
+            f"The average is written, into {path}, but to measure it needs more memory"
+            f" than there is: {reason_of(error)}."
+        ) from error
+
+
+def _newest_and_best(folder: RunFolder) -> dict[str, str]:
+    """The paths of the newest and the best checkpoint by their names in messages."""
+    newest = folder.checkpoints()[-1]
+    best = list_checkpoints(folder.best_folder)[-1:]
+    if [step_of(path) for path in best] == [step_of(newest)]:
+        return {f"the newest and best (step {step_of(newest):,})": newest}
+    paths = {f"the newest (step {step_of(newest):,})": newest}
+    for path in best:
+        paths[f"the best (step {step_of(path):,})"] = path
+    return paths
+
+
+def _evaluated(
+    model: Transformer, candidates: Mapping[str, str], dataset: Dataset
+) -> dict[str, dict[str, Evaluation]]:
+    """The metrics of checkpoints on each dev set, and on all together if there are
+    several.
+    """
+    strategy = tf.distribute.get_strategy()
+    evaluate = {}
+    for split, name in (dataset.manifest.dev_sets or {"dev": "dev"}).items():
+        store = dataset.store(split)
+        line = left_out(model.hparams, store, name)
+        if line:
+            say(line)
+        evaluate[name] = make_evaluation(strategy, model, store)
+    measured: dict[str, dict[str, Evaluation]] = {name: {} for name in evaluate}
+    for candidate, path in candidates.items():
+        restore_weights(model, path)
+        for name in evaluate:
+            measured[name][candidate] = evaluate[name]()
+    if len(evaluate) > 1:
+        measured[ALL_DEV_SETS] = {
+            candidate: together(metrics[candidate] for metrics in measured.values())
+            for candidate in candidates
+        }
+    return measured
+
+
+def comparison(measured: Mapping[str, Mapping[str, Evaluation]]) -> list[str]:
+    """Lines on the measured dev losses, and on whether the average is worse than the
+    newest or the best checkpoint.
+    """
+    lines = []
+    for name, metrics in measured.items():
+        losses = ", ".join(
+            f"{candidate} {evaluation.loss:.4f}"
+            for candidate, evaluation in metrics.items()
+        )
+        lines.append(f"Loss on {name}: {losses}.")
+    of_first = dict(next(iter(measured.values())))
+    average = of_first.pop(AVERAGE).loss
+    better = [name for name, metrics in of_first.items() if not average <= metrics.loss]
+    if not better:
+        lines.append(
+            "By dev loss, no checkpoint is better than the average: t2t-decoder"
+            " --checkpoint_path=averaged uses it."
+        )
+    else:
+        lines.append(
+            f"The average is worse than {' and '.join(better)}. Averaging helps once"
+            " the dev loss hardly falls; before, use --checkpoint_path=newest or best."
+        )
+    return lines
