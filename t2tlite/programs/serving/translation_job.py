@@ -30,7 +30,7 @@ class TranslationJob:
         aligned: bool = False,
     ) -> None:
         self.function = Decoding(model, options, aligned)
-        self.texts = [split_text(text) for text in texts]
+        self.texts = [split_text(text, model.source) for text in texts]
         self.sentences = [
             segment.sentence for text in self.texts for segment in text.segments
         ]
