@@ -12,10 +12,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.serving.html_tokens import Kind, Token
+from t2tlite.programs.serving.html_tokens import (
+    FOREIGN,
+    INTEGRATION_POINTS,
+    Kind,
+    Token,
+)
 
 VOID = frozenset(
     "area base br col embed frame hr img input link meta param source track wbr".split()
@@ -94,6 +99,8 @@ class _OpenElements:
 
     def start(self, index: int, token: Token) -> None:
         """Opens an element, after those are closed that its start tag ends."""
+        if token.breaks_out:
+            self._break_out(index)
         self._end_by_start(index, token.name)
         if token.name in VOID:
             return
@@ -136,6 +143,18 @@ class _OpenElements:
             if partner is None and tokens[start].self_closing:
                 self.ends[start] = start + 1
 
+    def _break_out(self, index: int) -> None:
+        """Closes each <svg> and <math> whose content is not HTML."""
+        while True:
+            place = max(self._places(FOREIGN), default=-1)
+            if place <= max(self._places(INTEGRATION_POINTS), default=-1):
+                return
+            self._pop(place, index)
+
+    def _places(self, names: Iterable[str]) -> list[int]:
+        """The place of the innermost open element of each name."""
+        return [self._by_name[name][-1] for name in names if self._by_name[name]]
+
     def _end_by_start(self, index: int, name: str) -> None:
         if name in PARAGRAPH_ENDS and self._by_name["p"]:
             place = self._by_name["p"][-1]
@@ -145,10 +164,8 @@ class _OpenElements:
             ):
                 self._pop(place, index)
         ended, around = ENDED_BY_START.get(name, (frozenset(), frozenset()))
-        places = [self._by_name[each][-1] for each in ended if self._by_name[each]]
-        limits = [self._by_name[each][-1] for each in around if self._by_name[each]]
-        limit = max(limits, default=-1)
-        inside = [place for place in places if place > limit]
+        limit = max(self._places(around), default=-1)
+        inside = [place for place in self._places(ended) if place > limit]
         if inside:
             self._pop(min(inside), index)
 

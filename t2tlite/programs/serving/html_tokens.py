@@ -18,6 +18,7 @@ import enum
 import html
 import re
 import string
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -75,6 +76,7 @@ class Token(NamedTuple):
     name: str = ""  # of a tag, in lower case
     attributes: Mapping[str, str] = NO_ATTRIBUTES  # of a tag, names in lower case
     self_closing: bool = False
+    breaks_out: bool = False  # whether this start tag ends the <svg> around it
 
 
 def tokens(document: str) -> Iterator[Token]:
@@ -83,21 +85,23 @@ def tokens(document: str) -> Iterator[Token]:
     >>> [document_token.kind.name for document_token in tokens("<p title=it's>Hi<!-->")]
     ['START', 'TEXT', 'OTHER']
     """
-    foreign: list[str] = []  # <svg>, <math> and integration points that are open
+    foreign = _ForeignElements()
     at = 0
     text_start = 0
     while (at := document.find("<", at)) >= 0:
-        in_foreign = bool(foreign) and foreign[-1] in FOREIGN
+        in_foreign = foreign.has_content
         token = _markup(document, at, in_foreign)
         if token is None:
             at += 1
             continue
         if text_start < at:
             yield Token(Kind.TEXT, text_start, at)
+        if in_foreign and token.kind is Kind.START and token.name in BREAK_OUT:
+            token = token._replace(breaks_out=True)
         yield token
         at = token.end
         text_start = at
-        _note_foreign(foreign, token)
+        foreign.note(token)
         if token.kind is not Kind.START or in_foreign:
             continue
         content_end = _content_end(document, at, token.name)
@@ -181,21 +185,36 @@ def _lower(name: str) -> str:
     return name.translate(LOWER)
 
 
-def _note_foreign(foreign: list[str], token: Token) -> None:
-    """Keeps the list of open <svg>, <math> and integration points."""
-    if token.kind is Kind.END and token.name in foreign:
-        while foreign.pop() != token.name:
-            pass
-    if token.kind is not Kind.START:
-        return
-    in_foreign = bool(foreign) and foreign[-1] in FOREIGN
-    if in_foreign and token.name in BREAK_OUT:
-        while foreign and foreign[-1] in FOREIGN:
-            foreign.pop()
-    elif token.self_closing:
-        return
-    elif token.name in FOREIGN or (in_foreign and token.name in INTEGRATION_POINTS):
-        foreign.append(token.name)
+class _ForeignElements:
+    """The <svg>, <math> and integration points that are open, the innermost last."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def has_content(self) -> bool:
+        """Whether what comes next is SVG or MathML."""
+        return bool(self._names) and self._names[-1] in FOREIGN
+
+    def note(self, token: Token) -> None:
+        """Opens and closes elements as a token does."""
+        if token.kind is Kind.END and self._counts[token.name]:
+            while self._pop() != token.name:
+                pass
+        elif token.breaks_out:
+            while self.has_content:
+                self._pop()
+        elif token.kind is Kind.START and not token.self_closing:
+            is_point = self.has_content and token.name in INTEGRATION_POINTS
+            if is_point or token.name in FOREIGN:
+                self._names.append(token.name)
+                self._counts[token.name] += 1
+
+    def _pop(self) -> str:
+        name = self._names.pop()
+        self._counts[name] -= 1
+        return name
 
 
 def _content_end(document: str, start: int, name: str) -> int | None:
