@@ -136,7 +136,7 @@ def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
         model = service.catalogue.translator(source, body.target)
         indices = [i for i, each in enumerate(sources) if each == source]
         groups.append(_group(model, texts, documents, indices, n_best))
-    if not texts:
+    if not texts and detected is None:
         service.catalogue.translator(body.source, body.target)
     sentences = sum(len(group.job.sentences) for group in groups)
     returned = [group.job.function.options.return_beams for group in groups]
