@@ -17,6 +17,7 @@ some 300 languages. The rules of this module come after its own:
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -44,6 +45,10 @@ ORDINAL_LANGUAGES = frozenset(
 ABBREVIATIONS = {
     "fr": frozenset("M MM Mme Mmes Mlle Mlles Mgr Me Dr Pr St Ste".split()),
 }
+# Texts have names and dates of other languages, so a short word in capitals that is an
+# abbreviation in one of these is one in every language: Okt. 2020, Acme Corp.
+COMMON_LANGUAGES = ("en", "de", "fr")
+SHORT_NAME = re.compile(r"\w[^\w(]+([A-ZÄÖÜÉ][a-zäöüßéè]{2,4})\.\s*\Z")
 LAST_WORD = re.compile(r"(\w+)\.\s*\Z")
 LOOK_BEHIND = 40  # characters before a boundary that are looked at
 BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][\"'”’»]?[)\]]\s+(?=\S)")
@@ -159,7 +164,17 @@ def _separates(line: str, start: int, end: int, code: str) -> bool:
     if code in ORDINAL_LANGUAGES and ORDINAL.search(behind):
         return not beginning[1].isalpha()
     word = LAST_WORD.search(behind)
-    return not (word and word[1] in ABBREVIATIONS.get(code, ()))
+    if word and word[1] in ABBREVIATIONS.get(code, ()):
+        return False
+    name = SHORT_NAME.search(line, max(start, end - LOOK_BEHIND), end)
+    return not (name and _is_abbreviation(name[1], beginning[1].isdigit()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_abbreviation(word: str, before_digit: bool) -> bool:
+    """Whether a word with a full stop is an abbreviation in a common language."""
+    text = f"Xy {word}. {'2000' if before_digit else 'Xyz'}"
+    return any(len(sentencex.segment(code, text)) == 1 for code in COMMON_LANGUAGES)
 
 
 def _sentence_span(piece: str, begins_line: bool) -> tuple[int, int]:

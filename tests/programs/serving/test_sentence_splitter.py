@@ -54,6 +54,12 @@ from t2tlite.programs.serving.sentence_splitter import split_text
         ("(See there.) [And here.] Go.", ["(See there.)", "[And here.]", "Go."]),
         ("We cry.\u00a0We laugh.\u3000Yes.", ["We cry.", "We laugh.", "Yes."]),
         ("See example.Com now.", ["See example.Com now."]),
+        ("Er kam 300 v. Chr. Geburt.", ["Er kam 300 v. Chr. Geburt."]),
+        ("Im Okt. 2020 war es so.", ["Im Okt. 2020 war es so."]),
+        (
+            "He said No. We met Tom. He left.",
+            ["He said No.", "We met Tom.", "He left."],
+        ),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text, sentences):
@@ -76,6 +82,7 @@ def test_sentences_end_where_a_reader_ends_them(text, sentences):
         ("de", "Das war 2010. Danach nicht.", ["Das war 2010.", "Danach nicht."]),
         ("fr", "M. Dupont est là. Il dort.", ["M. Dupont est là.", "Il dort."]),
         ("fr", "Tu viens ? Oui !", ["Tu viens ?", "Oui !"]),
+        ("fr", "La Acme Corp. Chairman a.", ["La Acme Corp. Chairman a."]),
         (
             "fr",
             "Il est né en 300 av. J.-C. Il est mort.",
