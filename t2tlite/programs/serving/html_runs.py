@@ -5,6 +5,8 @@ A run ends where the words of neighbouring elements would touch: behind `</a>` i
 Elements that format letters, such as <b>, do not end a word, and neither does an
 element at one of its ends alone: `<b>H</b><i>ello</i>` and `<a>dog</a>s` are words.
 
+Where all words are in links, as in a menu, each link is a run.
+
 Markup before the first and behind the last word of a run is outside of it, if the
 elements around the run are still around it then.
 """
@@ -96,7 +98,8 @@ def find_runs(items: Sequence[Item]) -> Iterator[Run]:
     or digit are left out.
     """
     start = 0
-    for cut in [*_cuts(items), len(items)]:
+    cuts = _link_cuts(items) if _is_menu(items) else _cuts(items)
+    for cut in [*cuts, len(items)]:
         part = items[start:cut]
         start = cut
         if any(LETTER_OR_DIGIT.search(item.text) for item in part):
@@ -145,22 +148,64 @@ def _cuts(items: Sequence[Item]) -> Iterator[int]:
         markup = []
 
 
+def _is_menu(items: Sequence[Item]) -> bool:
+    """Whether all words are in links, and there are several."""
+    links: set[int] = set()
+    link = None  # the open one
+    for item in items:
+        if item.name == "a" and item.role is Role.OPENING:
+            link = item.element
+        elif item.name == "a" and item.role is Role.CLOSING:
+            link = None
+        elif LETTER_OR_DIGIT.search(item.text):
+            if link is None:
+                return False
+            links.add(link)
+    return len(links) > 1
+
+
+def _link_cuts(items: Sequence[Item]) -> Iterator[int]:
+    """The indices of the items at which links begin and end, with what is around
+    each.
+    """
+    markup: list[int] = []  # since the last word
+    for index, item in enumerate(items):
+        if item.markup:
+            markup.append(index)
+        elif LETTER_OR_DIGIT.search(item.text):
+            closed, opened = _unmatched(items, markup)
+            if any(items[tag].name == "a" for tag in closed) and opened:
+                yield closed[-1] + 1
+                yield opened[0]
+            markup = []
+
+
+def _unmatched(
+    items: Sequence[Item], markup: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The closing tags whose elements begin before some markup, and the opening tags
+    whose elements end behind it.
+    """
+    opened: list[int] = []
+    closed: list[int] = []
+    for index in markup:
+        role = items[index].role
+        if role is Role.OPENING:
+            opened.append(index)
+        elif role is Role.CLOSING and opened:
+            opened.pop()
+        elif role is Role.CLOSING:
+            closed.append(index)
+    return closed, opened
+
+
 def _cut_between(
     items: Sequence[Item], last: Item, markup: Sequence[int], following: Item
 ) -> int | None:
     """Where a run ends in the markup between two texts, or None if it does not."""
-    opened: list[int] = []
-    closed: list[int] = []
-    for index in markup:
-        item = items[index]
-        if item.is_object:
-            return None
-        if item.role is Role.OPENING:
-            opened.append(index)
-        elif item.role is Role.CLOSING and opened:
-            opened.pop()
-        elif item.role is Role.CLOSING:
-            closed.append(index)
+    if any(items[index].is_object for index in markup):
+        return None
+    closed, opened = _unmatched(items, markup)
     names = {items[index].name for index in [*closed, *opened]}
     are_siblings = bool(closed) and bool(opened)
     may_end_words = not names <= FORMATTING

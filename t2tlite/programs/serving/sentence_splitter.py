@@ -37,7 +37,7 @@ BEGINNING = re.compile(rf"\s*[{re.escape(OPENING)}]{{0,8}}\s*(\S)")
 # where a sentence may end without white space behind it
 ENDS_WITHOUT_SPACE = re.compile(r"[^\x00-\x7f…«»‹›“”„‘’‚\s]\W*\Z")
 LIST_NUMBER = re.compile(r"\s*[(\[]?(\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[IVXivx]+)[.)]\s*")
-ORDINAL = re.compile(r"(?<!\d)\d{1,2}\.\s*\Z")
+ORDINAL = re.compile(r"(?<![\d.,])\d{1,3}\.\s*\Z")
 ORDINAL_LANGUAGES = frozenset(
     "bs cs da de et eu fi fo hr hu is lb lt lv nb nn no pl sk sl sr tr".split()
 )

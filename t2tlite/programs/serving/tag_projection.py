@@ -246,13 +246,12 @@ class _Places:
                 rows[number] = target_words
         separated = []
         for number, item in enumerate(ranges):
-            row = rows.get(number, [])
-            if row:
-                low = max(row[0] + item.low % PLACES, limits.low)
-                high = min(row[-1] + item.high % PLACES, limits.high)
-            if not row or low >= high:
-                low = high = item.low
-            separated.append(item._replace(low=low, high=high))
+            low = item.low
+            high = low
+            if number in rows:
+                low = max(rows[number][0] + item.low % PLACES, limits.low)
+                high = min(rows[number][-1] + item.high % PLACES, limits.high)
+            separated.append(item._replace(low=low, high=max(low, high)))
         return separated
 
     def _word_indices(self, start: int, end: int) -> tuple[int, int]:

@@ -77,6 +77,9 @@ def test_white_space_around_a_translation_stays():
         ("<b>We cry.</b><b>The dog sees.</b>", ["We cry.", "The dog sees."]),
         ("See <a>the dog</a><a>the bird</a> now", ["See the dog", "the bird now"]),
         ("<a>首页</a><a>关于</a>", ["首页", "关于"]),
+        ("<a>Home</a> <a>About us</a> | <b><a>The dog</a></b>", ["Home", "About us", "The dog"]),
+        ("See <a>Home</a> <a>About us</a>", ["See Home About us"]),
+        ("<a><i>The</i> <b>dog</b></a>", ["The dog"]),
         ("<b>H</b>ello, <b>H</b><i>ello</i>", ["Hello, Hello"]),
         ("<a>dog</a>s un<span>believ</span>able", ["dogs unbelievable"]),
         ("H<sub>2</sub>O super<wbr>califragilistic", ["H2O supercalifragilistic"]),
@@ -103,6 +106,7 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
     [
         ('<nav><a href="1">The dog</a><a href="2">The bird</a></nav>',
          '<nav><a href="1">DOG THE</a><a href="2">BIRD THE</a></nav>'),
+        ("<p><a>We cry</a> |\n · <a>a b</a> <!-- c --></p>", "<p><a>CRY WE</a> |\n · <a>B A</a> <!-- c --></p>"),
         ("<p title=it's>We cry</p>\n<p title=\"5\" tall\">We cry</p>",
          "<p title=it's>CRY WE</p>\n<p title=\"5\" tall\">CRY WE</p>"),
         ("<!--><p>We cry</p><!--a--!><p>We cry</p>", "<!--><p>CRY WE</p><!--a--!><p>CRY WE</p>"),
