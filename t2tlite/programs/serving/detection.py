@@ -14,6 +14,9 @@ from t2tlite.programs.serving.schemas import LibreDetection
 
 READ = 4000  # characters of a text
 CLEAR = 1.5  # how much likelier than the next language one must be
+# A text of a list with no more characters than this is detected by the whole list, as
+# LibreTranslate does
+SHORT = 40
 # the probability that one needs among all 140, if the classifier does not know all
 # candidates
 SURE = 0.5
@@ -53,6 +56,24 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
         for code, percent in sorted(percents.items(), key=lambda item: -item[1])
         if percent > 0
     ]
+
+
+def detect_each(
+    texts: Sequence[str], candidates: Sequence[str]
+) -> list[list[LibreDetection]]:
+    """The candidates that each text of a list may be in, most likely first.
+
+    A text that is short, or for which nothing speaks for one of them, is taken to be in
+    the language of the whole list.
+    """
+    whole = detect("\n".join(texts), candidates)
+    detected = []
+    for text in texts:
+        own = whole
+        if len(text) > SHORT and len(texts) > 1:
+            own = detect(text, candidates)
+        detected.append(own if own and own[0].confidence else whole)
+    return detected
 
 
 def _label(code: str) -> str | None:

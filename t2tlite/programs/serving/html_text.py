@@ -1,40 +1,30 @@
-"""The text of an HTML document and its markup, apart: what is translated, and what is
-left as it is.
+"""Splits HTML into text to translate and markup to keep.
 
-Tags, comments, declarations, and scripts and style sheets with their content stay as
-they are. Tags such as <p> and <br> separate blocks of text. Each block is translated by
-itself, if it has a letter or a digit; other markup within a block is put into its
+A document is cut into runs: texts that are translated by themselves, each with the
+inline markup inside it. Blocks such as <p> and <br>, the lines of <pre>, and
+neighbouring inline elements (`html_runs.py`) end a run. The model sees the text of a
+run with one space for white space. A run without a letter or digit, markup around runs
+and the white space there stay as they are. Inline tags within a run are put into its
 translation (`tag_projection.py`).
 """
 
 from __future__ import annotations
 
-import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.serving.html_elements import BLOCKS, Elements, find_elements
+from t2tlite.programs.serving.html_runs import Item, Run, find_runs
+from t2tlite.programs.serving.html_tokens import RAW_TEXT, Kind, Token, tokens
 from t2tlite.programs.serving.sentence_splitter import SplitText
-from t2tlite.programs.serving.tag_projection import TAG, Mark, project
+from t2tlite.programs.serving.tag_projection import Mark, Role, project, with_marks
 
-MARKUP = re.compile(
-    r"""<!--.*?(?:-->|\Z)
-      | <(script|style)\b(?:[^<>"']|"[^"]*"|'[^']*')*>.*?(?:</\1\s*>|\Z)
-      | </?[a-z](?:[^<>"']|"[^"]*"|'[^']*')*>
-      | <[!?][^<>]*>""",
-    re.DOTALL | re.IGNORECASE | re.VERBOSE,
-)
-BLOCK_TAGS = frozenset(
-    "address article aside base blockquote body br button caption center col colgroup"
-    " dd details dialog dir div dl dt fieldset figcaption figure footer form frame"
-    " frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link main"
-    " menu meta nav noscript ol optgroup option p pre search section select summary"
-    " table tbody td template textarea tfoot th thead title tr ul".split()
-)
-TRANSLATABLE = re.compile(r"[^\W_]")  # text without a letter or digit is left as it is
-LINE_BREAK = re.compile(r"[\r\n]")
+# what is seen at its place, as an untouched element is
+VISIBLE_VOID = frozenset("embed img input".split())
+LINE_BREAK = re.compile(r"\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?")
 
 # of each sentence the translation and alignment
 Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
@@ -56,103 +46,144 @@ class PlainText(NamedTuple):
         return split.join([text for text, _ in sentences])
 
 
-class Block(NamedTuple):
-    """A piece of text, without character references, and the markup within it."""
-
-    start: int  # in the document
-    end: int
-    text: str
-    marks: list[Mark]
-
-    def translated(
-        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
-    ) -> str:
-        """The block as HTML, with translations in place of the sentences."""
-        offsets = [mark.offset for mark in self.marks]
-        parts: list[str] = []
-        marks: list[Mark] = []
-        # in the text; of the parts; the first mark that is not in the result
-        at, length, next_mark = 0, 0, 0
-        for (before, sentence), (text, alignment) in zip(
-            split.segments, sentences, strict=True
-        ):
-            start = at + len(before)
-            end = start + len(sentence)
-            first = bisect_left(offsets, start, next_mark)
-            behind = bisect_right(offsets, end, first)
-            marks += _moved(self.marks[next_mark:first], length - at)
-            parts += [self.text[at:start], text]
-            length += len(before)
-            inside = _moved(self.marks[first:behind], -start)
-            marks += _moved(project(sentence, inside, text, alignment), length)
-            at, length, next_mark = end, length + len(text), behind
-        marks += _moved(self.marks[next_mark:], length - at)
-        return _with_marks("".join([*parts, self.text[at:]]), marks)
-
-
 class HtmlText:
-    """A document: `texts` are its blocks, without character references; `translated`
-    puts others there.
+    """A document: `texts` are those of its runs, without character references;
+    `translated` puts others there.
 
-    If tags are not `inline`, all markup separates blocks.
+    If tags are not `inline`, all markup separates runs.
     """
 
     def __init__(self, document: str, inline: bool = True) -> None:
         self._document = document
-        self._blocks: list[Block] = []
-        self.texts: list[str] = []
-        start, at, length, preformatted = 0, 0, 0, not inline
-        pieces: list[str] = []
-        marks: list[Mark] = []
-        for markup in [*MARKUP.finditer(document), None]:
-            end, after = (
-                (len(document), len(document)) if markup is None else markup.span()
-            )
-            pieces.append(html.unescape(document[at:end]))
-            length += len(pieces[-1])
-            at = after
-            tag = markup and TAG.match(markup.group())
-            name = tag[2].lower() if tag else ""
-            if markup and inline and name not in BLOCK_TAGS:
-                marks.append(Mark(length, markup.group()))
-                continue
-            text = "".join(pieces)
-            if TRANSLATABLE.search(text):
-                self._blocks.append(Block(start, end, text, marks))
-                self.texts.append(text if preformatted else LINE_BREAK.sub(" ", text))
-            if tag and name == "pre" and inline:
-                preformatted = not tag[1]
-            start, length, pieces, marks = after, 0, [], []
+        self._runs: list[Run] = []
+        for items in _blocks(document, inline):
+            self._runs += find_runs(items)
+        self.texts = [run.text for run in self._runs]
 
     @property
     def inline_tags(self) -> int:
-        """How many pieces of markup are within blocks."""
-        return sum(len(block.marks) for block in self._blocks)
+        """How many pieces of markup are within runs."""
+        return sum(len(run.marks) for run in self._runs)
 
     def translated(self, translations: Iterator[Translated]) -> str:
         """The document with the next translations, one of each of `texts`, as its
-        blocks.
+        runs.
         """
-        parts = []
+        parts: list[str] = []
         at = 0
-        for block in self._blocks:
-            parts += [
-                self._document[at : block.start],
-                block.translated(*next(translations)),
-            ]
-            at = block.end
+        for run in self._runs:
+            parts.append(self._document[at : run.start])
+            parts.append(_translated_run(run, *next(translations)))
+            at = run.end
         return "".join([*parts, self._document[at:]])
 
 
+def _translated_run(
+    run: Run, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
+) -> str:
+    """A run as HTML, with translations in place of the sentences."""
+    offsets = [mark.offset for mark in run.marks]
+    parts: list[str] = []
+    marks: list[Mark] = []
+    at = 0  # in the text of the run
+    length = 0  # of the parts
+    next_mark = 0  # the first that is not in `marks`
+    for (before, sentence), (text, alignment) in zip(
+        split.segments, sentences, strict=True
+    ):
+        start = at + len(before)
+        end = start + len(sentence)
+        first = bisect_left(offsets, start, next_mark)
+        behind = bisect_right(offsets, end, first)
+        marks += _moved(run.marks[next_mark:first], length - at)
+        parts += [before, text]
+        length += len(before)
+        inside = _moved(run.marks[first:behind], -start)
+        marks += _moved(project(sentence, inside, text, alignment), length)
+        at = end
+        length += len(text)
+        next_mark = behind
+    marks += _moved(run.marks[next_mark:], length - at)
+    return with_marks("".join([*parts, run.text[at:]]), marks)
+
+
 def _moved(marks: Sequence[Mark], distance: int) -> list[Mark]:
-    return [Mark(offset + distance, markup) for offset, markup in marks]
+    return [mark._replace(offset=mark.offset + distance) for mark in marks]
 
 
-def _with_marks(text: str, marks: Sequence[Mark]) -> str:
-    """Text as HTML, with the marks, which are in order."""
-    parts = []
-    at = 0
-    for offset, markup in marks:
-        parts += [html.escape(text[at:offset], quote=False), markup]
-        at = offset
-    return "".join([*parts, html.escape(text[at:], quote=False)])
+def _blocks(document: str, inline: bool) -> Iterator[list[Item]]:
+    """The text and the inline markup between two blocks, for all of them."""
+    document_tokens = list(tokens(document))
+    elements = find_elements(document_tokens)
+    items: list[Item] = []
+    index = 0
+    while index < len(document_tokens):
+        token = document_tokens[index]
+        behind = index + 1
+        if token.kind is Kind.TEXT and elements.is_translated[index]:
+            lines = _lines(document, token, elements.is_preformatted[index])
+            for number, (start, end) in enumerate(lines):
+                if number:
+                    yield items
+                    items = []
+                items.append(Item.of_text(document, start, end))
+        else:
+            markup = _inline_markup(document_tokens, elements, index)
+            if markup is not None:
+                behind, role, is_object = markup
+                end = document_tokens[behind - 1].end
+                element = _element_of(elements, index)
+                item = Item.of_markup(document, token, end, role, element, is_object)
+                items.append(item)
+            if markup is None or not inline:
+                yield items
+                items = []
+        index = behind
+    yield items
+
+
+def _lines(document: str, token: Token, is_preformatted: bool) -> list[tuple[int, int]]:
+    """Offsets of the lines of a text; it is one line where white space does not
+    count.
+    """
+    if not is_preformatted:
+        return [(token.start, token.end)]
+    starts = [token.start]
+    ends = []
+    for line_break in LINE_BREAK.finditer(document, token.start, token.end):
+        ends.append(line_break.start())
+        starts.append(line_break.end())
+    return list(zip(starts, [*ends, token.end], strict=True))
+
+
+def _inline_markup(
+    document_tokens: Sequence[Token], elements: Elements, index: int
+) -> tuple[int, Role, bool] | None:
+    """Of inline markup at a token the index behind its last token, its role, and
+    whether it is seen at its place; None if it separates blocks or is inside what is
+    not translated.
+    """
+    token = document_tokens[index]
+    if token.kind is Kind.OTHER and elements.is_translated[index]:
+        return index + 1, Role.POINT, False
+    if token.kind is Kind.START and token.name in RAW_TEXT - BLOCKS:
+        return elements.ends[index], Role.POINT, False
+    if token.kind is Kind.START and not elements.is_translated[index]:
+        if elements.separates[index]:
+            return None
+        return elements.ends[index], Role.POINT, True
+    if token.kind not in (Kind.START, Kind.END) or token.name in BLOCKS:
+        return None
+    if not elements.is_translated[index]:
+        return None
+    if token.kind is Kind.END:
+        return index + 1, Role.CLOSING, False
+    if elements.ends[index] == index + 1 and elements.partners[index] is None:
+        return index + 1, Role.POINT, token.name in VISIBLE_VOID
+    return index + 1, Role.OPENING, False
+
+
+def _element_of(elements: Elements, index: int) -> int:
+    """The number of the element that a tag belongs to: that of its start tag."""
+    partner = elements.partners[index]
+    return index if partner is None else min(index, partner)

@@ -11,15 +11,23 @@ from fastapi import APIRouter, Request
 
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.detection import detect
+from t2tlite.programs.serving.detection import detect_each
 from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_PLACED_TAGS
 from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.served_model import AlignedOutput, Catalogue
+from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT
+from t2tlite.programs.serving.served_model import (
+    AlignedOutput,
+    Catalogue,
+    ServedModel,
+)
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.programs.serving.translation_job import TranslationJob
+from t2tlite.programs.serving.translation_job import (
+    TranslationJob,
+    check_hypotheses,
+)
 
 AUTO = "auto"
 TOO_MUCH = 400  # LibreTranslate's status for too much text
@@ -39,25 +47,31 @@ async def translate(
     """Translates a text, or each text of a list."""
     body = await read_fields(service, request, schemas.LibreTranslateRequest)
     prepared = await service.in_thread(_prepare, service, body)
-    job = prepared.job
-    results = await service.compute(request, job.function, job.sentences, job.tokens)
+    results = []
+    for group in prepared.groups:
+        job = group.job
+        results.append(
+            await service.compute(request, job.function, job.sentences, job.tokens)
+        )
     return await service.in_thread(_response, body, prepared, results)
 
 
 @router.post(
     "/detect",
-    summary="Detect the language of a text",
+    summary="Detect the language of a text, or of each text of a list",
     openapi_extra=takes(schemas.LibreDetectRequest, form=True),
 )
 async def detect_language(
     service: CurrentService, request: Request
-) -> list[schemas.LibreDetection]:
+) -> list[schemas.LibreDetection] | list[list[schemas.LibreDetection]]:
     """Which of the languages served a text is in, most likely first."""
-    texts = as_list((await read_fields(service, request, schemas.LibreDetectRequest)).q)
+    body = await read_fields(service, request, schemas.LibreDetectRequest)
+    texts = as_list(body.q)
     service.check_size(texts, status=TOO_MUCH)
-    return await service.in_thread(
-        detect, "\n".join(texts), list(service.catalogue.languages())
+    detected = await service.in_thread(
+        detect_each, texts, list(service.catalogue.languages())
     )
+    return detected[0] if isinstance(body.q, str) else detected
 
 
 @router.get("/languages", summary="The languages served")
@@ -88,38 +102,73 @@ async def settings(service: CurrentService) -> schemas.LibreSettings:
 Document = HtmlText | PlainText
 
 
+class Group(NamedTuple):
+    """The texts of a request that one model translates."""
+
+    indices: Sequence[int]  # among the texts of the request
+    documents: Sequence[Document]
+    job: TranslationJob
+
+
 class Prepared(NamedTuple):
     """A request to translate, checked and split."""
 
-    job: TranslationJob
-    documents: Sequence[Document]
-    detected: schemas.LibreDetection | None
+    texts: Sequence[str]
+    groups: Sequence[Group]  # of the texts that are not in the target language already
+    detected: Sequence[schemas.LibreDetection] | None
 
 
 def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
-    texts, n_best = as_list(body.q), 1 + body.alternatives
+    texts = as_list(body.q)
+    n_best = 1 + body.alternatives
     service.check_size(texts, status=TOO_MUCH)
     read = HtmlText if body.format == "html" else PlainText
     documents: list[Document] = [read(text) for text in texts]
-    source, detected = body.source, None
-    if source == AUTO:
-        detected = _detect_source(service.catalogue, _pieces(documents), body.target)
-        source = detected.language
-    model = service.catalogue.translator(source, body.target)
+    detected = None
+    sources = [body.source] * len(texts)
+    if body.source == AUTO:
+        detected = _detect_sources(service.catalogue, documents, body.target)
+        sources = [detection.language for detection in detected]
+    groups = []
+    for source in dict.fromkeys(sources):
+        if detected is not None and source == body.target:
+            continue  # these texts stay as they are
+        model = service.catalogue.translator(source, body.target)
+        indices = [i for i, each in enumerate(sources) if each == source]
+        groups.append(_group(model, texts, documents, indices, n_best))
+    if not texts and detected is None:
+        service.catalogue.translator(body.source, body.target)
+    sentences = sum(len(group.job.sentences) for group in groups)
+    returned = [group.job.function.options.return_beams for group in groups]
+    check_hypotheses(sentences, max(returned, default=1))
+    return Prepared(texts, groups, detected)
+
+
+def _group(
+    model: ServedModel,
+    texts: Sequence[str],
+    documents: Sequence[Document],
+    indices: Sequence[int],
+    n_best: int,
+) -> Group:
+    """The texts at these indices, with inline tags within sentences if the model and
+    the limits allow that.
+    """
     options = model.decode_options(n_best)
-    inline_tags = sum(document.inline_tags for document in documents)
+    chosen = [documents[index] for index in indices]
+    inline_tags = sum(document.inline_tags for document in chosen)
     if inline_tags and not (model.aligns and inline_tags * n_best <= MAX_PLACED_TAGS):
-        documents, inline_tags = _without_inline_tags(texts), 0
+        chosen = _without_inline_tags([texts[index] for index in indices])
+        inline_tags = 0
     try:
-        job = TranslationJob(
-            model, _pieces(documents), options, aligned=bool(inline_tags)
-        )
+        job = TranslationJob(model, _pieces(chosen), options, aligned=bool(inline_tags))
     except RequestError:
         if not inline_tags:
             raise
-        documents = _without_inline_tags(texts)  # whose sentences are shorter
-        job = TranslationJob(model, _pieces(documents), options)
-    return Prepared(job, documents, detected)
+        # whose sentences are shorter
+        chosen = _without_inline_tags([texts[index] for index in indices])
+        job = TranslationJob(model, _pieces(chosen), options)
+    return Group(indices, chosen, job)
 
 
 def _without_inline_tags(texts: Sequence[str]) -> list[Document]:
@@ -134,7 +183,7 @@ def _pieces(documents: Sequence[Document]) -> list[str]:
 def _response(
     body: schemas.LibreTranslateRequest,
     prepared: Prepared,
-    results: Sequence[Sequence[AlignedOutput]],
+    results: Sequence[Sequence[Sequence[AlignedOutput]]],
 ) -> schemas.LibreTranslateResponse:
     ranks = [_at_rank(prepared, results, rank) for rank in range(1 + body.alternatives)]
     others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
@@ -143,28 +192,36 @@ def _response(
         return schemas.LibreTranslateResponse(
             translatedText=ranks[0][0],
             alternatives=others[0] if others else None,
-            detectedLanguage=detected,
+            detectedLanguage=detected[0] if detected else None,
         )
     return schemas.LibreTranslateResponse(
         translatedText=ranks[0],
         alternatives=others or None,
-        detectedLanguage=[detected] * len(ranks[0]) if detected else None,
+        detectedLanguage=list(detected) if detected else None,
     )
 
 
 def _at_rank(
-    prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int
+    prepared: Prepared,
+    results: Sequence[Sequence[Sequence[AlignedOutput]]],
+    rank: int,
 ) -> list[str]:
     """The translated texts, with the hypotheses of this rank."""
-    translations = prepared.job.at_rank(results, rank)
-    return [document.translated(translations) for document in prepared.documents]
+    texts = list(prepared.texts)
+    for group, group_results in zip(prepared.groups, results, strict=True):
+        translations = group.job.at_rank(group_results, rank)
+        for index, document in zip(group.indices, group.documents, strict=True):
+            texts[index] = document.translated(translations)
+    return texts
 
 
-def _detect_source(
-    catalogue: Catalogue, texts: Sequence[str], target: str
-) -> schemas.LibreDetection:
-    """The language from which to translate; RequestError 400 if several are possible
-    and nothing tells which.
+def _detect_sources(
+    catalogue: Catalogue, documents: Sequence[Document], target: str
+) -> list[schemas.LibreDetection]:
+    """The language of each text: one from which it can be translated, or the target.
+
+    RequestError 400 if several are possible and nothing tells which; a text without a
+    letter or digit needs none.
     """
     possible = [
         code for code, targets in catalogue.languages().items() if target in targets
@@ -172,10 +229,17 @@ def _detect_source(
     if not possible:
         problem = f"No model translates to {target[:SHOWN]}."
         raise RequestError(400, f"{problem} GET /languages lists the languages.")
-    detected = detect("\n".join(texts), possible)[0]
-    if not detected.confidence and len(possible) > 1:
-        advice = f"Set source to {' or '.join(possible)}."
-        raise RequestError(
-            400, f"The language of the text cannot be detected. {advice}"
-        )
+    texts = ["\n".join(document.texts) for document in documents]
+    detected = []
+    for text, candidates in zip(
+        texts, detect_each(texts, [*possible, target]), strict=True
+    ):
+        best = candidates[0]
+        is_needed = LETTER_OR_DIGIT.search(text) is not None
+        if is_needed and not best.confidence and len(possible) > 1:
+            advice = f"Set source to {' or '.join(possible)}."
+            raise RequestError(
+                400, f"The language of the text cannot be detected. {advice}"
+            )
+        detected.append(best)
     return detected

@@ -95,7 +95,7 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     body = await read_json(service, request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
     service.check_size(as_list(body.q))
-    sentences = await service.in_thread(_sentences, body.q)
+    sentences = await service.in_thread(_sentences, body.q, model.source)
     tokens = await service.in_thread(
         model.search_token_counts, sentences, model.options.beam_size
     )
@@ -216,10 +216,10 @@ def _pair_token_counts(
     return [max(pair) for pair in zip(sources, targets, strict=True)]
 
 
-def _sentences(q: str | list[str]) -> list[str]:
+def _sentences(q: str | list[str], language: str) -> list[str]:
     """The sentences to parse: those of a text, or a list's."""
     if isinstance(q, str):
-        return [segment.sentence for segment in split_text(q).segments]
+        return [segment.sentence for segment in split_text(q, language).segments]
     return [" ".join(words(text)) for text in q]
 
 

@@ -128,7 +128,9 @@ class TranslatedSegment(ResponseBody):
 
     source: str = Field(description="The sentence.", examples=["The cat sees the dog."])
     before: str = Field(
-        description="The white space before it.", examples=["", " ", "\n\n"]
+        description="What stands before it: white space, and text without a letter or"
+        " digit.",
+        examples=["", " ", "\n\n"],
     )
     hypotheses: list[Hypothesis] = Field(description="Its translations, best first.")
 
@@ -141,7 +143,9 @@ class Translation(ResponseBody):
         examples=["Die Katze sieht den Hund."],
     )
     segments: list[TranslatedSegment]
-    after: str = Field(description="The white space at the end.", examples=[""])
+    after: str = Field(
+        description="What stands behind the last sentence, likewise.", examples=[""]
+    )
 
 
 class TranslateResponse(ResponseBody):
@@ -165,7 +169,7 @@ class StreamedSegment(TranslatedSegment):
 class StreamEnd(ResponseBody):
     """The last line of a stream."""
 
-    after: str = Field(description="The white space at the end.")
+    after: str = Field(description="What stands behind the last sentence.")
 
 
 class ScoreRequest(RequestBody):
@@ -331,8 +335,8 @@ class LibreTranslateRequest(BaseModel):
         default="text",
         description=(
             "`text`, or `html`: each sentence is translated whole, its inline tags are"
-            " put around the words aligned to theirs, and other markup, scripts and"
-            " style sheets stay as they are."
+            " put around the words aligned to theirs, and other markup, scripts, style"
+            " sheets, code, and elements with translate=no stay as they are."
         ),
     )
     alternatives: int = Field(
@@ -367,7 +371,7 @@ class LibreDetectRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
     q: str | Texts = Field(
-        description="A text; of a list, all together.",
+        description="A text, or a list of texts.",
         examples=["The cat sees the dog."],
     )
     api_key: str = Field(default="", description="Where one is needed.")

@@ -1,43 +1,67 @@
-"""Splits text into sentences, so that they and the white space between them make the
-same text again.
+"""Splits text into sentences, so that they and what stands between them make the same
+text again.
 
-A sentence ends at a line break, or at a full stop, question mark, exclamation mark or
-ellipsis that white space and the beginning of a sentence follow. The full stops of
-common abbreviations, of initials and of German ordinal numbers are left alone.
+A line is split where sentencex splits it, a splitter with rules and abbreviations for
+some 300 languages. The rules of this module come after its own:
+
+- A line break always ends a sentence.
+- A sentence ends before white space, or behind a full stop that needs none, such as 。.
+  What follows does not begin in lower case.
+- The number of a list item, such as `2.` or `b)`, belongs to the sentence behind it,
+  and so does what follows an ordinal number (`am 3. Mai`) in languages that write it
+  with a full stop.
+- A sentence in brackets ends behind its bracket: `(See there.) Then go.`
+- Text without a letter or digit is not a sentence. It stands between sentences, and so
+  do emoji and bullets before and behind a sentence.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-ABBREVIATIONS = frozenset(
-    # English
-    "mr mrs ms dr prof st jr sr vs etc e.g i.e cf no vol fig pp ca approx dept est gen"
-    " gov hon inc ltd rev sgt capt "
-    # German
-    "bzw z.b z d.h d u.a u usw evtl ggf hr fr nr str tel s.o s.u o.ä abb bd bspw sog"
-    " vgl zzgl inkl mio mrd geb gest "
-    # French
-    "m mm mme mlle p.ex env av éd".split()
+import sentencex
+
+# Letters and digits of every script; not invisible fillers, which Unicode counts as
+# letters, nor the digit of an emoji such as 1️⃣
+LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
+
+# Characters of a line that sentencex reads at once: its time grows with the square of
+# the length if nearly all are quotation marks
+WINDOW = 4000
+OPENING = "\"'“‘«([„‚¿¡›»–—-"  # what a sentence may begin with before its first letter
+BEGINNING = re.compile(rf"\s*[{re.escape(OPENING)}]{{0,8}}\s*(\S)")
+# where a sentence may end without white space behind it
+ENDS_WITHOUT_SPACE = re.compile(r"[^\x00-\x7f…«»‹›“”„‘’‚\s]\W*\Z")
+LIST_NUMBER = re.compile(r"\s*[(\[]?(\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[IVXivx]+)[.)]\s*")
+ORDINAL = re.compile(r"(?<![\d.,])\d{1,3}\.\s*\Z")
+ORDINAL_LANGUAGES = frozenset(
+    "bs cs da de et eu fi fo hr hu is lb lt lv nb nn no pl sk sl sr tr".split()
 )
-CLOSING = "\"'”’»)]›“"  # what may follow the last full stop of a sentence
-OPENING = "\"'“‘«([„‚¿¡›»-–—"  # what a sentence may begin with before its first letter
-# Each expression looks at a character a limited number of times, so any text is split
-# in linear time: a run of marks is matched from its start alone, and no optional part
-# of BEGINNING can match what the one before it can.
-END = re.compile(
-    rf"(?<![.!?…])[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*"
-)
-VISIBLE = re.compile(r"\S")
-BEGINNING = re.compile(rf"\s*(?:[{re.escape(OPENING)}]+\s*)?(\S)")
+# that sentencex does not know
+ABBREVIATIONS = {
+    "fr": frozenset("M MM Mme Mmes Mlle Mlles Mgr Me Dr Pr St Ste".split()),
+}
+# Texts have names and dates of other languages, so a short word in capitals that is an
+# abbreviation in one of these is one in every language: Okt. 2020, Acme Corp.
+COMMON_LANGUAGES = ("en", "de", "fr")
+SHORT_NAME = re.compile(r"\w[^\w(]+([A-ZÄÖÜÉ][a-zäöüßéè]{2,4})\.\s*\Z")
+LAST_WORD = re.compile(r"(\w+)\.\s*\Z")
+LOOK_BEHIND = 40  # characters before a boundary that are looked at
+BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][\"'”’»]?[)\]]\s+(?=\S)")
+
+BULLETS = frozenset("*•‣◦⁃∙·▪▫●○■□◆◇►▶-–—#>~=|_")
+VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f\u20e3")
+EMOJI_PLANE = range(0x1F000, 0x1FB00)
 
 
 class Segment(NamedTuple):
-    """A sentence and the white space before it."""
+    """A sentence and what stands before it."""
 
-    before: str
+    before: str  # without a letter or digit
     sentence: str  # without line breaks, and without white space at either end
 
 
@@ -45,7 +69,7 @@ class SplitText(NamedTuple):
     """A text in sentences: `join` of the sentences themselves is the text."""
 
     segments: list[Segment]
-    after: str  # white space at the end
+    after: str  # what stands behind the last sentence, without a letter or digit
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""
@@ -56,76 +80,146 @@ class SplitText(NamedTuple):
         return "".join(parts) + self.after
 
 
-def split_text(text: str) -> SplitText:
-    """The sentences of a text, each with the white space before it.
+def split_text(text: str, language: str = "en") -> SplitText:
+    """The sentences of a text in a language, each with what stands before it.
 
-    >>> [segment.sentence for segment in split_text("Hello.  How are you?\\n").segments]
+    A language that sentencex does not know is split as a related one, or as English.
+
+    >>> split = split_text("Hello.  How are you? 😀\\n")
+    >>> [segment.sentence for segment in split.segments]
     ['Hello.', 'How are you?']
+    >>> split.after
+    ' 😀\\n'
     """
     segments: list[Segment] = []
-    spaces: list[str] = []  # since the last sentence
+    between: list[str] = []  # since the last sentence
     for line in text.splitlines(keepends=True):
-        for piece in _sentences(line):
-            sentence = piece.strip()
-            start = len(piece) - len(piece.lstrip())
-            spaces.append(piece[:start])
-            if sentence:
-                segments.append(Segment("".join(spaces), sentence))
-                spaces.clear()
-            spaces.append(piece[start + len(sentence) :])
-    return SplitText(segments, "".join(spaces))
+        is_first = True
+        for piece in _pieces(line, language):
+            start, end = _sentence_span(piece, is_first)
+            between.append(piece[:start])
+            if start < end:
+                segments.append(Segment("".join(between), piece[start:end]))
+                between.clear()
+                is_first = False
+            between.append(piece[end:])
+    return SplitText(segments, "".join(between))
 
 
-def _sentences(line: str) -> list[str]:
-    """A line cut behind the end of each sentence; the parts, with their white space,
-    make the line.
+def _pieces(line: str, language: str) -> Iterator[str]:
+    """A line cut where sentences begin."""
+    code = re.split("[-_]", language)[0].lower()
+    content = line.rstrip()
+    start = 0
+    for end in _boundaries(content, code):
+        if _separates(content, start, end, code):
+            yield line[start:end]
+            start = end
+    yield line[start:]
+
+
+def _boundaries(line: str, code: str) -> Iterator[int]:
+    """Offsets of a line where sentencex begins a sentence, and those behind sentences
+    in brackets.
     """
-    cuts, first = [0], _text_start(line, 0)
-    for mark in END.finditer(line):
-        if _is_end(line, first, mark):
-            cuts.append(mark.end())
-            first = _text_start(line, mark.end())
-    return [
-        line[start:end] for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)
-    ]
+    start = 0
+    while start < len(line):
+        window = line[start : start + WINDOW]
+        pieces = sentencex.segment(code, window)
+        is_last = start + WINDOW >= len(line)
+        if not is_last and len(pieces) > 1 and 2 * len(pieces[-1]) < WINDOW:
+            pieces.pop()  # read again with what follows
+            yield from _piece_boundaries(pieces, start)
+            start += sum(map(len, pieces))
+            yield start
+        else:
+            yield from _piece_boundaries(pieces, start)
+            start += WINDOW
 
 
-def _text_start(line: str, start: int) -> int:
-    """Where the first word at or after `start` begins."""
-    word = VISIBLE.search(line, start)
-    return word.start() if word else len(line)
+def _piece_boundaries(pieces: Sequence[str], start: int) -> Iterator[int]:
+    """The offsets between pieces, and behind sentences in brackets within each."""
+    for number, piece in enumerate(pieces):
+        if number:
+            yield start
+        at = 0
+        while bracketed := BRACKETED.match(piece, at):
+            at = bracketed.end()
+            yield start + at
+        start += len(piece)
 
 
-def _is_end(line: str, start: int, mark: re.Match[str]) -> bool:
-    """Whether the mark ends a sentence of the line, whose first word begins at
-    `start`.
-    """
-    beginning = BEGINNING.match(line, mark.end())
-    if beginning is None:
-        return False  # nothing follows
-    following = beginning.group(1)
-    if following.islower():
+def _separates(line: str, start: int, end: int, code: str) -> bool:
+    """Whether a sentence that begins at `start` ends before the boundary at `end`."""
+    behind = line[max(start, end - LOOK_BEHIND) : end]
+    has_space = behind[-1:].isspace() or line[end : end + 1].isspace()
+    if not has_space and not ENDS_WITHOUT_SPACE.search(behind):
         return False
-    if mark.group() != ".":
-        return True
-    word_start = _word_start(line, start, mark.start())
-    word = line[word_start : mark.start()].strip().lstrip(OPENING)
-    if len(word) == 1 and word.isalpha() and word.isupper():
-        return False  # an initial: J. Smith
-    if (
-        word.isdigit()
-        and len(word) <= 2
-        and not following.isdigit()
-        and word_start > start
-    ):
-        return False  # an ordinal number: am 3. Mai
-    return word.lower() not in ABBREVIATIONS
+    beginning = BEGINNING.match(line, end)
+    if beginning is None or beginning[1].islower():
+        return False
+    number = LIST_NUMBER.fullmatch(line, start, end)
+    if number and (start == 0 or number[1][0].isdigit()):
+        return False
+    if code in ORDINAL_LANGUAGES and ORDINAL.search(behind):
+        return not beginning[1].isalpha()
+    word = LAST_WORD.search(behind)
+    if word and word[1] in ABBREVIATIONS.get(code, ()):
+        return False
+    name = SHORT_NAME.search(line, max(start, end - LOOK_BEHIND), end)
+    return not (name and _is_abbreviation(name[1], beginning[1].isdigit()))
 
 
-def _word_start(line: str, start: int, end: int) -> int:
-    """Where the last word before `end` begins, or `start` if there is none."""
-    while end > start and line[end - 1].isspace():
-        end -= 1
-    while end > start and not line[end - 1].isspace():
-        end -= 1
-    return end
+@functools.lru_cache(maxsize=4096)
+def _is_abbreviation(word: str, before_digit: bool) -> bool:
+    """Whether a word with a full stop is an abbreviation in a common language."""
+    text = f"Xy {word}. {'2000' if before_digit else 'Xyz'}"
+    return any(len(sentencex.segment(code, text)) == 1 for code in COMMON_LANGUAGES)
+
+
+def _sentence_span(piece: str, begins_line: bool) -> tuple[int, int]:
+    """Where the sentence of a piece is, without the emoji, the bullets and the white
+    space around it; an empty span if it has no letter or digit.
+    """
+    if not LETTER_OR_DIGIT.search(piece):
+        return len(piece), len(piece)
+    start = 0
+    while _is_aside(piece[start]) or piece[start] in VARIATION_SELECTORS:
+        start += 1
+    if begins_line:
+        start = _behind_bullets(piece, start)
+    return start, _sentence_end(piece)
+
+
+def _sentence_end(piece: str) -> int:
+    """Where the sentence of a piece ends, before emoji and white space behind it."""
+    end = len(piece)
+    at = end
+    while True:
+        if _is_aside(piece[at - 1]):
+            at -= 1
+            end = at
+        elif piece[at - 1] in VARIATION_SELECTORS:
+            at -= 1  # of an emoji, or of a digit such as 1️⃣
+        else:
+            return end
+
+
+def _behind_bullets(piece: str, start: int) -> int:
+    """Behind the bullets at `start`, which end with white space, or else `start`."""
+    end = start
+    while piece[end] in BULLETS:
+        end += 1
+    behind = end
+    while piece[behind].isspace():
+        behind += 1
+    return behind if behind > end else start
+
+
+def _is_aside(character: str) -> bool:
+    """Whether this is white space, invisible, or a part of an emoji."""
+    return (
+        character.isspace()
+        or unicodedata.category(character) in ("So", "Cf")
+        or ord(character) in EMOJI_PLANE
+    )

@@ -1,21 +1,26 @@
 """Puts the inline tags of a sentence into its translation, by its word alignment.
 
-The rule: a tag encloses the smallest range of target words that holds all that are
-aligned to a source word inside it. A tag without words goes before the word that is
-aligned to the next source word, within what encloses it. Punctuation before the first
-word of a range and behind its last is inside if the tag encloses punctuation there in
-the source, or begins or ends with the sentence. Where the ranges of two tags overlap,
-the one that begins first is extended, so that tags are nested. A tag whose other half
-is in another sentence begins before, or ends behind, all words inside it.
+The rule: an element encloses the smallest range of target words that holds all that are
+aligned to a source word inside it. Elements stay nested as they were: where the words
+of neighbouring elements are mixed, each encloses the longest row of its own words. An
+element without words, or markup that is seen at its place, goes before the word that is
+aligned to the next source word, within what encloses it and not within a neighbour.
+Punctuation before the first word of a range and behind its last is inside if the
+element encloses punctuation there in the source, or begins or ends with the sentence.
+A tag whose other half is in another sentence begins before, or ends behind, all words
+inside it.
 
-Each tag and each word is looked at a limited number of times, except that NumPy finds
-the range of the words inside a tag; for as many words as a request may have, that takes
-microseconds.
+Each tag is looked at a limited number of times, except that NumPy finds the range of
+its words; for as many words as a request may have, that takes microseconds. Words of
+mixed neighbours are looked at once for each element around them.
 """
 
 from __future__ import annotations
 
 import collections
+import enum
+import html
+import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -25,13 +30,6 @@ import numpy as np
 
 from t2tlite.decoding.alignment import Alignment
 
-TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
-# the last with content
-EMPTY_TAGS = frozenset(
-    "area embed img input param source track wbr script style".split()
-)
-# the end of an attribute, as in <a href=t2t.org/>
-UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
@@ -42,11 +40,29 @@ BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES =
 )
 
 
+# Punctuation that stands directly behind a word
+CLOSING_MARKS = frozenset(".,;:!?…%)]}»”’'。，、；：！？）」』")
+
+
+class Role(enum.Enum):
+    """What a piece of markup is to its element."""
+
+    OPENING = enum.auto()
+    CLOSING = enum.auto()
+    POINT = enum.auto()  # the whole of it, or no element at all
+
+
 class Mark(NamedTuple):
     """Markup in a text."""
 
     offset: int  # in characters of the text
     markup: str
+    role: Role = Role.POINT
+    element: int = -1  # a number that both tags of an element share
+    # Whether it is seen at its place, and then has white space before and behind it
+    is_object: bool = False
+    space_before: bool = False
+    space_behind: bool = False
 
 
 class Word(NamedTuple):
@@ -73,14 +89,14 @@ class Word(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Places from that of an opening tag to that of its closing tag; equal where a tag
-    has no words.
+    """Places from that of an opening tag to that of its closing tag; equal for markup
+    without words.
     """
 
     low: int
     high: int
-    before: str  # the opening tag, or all markup of a tag without words
-    behind: str = ""
+    first: int  # the index of its first mark
+    last: int  # and of its last, the closing tag
 
 
 def project(
@@ -88,8 +104,11 @@ def project(
 ) -> list[Mark]:
     """The marks of a sentence in its translation, by the rule above.
 
-    >>> project("a b", [Mark(2, "<i>"), Mark(3, "</i>")], "B A", [(1, 0), (0, 1)])
-    [Mark(offset=0, markup='<i>'), Mark(offset=1, markup='</i>')]
+    >>> opening = Mark(2, "<i>", Role.OPENING)
+    >>> closing = Mark(3, "</i>", Role.CLOSING)
+    >>> projected = project("a b", [opening, closing], "B A", [(1, 0), (0, 1)])
+    >>> [(mark.offset, mark.markup) for mark in projected]
+    [(0, '<i>'), (1, '</i>')]
     """
     if not marks:
         return []
@@ -100,18 +119,19 @@ def project(
     partners = _partners(marks)
     halves = [i for i, partner in enumerate(partners) if partner is None]
     projected: list[Mark] = []
-    first, low = 0, 0
+    first = 0
+    low = 0
     for half in [*halves, len(marks)]:  # what is between two halves stays between them
-        high = (
-            end
-            if half == len(marks)
-            else min(max(low, places.of_half(marks[half])), end)
-        )
-        ranges = _ranges(marks, partners, range(first, half), places, (low, high))
-        projected += [Mark(offsets[place], markup) for place, markup in _nested(ranges)]
+        high = end
         if half < len(marks):
-            projected.append(Mark(offsets[high], marks[half].markup))
-        first, low = half + 1, high
+            high = min(max(low, places.of_half(marks[half])), end)
+        section = Range(low, high, first - 1, half)
+        for place, index in _nested(marks, partners, section, places):
+            projected.append(marks[index]._replace(offset=offsets[place]))
+        if half < len(marks):
+            projected.append(marks[half]._replace(offset=offsets[high]))
+        first = half + 1
+        low = high
     return projected
 
 
@@ -135,6 +155,7 @@ class _Places:
         aligned: dict[int, list[int]] = collections.defaultdict(list)
         for source_word, target_word in alignment:
             aligned[source_word].append(target_word * PLACES)
+        self._aligned = aligned
         numbers = range(len(self._words))
         # end, -1: not aligned
         self._first = np.array([min(aligned[i], default=end) for i in numbers])
@@ -161,10 +182,8 @@ class _Places:
 
     def of_span(self, start: int, end: int) -> tuple[int, int]:
         """The places of a tag around these characters."""
-        first, last = (
-            bisect_right(self._ends, start),
-            bisect_left(self._starts, end) - 1,
-        )
+        first, behind = self._word_indices(start, end)
+        last = behind - 1
         if start >= end or first > last:
             return (self.of_point(start),) * 2
         start, end = max(start, self._starts[first]), min(end, self._ends[last])
@@ -198,9 +217,50 @@ class _Places:
         )
         return low + opening, high + closing
 
+    def separate(
+        self, marks: Sequence[Mark], ranges: Sequence[Range], limits: Range
+    ) -> list[Range]:
+        """Ranges of neighbours whose words are mixed, in order, each made to enclose
+        the longest row of its own words.
+        """
+        owners: dict[int, int] = {}  # of source words, by index
+        lengths: dict[int, int] = {}
+        for number, item in enumerate(ranges):
+            start = marks[item.first].offset
+            end = marks[item.last].offset
+            for index in range(*self._word_indices(start, end)):
+                word = self._words[index]
+                length = min(end, word.end) - max(start, word.start)
+                if length > lengths.get(index, 0):
+                    owners[index] = number
+                    lengths[index] = length
+        owned: dict[int, int] = {}  # the owner of each target word
+        for index, number in owners.items():
+            for target_word in self._aligned[index]:
+                if limits.low <= target_word < limits.high:
+                    owned[target_word] = number
+        rows: dict[int, list[int]] = {}  # of each owner the longest
+        for number, row in itertools.groupby(sorted(owned), key=owned.__getitem__):
+            target_words = list(row)
+            if len(target_words) > len(rows.get(number, ())):
+                rows[number] = target_words
+        separated = []
+        for number, item in enumerate(ranges):
+            low = item.low
+            high = low
+            if number in rows:
+                low = max(rows[number][0] + item.low % PLACES, limits.low)
+                high = min(rows[number][-1] + item.high % PLACES, limits.high)
+            separated.append(item._replace(low=low, high=max(low, high)))
+        return separated
+
+    def _word_indices(self, start: int, end: int) -> tuple[int, int]:
+        """The indices of the first source word in a span and behind the last."""
+        return bisect_right(self._ends, start), bisect_left(self._starts, end)
+
     def of_half(self, mark: Mark) -> int:
         """The place of a tag whose other half is in another sentence."""
-        if mark.markup.startswith("</"):
+        if mark.role is Role.CLOSING:
             return self.of_span(0, mark.offset)[1] if mark.offset else 0
         return self.of_span(mark.offset, self._ends[-1] if self._ends else 0)[0]
 
@@ -212,87 +272,140 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
     A tag that is not closed before the tag around it is has no other half.
     """
     partners: list[int | None] = list(range(len(marks)))
-    opened: list[tuple[int, str]] = []
-    names: collections.Counter[str] = collections.Counter()  # of the opened
-    for i, (_, markup) in enumerate(marks):
-        tag = TAG.match(markup)
-        name = tag[2].lower() if tag else ""
-        is_empty = name in EMPTY_TAGS or (
-            markup.endswith("/>") and not UNQUOTED_SLASH.search(markup)
-        )
-        if tag is None or is_empty:
-            continue
-        if not tag[1]:
-            opened.append((i, name))
-            names[name] += 1
-        elif names[name]:
-            closed = ""
-            while closed != name:
-                opening, closed = opened.pop()
-                names[closed] -= 1
-            partners[opening], partners[i] = i, opening
-        elif not opened:
+    opened: list[int] = []
+    elements: set[int] = set()  # of the opened
+    for i, mark in enumerate(marks):
+        if mark.role is Role.OPENING:
+            opened.append(i)
+            elements.add(mark.element)
+        elif mark.role is Role.CLOSING and mark.element in elements:
+            closed = -1
+            while closed < 0 or marks[closed].element != mark.element:
+                closed = opened.pop()
+                elements.discard(marks[closed].element)
+            partners[closed] = i
+            partners[i] = closed
+        elif mark.role is Role.CLOSING and not opened:
             partners[i] = None
-    for opening, _ in opened:
-        partners[opening] = None
+    for i in opened:
+        partners[i] = None
     return partners
 
 
-def _ranges(
+def _nested(
     marks: Sequence[Mark],
     partners: Sequence[int | None],
-    indices: range,
+    section: Range,
     places: _Places,
-    limits: tuple[int, int],
+) -> Iterator[tuple[int, int]]:
+    """The place of each mark inside a section, and its index, in the order of the
+    translation.
+    """
+    waiting: list[tuple[int, int] | Range] = [section]
+    while waiting:
+        item = waiting.pop()
+        if not isinstance(item, Range):
+            yield item
+            continue
+        if item.low == item.high and item is not section:
+            for index in range(item.first, item.last + 1):
+                yield item.low, index
+            continue
+        if item is not section:
+            yield item.low, item.first
+            waiting.append((item.high, item.last))
+        waiting += reversed(_inside(marks, partners, item, places))
+
+
+def _inside(
+    marks: Sequence[Mark],
+    partners: Sequence[int | None],
+    around: Range,
+    places: _Places,
 ) -> list[Range]:
-    """The ranges of some marks, in order: each within that of the tag around it, all
-    within the limits.
+    """The ranges of the elements directly inside another, in the order of the
+    translation; they do not overlap.
     """
     ranges: list[Range] = []
-    around = [limits]
-    done = indices.start  # marks before this one are in a range
-    for i in indices:
-        partner = partners[i]
-        if partner is None or i < done:
-            continue
-        if partner < i:  # a closing tag
-            around.pop()
-            continue
-        least, most = around[-1]
-        low, high = places.of_span(marks[i].offset, marks[partner].offset)
-        low, high = (min(max(place, least), most) for place in (low, high))
-        if low < high:
-            ranges.append(Range(low, high, marks[i].markup, marks[partner].markup))
-            around.append((low, high))
-        else:
-            done = partner + 1
-            ranges.append(
-                Range(low, low, "".join(mark.markup for mark in marks[i:done]))
-            )
-    return ranges
+    index = around.first + 1
+    while index < around.last:
+        partner = partners[index]
+        last = index if partner is None else partner
+        low, high = places.of_span(marks[index].offset, marks[last].offset)
+        low = min(max(low, around.low), around.high)
+        high = min(max(high, around.low), around.high)
+        ranges.append(Range(low, high, index, last))
+        index = last + 1
+    elements = [item for item in ranges if item.low < item.high]
+    elements.sort(key=_low)
+    if any(_overlap(elements)):
+        elements = places.separate(marks, elements, around)
+        elements.sort(key=_low)
+    placed = []
+    points = [item for item in ranges if item.low == item.high]
+    end = around.low
+    for item in elements:
+        if item.low < item.high and item.low >= end:
+            placed.append(item)
+            end = item.high
+        else:  # its words are those of its neighbours
+            points.append(item._replace(high=item.low))
+    return _with_points(placed, points)
 
 
-def _nested(ranges: Sequence[Range]) -> Iterator[tuple[int, str]]:
-    """The markup of ranges by place, nested; a tag comes before those inside it.
+def _low(item: Range) -> int:
+    return item.low
 
-    Ranges that are open lie on a stack, and those that end at the same place are
-    counted together: when a range that begins later ends later than they do, they are
-    extended at once.
+
+def _overlap(ranges: Sequence[Range]) -> Iterator[bool]:
+    """Whether each of the ranges, in order, begins before the one before it ends."""
+    for before, behind in itertools.pairwise(ranges):
+        yield behind.low < before.high
+
+
+def _with_points(ranges: Sequence[Range], points: Sequence[Range]) -> list[Range]:
+    """Ranges in order, and among them points, none inside a range."""
+    lows = [item.low for item in ranges]
+    placed = []
+    for point in points:
+        number = bisect_left(lows, point.low) - 1
+        low = point.low
+        if number >= 0 and low < ranges[number].high:
+            low = ranges[number].low
+        placed.append(point._replace(low=low, high=low))
+    return sorted([*placed, *ranges], key=_order)
+
+
+def _order(item: Range) -> tuple[int, bool, int]:
+    """At one place points come first, in the order of the source."""
+    return item.low, item.low < item.high, item.first
+
+
+def with_marks(text: str, marks: Sequence[Mark]) -> str:
+    """Text as HTML, with the marks, which are in order.
+
+    Markup that is seen at its place has white space around it as in the source.
     """
-    behind: list[str] = []
-    open_ends: list[tuple[int, int]] = []  # place and number, the last ends first
-    for low, high, before, closing in sorted(ranges, key=lambda item: item.low):
-        while open_ends and open_ends[-1][0] < low:
-            place, number = open_ends.pop()
-            for _ in range(number):
-                yield place, behind.pop()
-        yield low, before
-        if low < high:
-            number = 1
-            while open_ends and open_ends[-1][0] <= high:
-                number += open_ends.pop()[1]
-            open_ends.append((high, number))
-            behind.append(closing)
-    for place, number in reversed(open_ends):
-        for _ in range(number):
-            yield place, behind.pop()
+    parts: list[str] = []
+    last = ""  # the last character that is seen
+    needs_space = False
+    at = 0
+    for mark in [*marks, None]:
+        piece = text[at:] if mark is None else text[at : mark.offset]
+        if piece:
+            if needs_space and not piece[0].isspace() and piece[0] not in CLOSING_MARKS:
+                parts.append(" ")
+            parts.append(html.escape(piece, quote=False))
+            last = piece[-1]
+            needs_space = False
+        if mark is None:
+            break
+        if mark.is_object:
+            is_apart = needs_space or mark.space_before
+            if is_apart and last and not last.isspace():
+                parts.append(" ")
+            last = mark.markup[-1]
+            needs_space = mark.space_behind
+        parts.append(mark.markup)
+        at = mark.offset
+    return "".join(parts)

@@ -14,6 +14,17 @@ from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
 from t2tlite.programs.serving.served_model import AlignedOutput, Decoding, ServedModel
 
 
+def check_hypotheses(sentences: int, each: int) -> None:
+    """RequestError 413 if a request has too many sentences times hypotheses."""
+    if sentences * each > MAX_HYPOTHESES:
+        raise RequestError(
+            413,
+            f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
+            f" {sentences:,} sentences with {each} each. Split the text, or ask for"
+            " one translation of each sentence.",
+        )
+
+
 class TranslationJob:
     """The sentences of some texts, and what is made of their outputs.
 
@@ -30,21 +41,11 @@ class TranslationJob:
         aligned: bool = False,
     ) -> None:
         self.function = Decoding(model, options, aligned)
-        self.texts = [split_text(text) for text in texts]
+        self.texts = [split_text(text, model.source) for text in texts]
         self.sentences = [
             segment.sentence for text in self.texts for segment in text.segments
         ]
-        hypotheses = len(self.sentences) * options.return_beams
-        if hypotheses > MAX_HYPOTHESES:
-            received = (
-                f"{len(self.sentences):,} sentences with {options.return_beams} each"
-            )
-            raise RequestError(
-                413,
-                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
-                f" {received}. Split the text, or ask for one translation of each"
-                " sentence.",
-            )
+        check_hypotheses(len(self.sentences), options.return_beams)
         self.tokens = model.search_token_counts(self.sentences, options.beam_size)
         self._n_best = n_best
 

@@ -158,6 +158,97 @@ def test_tag_of_a_language_has_no_place_in_alignments(translator):
         )
 
 
+def test_text_without_letters_stays_as_it_is(server, translator):
+    text = f"=====\n{SENTENCE} 😀\n* * *\n\u200b"
+    answer = server.post("/translate", {"q": text, "source": "en", "target": "de"})
+    expected = text.replace(SENTENCE, translator.translate([SENTENCE])[0])
+    assert answer.json() == {"translatedText": expected}
+    (whole,) = server.post("/v1/translate", {"q": text}).json()["translations"]
+    assert whole["text"] == expected
+    assert [segment["source"] for segment in whole["segments"]] == [SENTENCE]
+
+
+@pytest.fixture(scope="module")
+def from_two_languages(translator):
+    """A server of English and French to German, by the same model."""
+    with running(
+        [served(translator, "en", "de"), served(translator, "fr", "de")]
+    ) as running_server:
+        yield running_server
+
+
+ENGLISH = "The dog sees a bird in the garden of the neighbor."
+FRENCH = "Le chien voit un oiseau dans le jardin du voisin."
+GERMAN = "Der Hund sieht einen Vogel im Garten des Nachbarn."
+
+
+def test_each_text_of_a_list_has_its_language(from_two_languages, translator):
+    texts = [ENGLISH, FRENCH, GERMAN, "Oui", "====="]
+    request = {"q": texts, "source": "auto", "target": "de", "alternatives": 1}
+    answer = from_two_languages.post("/translate", request).json()
+    languages = [each["language"] for each in answer["detectedLanguage"]]
+    assert languages[:3] == ["en", "fr", "de"]
+    first, second = translator.translate([ENGLISH, FRENCH])
+    assert answer["translatedText"][:3] == [first, second, GERMAN]
+    assert answer["translatedText"][4] == "====="
+    assert answer["alternatives"][2] == [GERMAN]
+    detected = from_two_languages.post("/detect", {"q": texts}).json()
+    assert [each[0]["language"] for each in detected] == languages
+    (one,) = from_two_languages.post("/detect", {"q": [FRENCH]}).json()
+    assert one == from_two_languages.post("/detect", {"q": FRENCH}).json()
+
+
+def test_short_texts_have_the_language_of_the_whole_list(from_two_languages):
+    request = {"q": ["No", FRENCH, "ok"], "source": "auto", "target": "de"}
+    answer = from_two_languages.post("/translate", request).json()
+    assert [each["language"] for each in answer["detectedLanguage"]] == ["fr"] * 3
+
+
+def test_text_in_the_target_language_stays_as_it_is(server):
+    for text, form in ((f"  {GERMAN}\n", "text"), (f"<p>{GERMAN} &amp;</p>", "html")):
+        request = {"q": text, "source": "auto", "target": "de", "format": form}
+        answer = server.post("/translate", request).json()
+        assert answer["translatedText"] == text
+        assert answer["detectedLanguage"]["language"] == "de"
+        told = server.post("/translate", {**request, "source": "en"}).json()
+        assert told["translatedText"] != text
+
+
+def test_text_without_letters_needs_no_language(from_two_languages):
+    request = {"q": "*** 😀", "source": "auto", "target": "de"}
+    answer = from_two_languages.post("/translate", request).json()
+    assert answer["translatedText"] == "*** 😀"
+    refused = from_two_languages.post("/translate", {**request, "q": "5"})
+    assert refused.status_code == 400
+    assert "Set source to en or fr." in refused.json()["error"]
+
+
+def test_hypotheses_are_bounded_over_all_languages(from_two_languages, monkeypatch):
+    monkeypatch.setattr("t2tlite.programs.serving.translation_job.MAX_HYPOTHESES", 7)
+    request = {"q": [ENGLISH, FRENCH], "source": "auto", "target": "de"}
+    assert from_two_languages.post("/translate", request).status_code == 200
+    response = from_two_languages.post("/translate", {**request, "alternatives": 1})
+    assert response.status_code == 413
+    assert (
+        "at most 7 hypotheses. Received: 2 sentences with 4" in response.json()["error"]
+    )
+
+
+def test_neighbouring_links_stay_side_by_side(server, translator):
+    text = f"<nav><a href=1>{SENTENCE}</a><a href=2>bird likes fish</a></nav>"
+    first, second = translator.translate([SENTENCE, "bird likes fish"])
+    expected = f"<nav><a href=1>{first}</a><a href=2>{second}</a></nav>"
+    assert translate_html(server, text) == {"translatedText": expected}
+
+
+def test_a_broken_and_indented_paragraph_is_translated_as_one_line(server, translator):
+    words = "\n\t\t".join(SENTENCE.split())
+    answer = translate_html(server, f"<ul>\n\t<li>\n\t\t{words}\n\t</li>\n</ul>")
+    translation = translator.translate([SENTENCE])[0]
+    expected = f"<ul>\n\t<li>\n\t\t{translation}\n\t</li>\n</ul>"
+    assert answer == {"translatedText": expected}
+
+
 def test_settings(server):
     response = server.get("/frontend/settings").json()
     assert response["charLimit"] == 20000

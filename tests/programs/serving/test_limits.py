@@ -14,6 +14,7 @@ from running import running, served
 from t2tlite.programs.serving import own_api
 from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.bodies import form_fields, from_body
+from t2tlite.programs.serving.detection import detect_each
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.middleware import check_sender
 from t2tlite.programs.serving.options import ServerOptions
@@ -90,13 +91,23 @@ def test_multipart_part_without_a_plain_name_is_refused(server, name):
 
 
 @pytest.mark.parametrize(
-    "piece", [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! "]
-)
+    "piece",
+    [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! ", "‹", "‘", "「a。", "!(",
+     "a. “", "(a.) ", "a😀", "* ", "\u00a0", "a\u200b"],
+)  # fmt: skip
 def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
     text = (piece * 200_000)[:200_000]
     started = time.process_time()
     split = split_text(text)
     assert split.join([segment.sentence for segment in split.segments]) == text
+    assert time.process_time() - started < LIMIT_S
+
+
+def test_languages_of_many_texts_are_detected_in_time():
+    """As many as a request may have that are not detected by the whole."""
+    texts = [f"{number:06} the cat is on the table, oh so red" for number in range(487)]
+    started = time.process_time()
+    detect_each(texts, ["de", "en", "fr"])
     assert time.process_time() - started < LIMIT_S
 
 

@@ -20,10 +20,6 @@ from t2tlite.programs.serving.sentence_splitter import split_text
             "Dr. Smith met J. R. Miller. They left.",
             ["Dr. Smith met J. R. Miller.", "They left."],
         ),
-        (
-            "Das war am 3. Mai, z.B. in Ulm. Danach nicht.",
-            ["Das war am 3. Mai, z.B. in Ulm.", "Danach nicht."],
-        ),
         ('He said: "Go!" Then he left.', ['He said: "Go!"', "Then he left."]),
         (
             "It costs 3.50 euros... and more. Yes!",
@@ -35,10 +31,98 @@ from t2tlite.programs.serving.sentence_splitter import split_text
         ("¿Qué? ¡No! Sí.", ["¿Qué?", "¡No!", "Sí."]),
         ("", []),
         (" \n\t ", []),
+        ("The U.S. President visited Rome.", ["The U.S. President visited Rome."]),
+        ("We met on Jan. 5 in Rome.", ["We met on Jan. 5 in Rome."]),
+        (
+            "Acme Corp. Chairman Paul Miller left.",
+            ["Acme Corp. Chairman Paul Miller left."],
+        ),
+        (
+            "She works for Smith & Co. Ltd. in London.",
+            ["She works for Smith & Co. Ltd. in London."],
+        ),
+        ("Is it open? No. It is closed.", ["Is it open?", "No.", "It is closed."]),
+        ("2. We cry.", ["2. We cry."]),
+        ("1. We cry. 2. We laugh.", ["1. We cry.", "2. We laugh."]),
+        ("  IV. We cry.", ["IV. We cry."]),
+        ("a) We cry.", ["a) We cry."]),
+        ("No. 5 is alive.", ["No. 5 is alive."]),
+        ("Go?! No!! Yes.", ["Go?!", "No!!", "Yes."]),
+        ("Wait... Then go.", ["Wait...", "Then go."]),
+        ("“Go.” “No.” ‘Yes.’ Well.", ["“Go.”", "“No.”", "‘Yes.’", "Well."]),
+        ("He left (at 5 p.m.). She stayed.", ["He left (at 5 p.m.).", "She stayed."]),
+        ("(See there.) [And here.] Go.", ["(See there.)", "[And here.]", "Go."]),
+        ("We cry.\u00a0We laugh.\u3000Yes.", ["We cry.", "We laugh.", "Yes."]),
+        ("See example.Com now.", ["See example.Com now."]),
+        ("Er kam 300 v. Chr. Geburt.", ["Er kam 300 v. Chr. Geburt."]),
+        ("Im Okt. 2020 war es so.", ["Im Okt. 2020 war es so."]),
+        (
+            "He said No. We met Tom. He left.",
+            ["He said No.", "We met Tom.", "He left."],
+        ),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text, sentences):
     assert [segment.sentence for segment in split_text(text).segments] == sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "sentences"),
+    [
+        (
+            "de",
+            "Das war am 3. Mai, z.B. in Ulm. Danach nicht.",
+            ["Das war am 3. Mai, z.B. in Ulm.", "Danach nicht."],
+        ),
+        ("de", "Er kam 300 v. Chr. Geburt.", ["Er kam 300 v. Chr. Geburt."]),
+        ("de", "Im Okt. 2020 war es so.", ["Im Okt. 2020 war es so."]),
+        ("de_AT", "Nr. 5, z. B. heute. Ja.", ["Nr. 5, z. B. heute.", "Ja."]),
+        ("de", "Im 19. Jahrhundert. Ja.", ["Im 19. Jahrhundert.", "Ja."]),
+        ("de", "„Geh!“ Dann ging er.", ["„Geh!“", "Dann ging er."]),
+        ("de", "Das war 2010. Danach nicht.", ["Das war 2010.", "Danach nicht."]),
+        ("fr", "M. Dupont est là. Il dort.", ["M. Dupont est là.", "Il dort."]),
+        ("fr", "Tu viens ? Oui !", ["Tu viens ?", "Oui !"]),
+        ("fr", "La Acme Corp. Chairman a.", ["La Acme Corp. Chairman a."]),
+        (
+            "fr",
+            "Il est né en 300 av. J.-C. Il est mort.",
+            ["Il est né en 300 av. J.-C.", "Il est mort."],
+        ),
+        ("hi", "मैं जाता हूँ। तुम आओ।", ["मैं जाता हूँ।", "तुम आओ।"]),
+        ("ja", "行く？はい！", ["行く？", "はい！"]),
+        ("zh-Hans", "你好。再见！", ["你好。", "再见！"]),
+        ("xx", "Dr. Smith left. We cry.", ["Dr. Smith left.", "We cry."]),
+    ],
+)
+def test_sentences_end_by_the_rules_of_their_language(language, text, sentences):
+    split = split_text(text, language)
+    assert [segment.sentence for segment in split.segments] == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "segments", "after"),
+    [
+        (
+            "=====\nWe cry.\n* * *\nThe dog sees a bird. 😀\n\u200b",
+            [("=====\n", "We cry."), ("\n* * *\n", "The dog sees a bird.")],
+            " 😀\n\u200b",
+        ),
+        ("We cry. 👍🏽 We laugh.", [("", "We cry."), (" 👍🏽 ", "We laugh.")], ""),
+        ("We cry.❤\ufe0f", [("", "We cry.")], "❤\ufe0f"),
+        ("* We cry.\n- No.", [("* ", "We cry."), ("\n- ", "No.")], ""),
+        ("-5 degrees", [("", "-5 degrees")], ""),
+        ("1\ufe0f\u20e3", [], "1\ufe0f\u20e3"),
+        ("🇩🇪 👨‍👩‍👧 …", [], "🇩🇪 👨‍👩‍👧 …"),
+        ("\u0301\u0301 _ ー", [("", "\u0301\u0301 _ ー")], ""),
+        ("\u0301 \u3164 _", [], "\u0301 \u3164 _"),
+        ("٣", [("", "٣")], ""),
+        ("५.", [("", "५.")], ""),
+    ],
+)
+def test_text_without_a_letter_or_digit_is_not_in_a_sentence(text, segments, after):
+    split = split_text(text)
+    assert [tuple(segment) for segment in split.segments] == segments
+    assert split.after == after
 
 
 WHITE_SPACE = st.sampled_from(
@@ -56,6 +140,14 @@ WHITE_SPACE = st.sampled_from(
         ". ",
         "! ",
         "。",
+        "😀",
+        "1. ",
+        "* ",
+        ".) ",
+        "(",
+        "“",
+        "A",
+        "a",
     ]
 )
 
@@ -66,8 +158,24 @@ def test_any_text_is_put_together_again(text):
     result = split_text(text)
     assert result.join([segment.sentence for segment in result.segments]) == text
     for before, sentence in result.segments:
-        assert before == "" or before.isspace()
-        assert sentence
+        assert not any(map(str.isalnum, before.replace("\u3164", "")))
+        assert any(map(str.isalnum, sentence))
         assert sentence == sentence.strip()
         assert len(sentence.splitlines()) == 1
-    assert result.after == "" or result.after.isspace()
+    assert not any(map(str.isalnum, result.after))
+
+
+def test_a_long_line_is_split_as_a_short_one():
+    """Longer than what sentencex reads at once."""
+    text = (
+        "Dr. Smith met J. R. Miller (at 5 p.m.). They left the U.S. in winter. " * 200
+    )
+    sentences = [segment.sentence for segment in split_text(text).segments]
+    assert (
+        sentences
+        == [
+            "Dr. Smith met J. R. Miller (at 5 p.m.).",
+            "They left the U.S. in winter.",
+        ]
+        * 200
+    )
