@@ -14,9 +14,9 @@ import dataclasses
 import heapq
 import http
 import time
-import urllib.parse
 from typing import Any
 
+import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
@@ -28,10 +28,12 @@ from t2tlite.programs.serving.errors import RequestError, error_response
 
 HEAD, BODY, COMPLETE = "head", "body", "complete"
 READ_BYTES = 1 << 16  # of a connection at a time: the event loop parses them at once
-# of all printable characters of ASCII: an address may be sent in UTF-8
-ASCII = "".join(map(chr, range(0x21, 0x7F)))
 EVICTED_AT_ONCE = 16  # so that a flood of connections does not sort them for each
-NOT_HTTP = RequestError(400, "This is not a request of HTTP/1.1.")
+NOT_HTTP = RequestError(
+    400,
+    "This is not a request of HTTP/1.1. Other characters than those of ASCII must be"
+    " percent-encoded in an address.",
+)
 LONG_HEAD = RequestError(431, "The head of a request is too long. Send less in it.")
 SMALL_CHUNKS = RequestError(
     400, "The chunks of a body are too small. Send larger ones, or Content-Length."
@@ -189,7 +191,13 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._received > self._limits.linger_bytes:
                 self.drop()
             return
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_without_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self.refuse(self._problem)
         # the parser calls nothing for white space and extensions of chunks
         if self._stage != BODY and self._received > self._limits.head_bytes:
             self.refuse(LONG_HEAD)
@@ -201,7 +209,18 @@ class BoundedProtocol(HttpToolsProtocol):
         self._ends = True
         super().shutdown()
 
-    # what the parser calls; an exception ends it, and send_400_response is called
+    def _read_without_upgrade(self, rest: bytes) -> None:
+        """Reads a request that offers another protocol, such as HTTP/2, as if it did
+        not: the parser has stopped behind its head.
+        """
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        for name, value in self.headers:
+            if name not in (b"connection", b"upgrade"):
+                lines.append(name + b": " + value)
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(b"\r\n".join([*lines, b"", rest]))
+
+    # what the parser calls; an exception of theirs ends it
 
     def on_message_begin(self) -> None:
         """Begins a request."""
@@ -229,8 +248,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Lets the application answer. The connection outlives the answer only if the
         request is complete when the answer begins.
         """
-        if not self.url.isascii():
-            self.url = urllib.parse.quote(self.url, safe=ASCII).encode("ascii")
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError("not a proxy")
+            return
         super().on_headers_complete()
         self._enter(BODY)
         self.cycle.transport = AnswerTransport(self)
@@ -253,15 +274,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Ends a request."""
+        if self.parser.should_upgrade():
+            return
         self._enter(COMPLETE)
         self._received = 0
         if not self.cycle.response_started and not self._ends:
             self.cycle.keep_alive = self._keep_alive
         super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuses what the parser could not read."""
-        self.refuse(self._problem)
 
     # answers
 
