@@ -19,7 +19,14 @@ from t2tlite.bin import flags
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 
 # packages of the extra
-EXTRA = ("fastapi", "prometheus_client", "py3langid", "python_multipart", "uvicorn")
+EXTRA = (
+    "fastapi",
+    "httptools",
+    "prometheus_client",
+    "py3langid",
+    "python_multipart",
+    "uvicorn",
+)
 
 
 @flags.command(

@@ -10,6 +10,7 @@ A connection is in one of three stages, by what the client has sent of its reque
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import dataclasses
 import heapq
 import http
@@ -28,6 +29,8 @@ from t2tlite.programs.serving.errors import RequestError, error_response
 
 HEAD, BODY, COMPLETE = "head", "body", "complete"
 READ_BYTES = 1 << 16  # of a connection at a time: the event loop parses them at once
+# fewer bytes that clients no longer leave unread are not worth a search for free memory
+TRIMMED_BYTES = 1 << 25
 EVICTED_AT_ONCE = 16  # so that a flood of connections does not sort them for each
 NOT_HTTP = RequestError(
     400,
@@ -72,6 +75,8 @@ class Connections(ServerState):
         super().__init__()
         self.limits = limits
         self.open: set[BoundedProtocol] = set()
+        # the greatest number of unsent bytes since memory was given back to the system
+        self._peak_bytes = 0
 
     @property
     def sending(self) -> bool:
@@ -106,11 +111,17 @@ class Connections(ServerState):
         unread = [connection for connection in self.open if connection.unsent_bytes()]
         unread.sort(key=BoundedProtocol.last_progress)
         unsent = sum(connection.unsent_bytes() for connection in unread)
+        self._peak_bytes = max(self._peak_bytes, unsent)
         for connection in unread:
             if unsent <= self.limits.unsent_bytes:
-                return
+                break
             unsent -= connection.unsent_bytes()
             connection.drop()
+        if self._peak_bytes > unsent + TRIMMED_BYTES:
+            self._peak_bytes = unsent
+            loop = asyncio.get_running_loop()
+            # a moment later, when what the connections held is free
+            loop.call_later(1, loop.run_in_executor, None, give_back_memory)
 
 
 class AnswerTransport(asyncio.Transport):
@@ -397,6 +408,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._linger_until = time.monotonic() + self._limits.linger_s
         self.flow.resume_reading()
         self.transport.write_eof()
+
+
+def give_back_memory() -> None:
+    """Gives memory that is free back to the system. glibc keeps that of long answers,
+    since it lies between blocks in use.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:

@@ -37,6 +37,7 @@ from t2tlite.run_folder import RunFolder
 # 503
 QUIET_S = 1.0
 BACKLOG = 1024  # connections that may wait to be accepted
+SEND_BUFFER_BYTES = 1 << 18
 ACCEPTED_AT_ONCE = 32  # of them, before others are answered
 # Files that are open for other things, and for connections that were accepted while
 # others are being closed.
@@ -132,6 +133,8 @@ def bind(host: str, port: int) -> socket.socket:
     # answer's body waits 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # of each connection: else the system lets each unread answer take megabytes
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     try:
         listening.bind(address)
         listening.listen(BACKLOG)
