@@ -107,7 +107,7 @@ def quick():
         yield server
 
 
-def test_answer_that_is_complete_before_its_request_ends_the_connection(quick):
+def test_answer_before_the_end_of_a_request_is_the_last(quick):
     started = time.monotonic()
     for head in (
         b"Content-Length: 1000000\r\n\r\n",
@@ -120,7 +120,7 @@ def test_answer_that_is_complete_before_its_request_ends_the_connection(quick):
     assert time.monotonic() - started < SOON_S
 
 
-def test_answer_to_a_long_body_can_be_read_by_a_client_that_sends_all_first(quick):
+def test_client_that_sends_all_of_a_body_can_read_the_answer(quick):
     with Peer(quick, b"POST /nothing HTTP/1.1\r\n" + HOST) as peer:
         peer.send(b"Content-Length: 4000000\r\n\r\n")
         for _ in range(40):
@@ -130,7 +130,7 @@ def test_answer_to_a_long_body_can_be_read_by_a_client_that_sends_all_first(quic
     assert not answer.endswith(b"reset")
 
 
-def test_what_follows_an_early_answer_is_discarded_for_a_while_only(quick):
+def test_what_follows_an_early_answer_is_read_for_a_while(quick):
     def send_for_long(peer: Peer) -> None:
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
