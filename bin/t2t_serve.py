@@ -21,6 +21,7 @@ from t2tlite.programs.serving.options import RunOptions, ServerOptions
 # packages of the extra
 EXTRA = (
     "fastapi",
+    "httptools",
     "prometheus_client",
     "py3langid",
     "python_multipart",

@@ -20,6 +20,7 @@ JSON, FORM, PARTS = (
     "application/x-www-form-urlencoded",
     "multipart/form-data; boundary=x",
 )
+MANY = 1100  # connections at a time
 SENDERS = 3  # connections that send complete requests at the same time
 WORDS = "cat " * 500  # about as many tokens as a sentence may have
 
@@ -165,25 +166,78 @@ def head(path: str, length: int, content_type: str = JSON) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
+class Connections:
+    """Connections to a port, which the server may close at any time."""
+
+    def __init__(self, port: int, ends: contextlib.ExitStack) -> None:
+        self._port, self._ends = port, ends
+        self.open: list[socket.socket] = []
+
+    def add(self, content: bytes) -> None:
+        """One more, on which this is sent."""
+        with contextlib.suppress(ConnectionError):
+            connection = socket.create_connection(("127.0.0.1", self._port), TIMEOUT_S)
+            self.open.append(self._ends.enter_context(connection))
+            connection.sendall(content)
+
+    def send(self, content: bytes) -> None:
+        """Sends this on each."""
+        for connection in self.open:
+            with contextlib.suppress(OSError):
+                connection.send(content, socket.MSG_DONTWAIT)
+
+    def read(self, size: int) -> None:
+        """Reads so many bytes of each answer, if they are there."""
+        for connection in self.open:
+            with contextlib.suppress(OSError):
+                connection.recv(size, socket.MSG_DONTWAIT)
+
+
 def keep_connections_open(port: int, end: threading.Event) -> None:
     """A hundred connections that send nothing, half a head, or a body byte by byte."""
-    beginnings = (
-        b"",
-        b"POST /v1/translate HTTP/1.1\r\nHost: loc",
-        head("/v1/translate", 1 << 20),
-        head("/detect", 9),
-    )
-    with contextlib.ExitStack() as connections:
-        opened = []
-        for number in range(100):
-            connection = connections.enter_context(
-                socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
-            )
-            connection.sendall(beginnings[number % len(beginnings)])
-            opened.append(connection)
+    with contextlib.ExitStack() as ends:
+        silent, slow = Connections(port, ends), Connections(port, ends)
+        for _ in range(25):
+            silent.add(b"")
+            silent.add(head("/v1/translate", 1 << 20))
+            slow.add(b"POST /v1/translate HTTP/1.1\r\nHost: loc")
+            slow.add(head("/detect", 9000))
         while not end.wait(0.5):
-            for connection in opened[2::4]:
-                connection.sendall(b" ")
+            slow.send(b" ")
+
+
+def open_many_connections(port: int, end: threading.Event) -> None:
+    """More connections than the server may open files, again and again."""
+    while not end.is_set():
+        with contextlib.ExitStack() as ends:
+            connections = Connections(port, ends)
+            for _ in range(MANY):
+                if end.is_set():
+                    return
+                connections.add(b"")
+            end.wait(5)
+
+
+def send_tiny_chunks(port: int, end: threading.Event) -> None:
+    """Bodies in chunks of a byte, to a path that does not exist and to one that
+    does.
+    """
+    chunks = b"1\r\nx\r\n" * 20_000
+    beginnings = []
+    for path in ("/nothing", "/detect"):
+        length = b"Content-Length: 0"
+        beginning = head(path, 0, FORM).replace(length, b"Transfer-Encoding: chunked")
+        beginnings.append(beginning)
+    for beginning in itertools.cycle(beginnings):
+        if end.is_set():
+            return
+        with (
+            contextlib.suppress(ConnectionError),
+            socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as connection,
+        ):
+            connection.sendall(beginning)
+            while not end.is_set():
+                connection.sendall(chunks)
 
 
 def leave_answers_unread(port: int, end: threading.Event) -> None:
@@ -193,13 +247,23 @@ def leave_answers_unread(port: int, end: threading.Event) -> None:
     streamed = json.dumps({"q": "a\n" * 1_250, "stream": True, "n_best": 16}).encode()
     whole = json.dumps({"q": "red. \n" * 500, "n_best": 16}).encode()
     while not end.is_set():
-        with contextlib.ExitStack() as connections:
+        with contextlib.ExitStack() as ends:
+            connections = Connections(port, ends)
             for body in (streamed, whole, streamed):
-                connection = connections.enter_context(
-                    socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
-                )
-                connection.sendall(head("/v1/translate", len(body)) + body)
+                connections.add(head("/v1/translate", len(body)) + body)
             end.wait(3)
+
+
+def read_answers_slowly(port: int, end: threading.Event) -> None:
+    """A hundred long answers, of which one byte is read at a time, or nothing."""
+    body = json.dumps({"q": "cat " * 120, "translation": "hund " * 90}).encode()
+    with contextlib.ExitStack() as ends:
+        unread, slow = Connections(port, ends), Connections(port, ends)
+        while not end.wait(0.5):
+            slow.read(1)
+            for connections in (unread, slow):
+                if len(connections.open) < 50:
+                    connections.add(head("/v1/attention", len(body)) + body)
 
 
 def break_off(port: int, end: threading.Event) -> None:
@@ -246,6 +310,9 @@ def attacks() -> list[Attack]:
         *senders,
         ask_for_pages,
         keep_connections_open,
+        open_many_connections,
+        send_tiny_chunks,
         leave_answers_unread,
+        read_answers_slowly,
         break_off,
     ]

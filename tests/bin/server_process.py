@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,10 +18,12 @@ START_S = 180
 
 class Process:
     """t2t-serve as a process of its own, which is killed at the end of the block and
-    after so many seconds.
+    after so many seconds. `files` limits the files that it may open.
     """
 
-    def __init__(self, *flags: str, seconds: float = START_S) -> None:
+    def __init__(
+        self, *flags: str, seconds: float = START_S, files: int | None = None
+    ) -> None:
         command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
         environment = {
             **os.environ,
@@ -29,6 +32,9 @@ class Process:
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=environment
         )
+        if files is not None:  # before it has loaded what it serves with
+            limits = (files, files)
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, limits)
         self._timer = threading.Timer(seconds, self.process.kill)
         self._lines: list[str] = []
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
+import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -27,9 +29,22 @@ JSON, FORM, MULTIPART = (
     "multipart/form-data",
 )
 MAX_FIELDS = 1000  # of a form
+# Python's codecs of the encodings in which forms are sent. Browsers read ISO-8859-1 as
+# Windows-1252, which has letters in place of control characters.
+FORM_ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "utf-8",
+    "iso-8859-1": "cp1252",
+    "latin1": "cp1252",
+    "windows-1252": "cp1252",
+}
+CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 NOT_A_FORM = (
     "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
 )
+# what it says of a form is answered; its lines would hold text of clients without a key
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
 Body = TypeVar("Body", bound=RequestBody)
@@ -112,18 +127,64 @@ def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Con
 
 def form_fields(body: bytes, content_type: str) -> Fields:
     """The fields of a form; of one that is given several times, a list. RequestError
-    400 if it is not a form.
+    400 if it is not a form, 415 if it is in an encoding that the server does not know.
     """
+    encoding = _form_encoding(content_type)
     try:
         if content_type.lower().startswith(MULTIPART):
-            pairs = _multipart(body, content_type)
+            pairs = _multipart(body, content_type, encoding)
         else:
-            text = body.decode("ascii", "strict")
-            pairs = urllib.parse.parse_qsl(
-                text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
-            )
+            pairs = _url_encoded(body, encoding)
     except ValueError as error:
-        raise RequestError(400, NOT_A_FORM) from error
+        problem = NOT_A_FORM
+        if encoding != "utf-8":
+            problem = "The body must be a form in the charset of its Content-Type."
+        raise RequestError(400, problem) from error
+    return _fields(pairs)
+
+
+def address_fields(query: bytes) -> Fields:
+    """The fields of an address; RequestError 400 if they are not in UTF-8."""
+    try:
+        return _fields(_url_encoded(query, "utf-8"))
+    except ValueError as error:
+        raise RequestError(
+            400,
+            f"The address must have at most {MAX_FIELDS} fields, percent-encoded in"
+            " UTF-8.",
+        ) from error
+
+
+def _form_encoding(content_type: str) -> str:
+    """Python's codec for a form."""
+    parameter = CHARSET.search(content_type)
+    charset = parameter[1] if parameter else "utf-8"
+    name = charset.lower()
+    if name not in FORM_ENCODINGS:
+        raise RequestError(
+            415,
+            "The charset of a form must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
+            f" {charset[:SHOWN]!r}.",
+        )
+    return FORM_ENCODINGS[name]
+
+
+def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:
+    """The names and values of a form or an address, whose characters may be
+    percent-encoded or stand as they are. A line end behind it is the end of the file
+    that was sent, and a BOM its beginning.
+    """
+    return urllib.parse.parse_qsl(
+        text.decode(encoding).removeprefix("\ufeff").rstrip("\r\n"),
+        keep_blank_values=True,
+        encoding=encoding,
+        errors="strict",
+        max_num_fields=MAX_FIELDS,
+    )
+
+
+def _fields(pairs: list[tuple[str, str]]) -> Fields:
+    """The values by name; of a name that is given several times, a list."""
     values_of: dict[str, list[str]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
@@ -133,7 +194,7 @@ def form_fields(body: bytes, content_type: str) -> Fields:
     }
 
 
-def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
+def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
 
     def add(name: bytes | None, value: bytes | None) -> None:
@@ -141,7 +202,7 @@ def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
             raise ValueError(
                 f"A form must have at most {MAX_FIELDS} fields, each with a name."
             )
-        pairs.append((name.decode("utf-8"), (value or b"").decode("utf-8")))
+        pairs.append((name.decode(encoding), (value or b"").decode(encoding)))
 
     def add_field(field: Field) -> None:
         add(field.field_name, field.value)

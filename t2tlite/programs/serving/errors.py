@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
+
 from fastapi.responses import Response
 
 from t2tlite.programs.serving.schemas import ErrorResponse
 
 SHOWN = 80  # characters of a value of the client's in a message
+CAUSES = 8  # of an error that are logged
 CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
+
+logger = logging.getLogger("t2tlite.programs.serving")
 
 
 class RequestError(Exception):
@@ -38,3 +44,22 @@ def error_response(error: RequestError) -> Response:
     )
     content = ErrorResponse(error=message).model_dump_json()
     return Response(content, error.status, headers, "application/json")
+
+
+def log_failure(error: BaseException) -> None:
+    """Logs an error of ours, its causes, and where they were raised.
+
+    A message may hold text of a client's, which nobody shall write into the log: it is
+    cut, and escaped so that it stays on its line.
+    """
+    lines = ["A request failed."]
+    cause: BaseException | None = error
+    while cause is not None and len(lines) <= CAUSES:
+        frames = "".join(traceback.format_tb(cause.__traceback__))
+        message = ascii(str(cause)[:SHOWN])
+        lines.append(
+            f"Traceback (most recent call last):\n{frames}"
+            f"{type(cause).__name__}: {message}"
+        )
+        cause = cause.__cause__ or cause.__context__
+    logger.error("%s", "\n".join(lines))

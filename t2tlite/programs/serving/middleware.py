@@ -5,7 +5,6 @@ status and time.
 from __future__ import annotations
 
 import ipaddress
-import logging
 import time
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from t2tlite.programs.serving.errors import (
     SHOWN,
     RequestError,
     error_response,
+    log_failure,
 )
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.service import Service
@@ -29,7 +29,6 @@ SECURITY_HEADERS = [(b"x-content-type-options", b"nosniff")]
 FAILURE = RequestError(
     500, "The server could not answer this request; its log says why."
 )
-logger = logging.getLogger("t2tlite.programs.serving")
 
 
 class Guard:
@@ -61,13 +60,12 @@ class Guard:
             await self._app(scope, receive, observed)
         except RequestError as error:  # raised here: the application answers its own
             await error_response(error)(scope, receive, observed)
-        except Exception:
-            logger.exception("A request failed.")
+        except Exception as error:
+            log_failure(error)
             if status is None:
                 await error_response(FAILURE)(scope, receive, observed)
-            else:  # the response is cut off
+            else:  # uvicorn cuts off a response that is not complete
                 status = 500
-                raise
         finally:
             self._service.active -= 1
             path = scope["path"] if scope["path"] in self._paths else OTHER

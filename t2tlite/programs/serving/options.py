@@ -50,6 +50,12 @@ class ServerOptions(CheckedFields):
         "Maximum number of waiting requests; further requests are answered with 503.",
         low=1,
     )
+    max_connections: int = checked_field(
+        1000,
+        "Maximum number of connections; for a further one, that which has made the"
+        " server wait for longest is closed.",
+        low=1,
+    )
     timeout_s: float = checked_field(
         60.0,
         "Seconds after which a request is answered with 504.",

@@ -69,7 +69,7 @@ async def read_fields(
         service.check_key(key)
     media_type = bodies.media_type(request)
     body = await bodies.read_body(request, MAX_BODY_BYTES, service.options.timeout_s)
-    fields: bodies.Fields = dict(request.query_params)
+    fields = bodies.address_fields(request.scope["query_string"])
     if media_type == bodies.JSON:
         fields = await service.in_thread(bodies.json_object, body)
     elif media_type in (bodies.FORM, bodies.MULTIPART):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import resource
 import signal
 import socket
 import sys
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -21,6 +23,11 @@ from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
+from t2tlite.programs.serving.connections import (
+    BoundedProtocol,
+    ConnectionLimits,
+    Connections,
+)
 from t2tlite.programs.serving.languages import language_pairs, with_tags
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
@@ -29,7 +36,13 @@ from t2tlite.run_folder import RunFolder
 # without a request before the server ends: those on their way are still answered, with
 # 503
 QUIET_S = 1.0
-BACKLOG = 2048  # connections that may wait to be accepted
+BACKLOG = 1024  # connections that may wait to be accepted
+SEND_BUFFER_BYTES = 1 << 18
+ACCEPTED_AT_ONCE = 32  # of them, before others are answered
+# Files that are open for other things, and for connections that were accepted while
+# others are being closed.
+RESERVED_FILES = 256
+QUIET_ERRORS_S = 60.0  # in which an error of accepting connections is reported once
 # after which Python lets another thread run: the event loop waits for those that read
 # long requests
 SWITCH_S = 0.0005
@@ -72,11 +85,35 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
                 say_with_time(f"Ready: {address}")
 
         server = DrainingServer(
-            service, started=threading.Thread(target=load, daemon=True).start
+            service,
+            threading.Thread(target=load, daemon=True).start,
+            ConnectionLimits(connections=allowed_connections(options.max_connections)),
         )
         asyncio.run(server.serve([listening]))
     if failures:
         raise failures[0]
+
+
+def allowed_connections(wanted: int) -> int:
+    """How many connections of those wanted the limit of open files allows, after it is
+    raised as far as the system lets us; says so if they are fewer.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft != hard:
+        files = wanted + RESERVED_FILES
+        if hard != resource.RLIM_INFINITY:
+            files = min(files, hard)
+        soft = max(soft, files)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    allowed = max(soft - RESERVED_FILES, soft // 4)
+    if allowed < wanted:
+        say_with_time(
+            f"This process may open {soft:,} files (ulimit -n), so there can be"
+            f" {allowed:,} connections, not {wanted:,}."
+        )
+    return min(allowed, wanted)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -96,6 +133,8 @@ def bind(host: str, port: int) -> socket.socket:
     # answer's body waits 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # of each connection: else the system lets each unread answer take megabytes
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     try:
         listening.bind(address)
         listening.listen(BACKLOG)
@@ -116,30 +155,46 @@ class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
     ends it at once.
 
-    `started` is called when it answers.
+    `started` is called when it answers. `limits` are those of connections, by default
+    with the number in the service's options.
     """
 
     def __init__(
-        self, service: Service, started: Callable[[], object] = lambda: None
+        self,
+        service: Service,
+        started: Callable[[], object] = lambda: None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         grace_s = int(service.options.timeout_s) + 1
         super().__init__(
             uvicorn.Config(
                 make_app(service),
+                http=BoundedProtocol,
+                ws="none",
                 log_config=None,
+                log_level="error",  # not of clients' mistakes, which are answered
                 access_log=False,
                 server_header=False,
                 lifespan="off",
+                backlog=ACCEPTED_AT_ONCE,
                 timeout_graceful_shutdown=grace_s,
             )
         )
+        self._connections = Connections(
+            limits or ConnectionLimits(connections=service.options.max_connections)
+        )
+        self.server_state = self._connections
         self._service, self._call_when_started = service, started
         self._quiet_since = time.monotonic()
         self._draining_since = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to answer."""
+        asyncio.get_running_loop().set_exception_handler(LoopErrors())
         await super().startup(sockets)
+        # uvicorn has made the queue as short as ACCEPTED_AT_ONCE
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
         self._call_when_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -159,24 +214,43 @@ class DrainingServer(uvicorn.Server):
         self._service.drain()
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end."""
+        """Closes connections whose clients are too slow. Returns whether to end."""
+        self._connections.close_overdue()
         return await super().on_tick(counter) or (
             self._service.status == DRAINING and self._is_drained()
         )
 
     def _is_drained(self) -> bool:
-        """Whether everything is answered; or a client has not read its answer for
-        long.
-        """
+        """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
         self._draining_since = self._draining_since or now
-        if self._service.active:
+        if self._service.active or self._connections.sending:
             self._quiet_since = now
         self._quiet_since = max(self._quiet_since, self._draining_since)
         return (
             now > self._quiet_since + QUIET_S
             or now > self._draining_since + 2 * self._service.options.timeout_s
         )
+
+
+class LoopErrors:
+    """Reports what goes wrong in the event loop: that no connection can be accepted
+    once in a while, all else as asyncio does.
+    """
+
+    def __init__(self) -> None:
+        self._quiet_until = 0.0
+
+    def __call__(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+    ) -> None:
+        if "socket.accept()" not in context["message"]:
+            loop.default_exception_handler(context)
+            return
+        now = time.monotonic()
+        if now >= self._quiet_until:
+            self._quiet_until = now + QUIET_ERRORS_S
+            say_with_time(f"No connection can be accepted: {context['exception']}.")
 
 
 def say_with_time(line: str) -> None:

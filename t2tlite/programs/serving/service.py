@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import functools
 import hmac
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,14 +23,13 @@ from t2tlite.programs.serving.batching import (
     Results,
     Value,
 )
-from t2tlite.programs.serving.errors import ClientGoneError, RequestError
+from t2tlite.programs.serving.errors import ClientGoneError, RequestError, log_failure
 from t2tlite.programs.serving.metrics import Metrics
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
 PREPARATION_THREADS = 2
-logger = logging.getLogger("t2tlite.programs.serving")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -226,7 +224,7 @@ def _failure(error: Exception) -> RequestError:
         return error
     if isinstance(error, ValueError):  # ours: what is required, what was received
         return RequestError(400, str(error))
-    logger.error("A request failed.", exc_info=error)
+    log_failure(error)
     return RequestError(
         500, "The server could not compute this request; its log says why."
     )

@@ -17,6 +17,7 @@ import uvicorn
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
 from t2tlite.programs.serving.server import DrainingServer, bind
@@ -115,7 +116,11 @@ def served(
 
 
 @contextlib.contextmanager
-def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Running]:
+def running(
+    models: Sequence[ServedModel] | None,
+    limits: ConnectionLimits | None = None,
+    **options: Any,
+) -> Iterator[Running]:
     """A server of these models, ready until the end of the block; one that still loads
     them if they are None.
     """
@@ -123,7 +128,7 @@ def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Ru
     if models is not None:
         service.ready(Catalogue(models))
     listening, started = bind("127.0.0.1", 0), threading.Event()
-    server = DrainingServer(service, started.set)
+    server = DrainingServer(service, started.set, limits)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
     thread.start()
     assert started.wait(TIMEOUT_S)

@@ -53,6 +53,20 @@ def test_json_forms_and_parameters(server, translator, how):
     assert response.json() == {"translatedText": translator.translate([SENTENCE])[0]}
 
 
+def test_raw_utf_8_is_a_form_at_every_endpoint(server, translator):
+    """As curl -d and wget --post-data send it."""
+    sentence = "Größe: the café is open."
+    for charset in ("", "; charset=UTF-8"):
+        content_type = f"application/x-www-form-urlencoded{charset}"
+        body = f"q={sentence}&source=en&target=de".encode()
+        response = server.send("/translate", body, content_type)
+        translation = translator.translate([sentence])[0]
+        assert response.json() == {"translatedText": translation}
+        response = server.send("/detect", f"q={sentence}".encode(), content_type)
+        assert response.status_code == 200
+        assert response.json()[0]["language"] in ("en", "de")
+
+
 def test_lists_and_alternatives(server, translator):
     texts = [SENTENCE, "bird likes fish"]
     request = {"q": texts, "source": "en", "target": "de", "alternatives": 2}

@@ -15,7 +15,7 @@ from t2tlite.programs.serving import own_api
 from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.detection import detect_each
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import RequestError, log_failure
 from t2tlite.programs.serving.middleware import check_sender
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.schemas import (
@@ -26,6 +26,7 @@ from t2tlite.programs.serving.schemas import (
 from t2tlite.programs.serving.sentence_splitter import split_text
 
 SENTENCE = "red cat sees dog"
+FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=x"
 LIMIT_S = 3  # of CPU time, for what took 5 to 44 seconds, and takes some 0.05
 
@@ -82,6 +83,80 @@ def test_multipart_form_has_its_fields():
         + b"--x--\r\n"
     )
     assert form_fields(body, MULTIPART) == {"q": ["é", "b"], "source": "en"}
+
+
+def test_charset_of_a_multipart_form_is_used():
+    body = part(NAMED).replace(b"\r\na\r\n", b"\r\ncaf\xe9\r\n") + b"--x--\r\n"
+    assert form_fields(body, f"{MULTIPART}; charset=ISO-8859-1") == {"q": "café"}
+
+
+# what "ö" and "“" are in each encoding, by the tables of Unicode and of WHATWG
+@pytest.mark.parametrize(
+    "charset", ["", "; charset=UTF-8", ';Charset="utf-8"', "; charset=utf8"]
+)
+@pytest.mark.parametrize("body", [b"q=\xc3\xb6+\xe2\x80\x9c", b"q=%C3%B6+%E2%80%9C"])
+def test_form_is_in_utf_8(charset, body):
+    assert form_fields(body, FORM + charset) == {"q": "ö “"}
+
+
+@pytest.mark.parametrize("charset", ["ISO-8859-1", "windows-1252", '"latin1"'])
+@pytest.mark.parametrize("body", [b"q=\xf6+\x93", b"q=%F6+%93"])
+def test_form_is_in_the_charset_that_it_names(charset, body):
+    assert form_fields(body, f"{FORM}; charset={charset}") == {"q": "ö “"}
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "status", "message"),
+    [
+        (b"q=caf\xe9", "", 400, "The body must be a form in UTF-8"),
+        (b"q=caf%E9", "", 400, "The body must be a form in UTF-8"),
+        (b"q=a\xc3", "; charset=UTF-8", 400, "The body must be a form in UTF-8"),
+        (b"q=\x81", "; charset=ISO-8859-1", 400, "a form in the charset of its"),
+        (
+            b"q=a",
+            "; charset=UTF-16",
+            415,
+            "UTF-8, ISO-8859-1 or Windows-1252. Received: 'UTF-16'",
+        ),
+        (b"q=a", "; charset=rot13", 415, "Received: 'rot13'"),
+    ],
+)
+def test_form_in_another_encoding_is_refused(body, charset, status, message):
+    with pytest.raises(RequestError, match=message) as refused:
+        form_fields(body, FORM + charset)
+    assert refused.value.status == status
+
+
+def test_form_may_be_a_file():
+    """With a BOM, and a line end that an editor put behind it."""
+    fields = {"q": "Größe", "target": "de"}
+    for end in ("\n", "\r\n"):
+        body = f"\ufeffq=Größe&target=de{end}".encode()
+        assert form_fields(body, FORM) == fields
+
+
+def test_address_must_be_in_utf_8(server):
+    address = "/translate?source=en&target=de&q="
+    assert server.post(address + "caf%C3%A9").status_code == 200
+    response = server.post(address + "caf%E9")
+    assert response.status_code == 400
+    assert response.json()["error"].startswith("The address must have at most 1000")
+
+
+def test_log_escapes_and_cuts_what_a_client_may_have_written(caplog):
+    try:
+        try:
+            raise ValueError("\x1b[31msecret\nINFO: all is well" + "a" * 1000)
+        except ValueError as error:
+            raise KeyError("q") from error
+    except KeyError as error:
+        log_failure(error)
+    (record,) = caplog.records
+    lines = record.getMessage().splitlines()
+    assert lines[0] == "A request failed."
+    assert r"ValueError: '\x1b[31msecret\nINFO: all is well" in record.getMessage()
+    assert max(map(len, lines)) < 200
+    assert "Traceback (most recent call last):" in lines
 
 
 @pytest.mark.parametrize("name", ["name*=utf-8''q", "name*0=q", 'filename="q"'])

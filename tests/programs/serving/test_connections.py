@@ -1,0 +1,398 @@
+"""What a client's connection may send, keep and wait for; without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi import Request
+from running import WAIT_S, Running, running
+from starlette.responses import Response
+
+from t2tlite.programs.serving.connections import ConnectionLimits
+from t2tlite.programs.serving.server import LoopErrors, allowed_connections
+
+HOST = b"Host: localhost\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
+LONG = 8 << 20  # bytes of an answer, more than the system keeps for both sides
+SOON_S = 5.0  # in which a server that does not wait answers, on a busy machine
+CHUNKED = HOST + b"Transfer-Encoding: chunked\r\nContent-Type: %s\r\n\r\n"
+FORM = b"application/x-www-form-urlencoded"
+
+
+@contextlib.contextmanager
+def server_of(**limits: float) -> Iterator[Running]:
+    """A server without models, but with a long answer and one that waits."""
+    gate = threading.Event()
+
+    async def long() -> Response:
+        return Response(b"x" * LONG)
+
+    async def wait() -> Response:
+        await asyncio.to_thread(gate.wait, WAIT_S)
+        return Response()
+
+    with running([], ConnectionLimits(**limits)) as server:
+        app = server.server.config.app
+        app.add_api_route("/long", long)
+        app.add_api_route("/wait", wait)
+        try:
+            yield server
+        finally:
+            gate.set()
+
+
+class Peer:
+    """A client's connection."""
+
+    def __init__(self, server: Running, sent: bytes = b"") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", server.port), WAIT_S)
+        self.socket.sendall(sent)
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, content: bytes) -> None:
+        self.socket.sendall(content)
+
+    def answer(self, end: bytes) -> bytes:
+        """What the server sends, up to this end."""
+        received = b""
+        while not received.endswith(end):
+            part = self.socket.recv(1 << 16)
+            assert part, received
+            received += part
+        return received
+
+    def rest(self) -> bytes:
+        """What the server sends until it closes the connection; `reset` if it does so
+        at once.
+        """
+        parts = []
+        try:
+            while part := self.socket.recv(1 << 16):
+                parts.append(part)
+        except ConnectionResetError:
+            parts.append(b"reset")
+        return b"".join(parts)
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def get(path: bytes) -> bytes:
+    return b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n"
+
+
+@pytest.fixture(scope="module")
+def quick():
+    """A server whose limits of time are short."""
+    with server_of(head_s=0.5, linger_s=0.5, stalled_s=1.0) as server:
+        yield server
+
+
+def test_answer_before_the_end_of_a_request_is_the_last(quick):
+    started = time.monotonic()
+    for head in (
+        b"Content-Length: 1000000\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
+    ):
+        with Peer(quick, b"POST /nothing HTTP/1.1\r\n" + HOST + head) as peer:
+            answer = peer.rest()
+        assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
+        assert answer.lower().count(b"connection: close\r\n") == 1
+    assert time.monotonic() - started < SOON_S
+
+
+def test_client_that_sends_all_of_a_body_can_read_the_answer(quick):
+    with Peer(quick, b"POST /nothing HTTP/1.1\r\n" + HOST) as peer:
+        peer.send(b"Content-Length: 4000000\r\n\r\n")
+        for _ in range(40):
+            peer.send(b"x" * 100_000)
+        answer = peer.rest()
+    assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
+    assert not answer.endswith(b"reset")
+
+
+def test_what_follows_an_early_answer_is_read_for_a_while(quick):
+    def send_for_long(peer: Peer) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            peer.send(b"1\r\nx\r\n" * 1000)
+
+    beginning = b"POST /nothing HTTP/1.1\r\n" + CHUNKED % FORM
+    with Peer(quick, beginning) as peer, pytest.raises(ConnectionError):
+        send_for_long(peer)
+
+
+def test_request_whose_body_came_first_keeps_its_connection(quick):
+    body = b"Content-Length: 3\r\n\r\nq=a"
+    with Peer(quick, b"POST /nothing HTTP/1.1\r\n" + HOST + body) as peer:
+        assert b"connection: close" not in peer.answer(b'"}').lower()
+        peer.send(HEALTH)
+        assert peer.rest().startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"POST /detect HTTP/1.1\r\n" + CHUNKED % FORM + b"1\r\nx\r\n" * 1200, 400),
+        (b"POST /detect HTTP/1.1\r\n" + CHUNKED % FORM + b"3;" + b"x" * 300_000, 400),
+        (b"GET /health?" + b"x" * 70_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 431),
+        (b"GET /health HTTP/1.1\r\nX: " + b"x" * 300_000, 431),
+        (b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n", 431),
+        (b"\r\n" * 100_000, 431),
+        (b"\x16\x03\x01\x02" * 20, 400),
+        (b"CONNECT example.org:80 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    ],
+    ids="chunks extension address header fields lines TLS CONNECT".split(),
+)
+def test_too_much_on_the_wire_is_refused(quick, content, status):
+    with Peer(quick) as peer:
+        with contextlib.suppress(ConnectionError):
+            peer.send(content)
+        answer = peer.rest()
+    assert answer.startswith(b"HTTP/1.1 %d " % status)
+    assert answer.endswith(b'"}')
+    assert b"connection: close\r\n" in answer
+
+
+def test_chunks_of_usual_sizes_are_read(quick):
+    body = b"q=" + b"a" * 100_000
+    for size in (16, 1000, 100_000):
+        pieces = (body[i : i + size] for i in range(0, len(body), size))
+        response = quick.send("/detect", pieces, FORM.decode())
+        assert response.json()["error"].startswith("The text of a request must have")
+
+
+def test_trailer_fields_are_not_header_fields(quick):
+    body = CHUNKED % FORM + b"3\r\nq=a\r\n0\r\nX: y\r\n\r\n"
+    with Peer(quick, b"POST /detect HTTP/1.1\r\n" + body) as peer:
+        assert peer.rest().startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [(b"", b""), (HEALTH[:-2], b"HTTP/1.1 408 "), (b"\r\n", b"HTTP/1.1 408 ")],
+)
+def test_head_must_arrive_in_time(quick, content, status):
+    started = time.monotonic()
+    with Peer(quick, content) as peer:
+        answer = peer.rest()
+    assert answer[:13] == status
+    assert 0.5 <= time.monotonic() - started < SOON_S
+
+
+def test_head_that_comes_byte_by_byte_must_arrive_in_time_too(quick):
+    with Peer(quick, b"GET /health HTTP/1.1\r\nX: ") as peer:
+        deadline = time.monotonic() + SOON_S
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() < deadline:
+                peer.send(b"x")
+                time.sleep(0.02)
+        assert time.monotonic() < deadline
+
+
+def test_connection_that_is_kept_open_between_requests_ends(quick):
+    with Peer(quick, HEALTH) as peer:
+        peer.answer(b"}")
+        started = time.monotonic()
+        # of which the parser says nothing
+        peer.send(b"\r\n")
+        peer.rest()
+        assert time.monotonic() - started < SOON_S
+
+
+def test_answer_that_is_not_read_is_dropped(quick):
+    with Peer(quick, get(b"/long")) as peer:
+        connections = quick.server.server_state
+        until(lambda: connections.sending)
+        until(lambda: not connections.sending)
+        answer = peer.rest()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert len(answer) < LONG
+    assert quick.get("/long").content == b"x" * LONG
+
+
+def test_answer_that_is_read_slowly_is_sent(quick):
+    with Peer(quick, get(b"/long")) as peer:
+        size = 0
+        while part := peer.socket.recv(1 << 20):
+            size += len(part)
+            time.sleep(0.1)
+    assert size > LONG
+
+
+def test_answers_must_be_read_to_their_end_in_time():
+    with server_of(sending_s=1.0) as server, Peer(server, get(b"/long")) as peer:
+        size = 0
+        deadline = time.monotonic() + WAIT_S
+        with contextlib.suppress(ConnectionResetError):
+            while part := peer.socket.recv(1 << 14):
+                assert time.monotonic() < deadline
+                size += len(part)
+                time.sleep(0.02)
+    assert 0 < size < LONG
+
+
+def test_unread_answers_are_bounded_together():
+    with server_of(unsent_bytes=2 * LONG) as server, contextlib.ExitStack() as stack:
+        connections = server.server.server_state
+        for _ in range(4):
+            stack.enter_context(Peer(server, get(b"/long")))
+        until(lambda: len(connections.open) in (1, 2))
+        unsent = [connection.unsent_bytes() for connection in connections.open]
+        assert sum(unsent) <= 2 * LONG
+        assert server.get("/long").content == b"x" * LONG
+
+
+def test_the_longest_idle_connection_makes_room():
+    with server_of(connections=4) as server, contextlib.ExitStack() as stack:
+        client = stack.enter_context(httpx.Client(base_url=server.url))
+        for _ in range(20):
+            stack.enter_context(Peer(server))
+            assert server.get("/health").status_code == 200
+            # one that was answered before is not taken for one that idles
+            assert client.get("/health").status_code == 200
+        until(lambda: len(server.server.server_state.open) <= 4)
+
+
+def test_a_slow_body_makes_room_too():
+    beginning = b"POST /detect HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n"
+    with server_of(connections=4) as server, contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(Peer(server, beginning))
+        assert server.get("/health").status_code == 200
+
+
+def test_connections_that_are_computed_do_not_make_room():
+    with server_of(connections=4) as server, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(Peer(server, get(b"/wait")))
+        until(lambda: server.service.active == 4)
+        response = server.get("/health")
+        assert response.status_code == 503
+        assert response.headers["retry-after"] == "5"
+        assert response.json() == {
+            "error": "The server has too many connections. Try again later."
+        }
+        assert server.service.active == 4
+
+
+def test_answer_is_sent_to_its_end_after_sigterm():
+    with server_of() as server, Peer(server, get(b"/long")) as peer:
+        until(lambda: server.server.server_state.sending)
+        server.server.handle_exit(signal.SIGTERM, None)
+        time.sleep(1.5)  # a server without requests ends after a second
+        assert server.thread.is_alive()
+        assert len(peer.rest()) > LONG
+        server.thread.join(WAIT_S)
+        assert not server.thread.is_alive()
+
+
+def test_request_that_offers_another_protocol_keeps_its_body(quick):
+    """As Java's client sends them."""
+    offer = (
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n"
+    )
+    form = b"Content-Length: 3\r\nContent-Type: " + FORM + b"\r\n\r\n"
+    with Peer(quick, b"POST /detect HTTP/1.1\r\n" + HOST + offer + form) as peer:
+        time.sleep(0.1)
+        peer.send(b"q=a")
+        peer.answer(b"[]")
+        peer.send(b"POST /detect HTTP/1.1\r\n" + HOST + offer + form + b"q=a" + HEALTH)
+        assert peer.rest().count(b"HTTP/1.1 200 OK\r\n") == 2
+
+
+def test_requests_that_do_not_wait_for_answers_are_bounded():
+    with server_of(pipelined=4, linger_s=0.5) as server:
+        with Peer(server, HEALTH * 4) as peer:
+            for _ in range(4):
+                time.sleep(0.05)
+            peer.send(b"GET /health HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n")
+            assert peer.rest().count(b"HTTP/1.1 200 OK\r\n") == 5
+        with Peer(server, HEALTH * 100) as peer:
+            answers = peer.rest()
+        assert answers.count(b"HTTP/1.1 200 OK\r\n") == 5
+        assert answers.count(b"HTTP/1.1 ") == 5
+
+
+def test_every_request_of_a_client_that_leaves_is_told():
+    with server_of() as server:
+        gone = threading.Event()
+
+        async def wait_for_end(request: Request) -> Response:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+            return Response()
+
+        server.server.config.app.add_api_route("/end", wait_for_end)
+        with Peer(server, get(b"/end") + HEALTH):
+            until(lambda: server.service.active == 1)
+        assert gone.wait(WAIT_S)
+
+
+def test_mistakes_of_clients_are_not_logged(quick, caplog, capfd):
+    part = "--x\r\nContent-Transfer-Encoding: secret\r\nContent-Disposition: form-data;"
+    for body in (f'{part} name="q"\r\n\r\na\r\n--x--\r\n', "secret"):
+        quick.send("/detect", body.encode(), "multipart/form-data; boundary=x")
+    for content in (b"secret\r\n\r\n", get(b"/secret\x1b[31m"), HEALTH[:30]):
+        with Peer(quick, content) as peer:
+            peer.rest()
+    assert caplog.text == ""
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised_to", "allowed"),
+    [
+        ((1024, 1024), None, 768),
+        ((1024, 524_288), 1256, 1000),
+        ((256, resource.RLIM_INFINITY), 1256, 1000),
+        ((4096, 8192), 4096, 1000),
+        ((64, 64), None, 16),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 1000),
+    ],
+)
+def test_limit_of_open_files_bounds_connections(
+    monkeypatch, capsys, limits, raised_to, allowed
+):
+    set_limits = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    monkeypatch.setattr(
+        resource, "setrlimit", lambda kind, pair: set_limits.append(pair)
+    )
+    assert allowed_connections(1000) == allowed
+    assert set_limits == ([] if raised_to is None else [(raised_to, limits[1])])
+    said = capsys.readouterr().err
+    assert (f"there can be {allowed:,} connections, not 1,000." in said) == (
+        allowed < 1000
+    )
+
+
+def test_a_lack_of_open_files_is_reported_once(capsys):
+    report = LoopErrors()
+    error = OSError(errno.EMFILE, "Too many open files")
+    context = {"message": "socket.accept() out of system resource", "exception": error}
+    loop = asyncio.new_event_loop()
+    for _ in range(1000):
+        report(loop, context)
+    loop.close()
+    assert capsys.readouterr().err.count("\n") == 1
