@@ -94,13 +94,14 @@ def split_words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def parse_tree(text: str) -> Tree:
+def parse_tree(text: str, name: str = "the text", first_line: int = 1) -> Tree:
     """The single tree in a text. The outermost bracket of `( (S ...))` has the label
     "".
 
-    Raises ValueError if the text is not one well-formed tree (see `read_trees`).
+    Raises ValueError if the text is not one well-formed tree (see `read_trees`), with
+    the name of the text and the line, of which the text's first is `first_line`.
     """
-    trees = list(_parse(text.split("\n"), "the text"))
+    trees = list(_parse(text.split("\n"), name, first_line))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
@@ -185,14 +186,14 @@ def clean_label(label: str) -> str:
     return category.group() if category else label
 
 
-def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
-    """Yields the trees in lines of text; `name` is the text's name in error
-    messages.
+def _parse(lines: Iterable[str], name: str, first_line: int = 1) -> Iterator[Tree]:
+    """Yields the trees in lines of text; error messages have the text's name, and the
+    number of a line, counted from `first_line`.
     """
     # the open brackets: line, and label and children so far
     stack: list[tuple[int, list[Tree | str]]] = []
     count = number = 0
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first_line):
         place = f"{name}, line {number}"
         if "\0" in line:
             raise ValueError(
