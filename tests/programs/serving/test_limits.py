@@ -11,7 +11,7 @@ import httpx
 import pytest
 from running import running, served
 
-from t2tlite.programs.serving import own_api
+from t2tlite.programs.serving import own_api, served_model
 from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.errors import RequestError
@@ -23,6 +23,7 @@ from t2tlite.programs.serving.schemas import (
     TranslateRequest,
 )
 from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.run_folder import RunFolder
 
 SENTENCE = "red cat sees dog"
 MULTIPART = "multipart/form-data; boundary=x"
@@ -208,11 +209,30 @@ def test_attention_to_too_many_tokens_has_status_413(server, texts):
     )
 
 
-def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.visualise.attention_page.MAX_WEIGHTS", 10)
-    response = server.get("/v1/attention.html", params={"q": SENTENCE})
-    assert response.status_code == 413
-    assert response.json()["error"].startswith("A page can hold 10 weights.")
+def test_attention_with_too_many_weights_has_status_413(
+    server, translator, monkeypatch
+):
+    """Before it is computed if the translation is given, otherwise after the search."""
+    sides = [translator.source_encoder, translator.target_encoder]
+    s, t = (len(side.encode(SENTENCE)) + 1 for side in sides)
+    hparams = RunFolder(translator.run).hparams()
+    layers = hparams.num_hidden_layers
+    weights = hparams.num_heads * layers * (s * s + t * t + s * t)
+    options = served_model.__name__ + ".MAX_ATTENTION_WEIGHTS"
+    given = {"q": SENTENCE, "translation": SENTENCE}
+    for path in ("/v1/attention", "/v1/attention.html"):
+        monkeypatch.setattr(options, weights)
+        assert server.post(path, given).status_code == 200
+        monkeypatch.setattr(options, weights - 1)
+        response = server.post(path, given)
+        assert response.status_code == 413
+        assert response.json()["error"] == (
+            f"The attention of a sentence must have at most {weights - 1:,} weights."
+            f" Received: {weights:,}, for {s} tokens and their translation of {t}. Send"
+            " a shorter sentence."
+        )
+        monkeypatch.setattr(options, hparams.num_heads * layers * s * s)
+        assert server.post(path, {"q": SENTENCE}).status_code == 413
 
 
 def test_unhandled_error_is_counted_and_has_security_headers(
@@ -261,6 +281,42 @@ def test_bodies_of_other_types_are_not_computed(server):
         ({"host": "localhost", "origin": "https://friend.example"}, 0),
         ({"host": "localhost", "origin": "https://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
+        # what is not an origin
+        ({"host": "localhost", "origin": "http://["}, 403),
+        ({"host": "localhost", "origin": "http://"}, 403),
+        ({"host": "localhost", "origin": "localhost"}, 403),
+        ({"host": "localhost", "origin": ""}, 403),
+        ({"host": "localhost", "origin": "http://localhost/"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "no such value"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "none"}, 0),
+        # default ports
+        ({"host": "localhost:443", "origin": "https://localhost"}, 0),
+        ({"host": "localhost", "origin": "http://localhost:80"}, 0),
+        ({"host": "localhost:80", "origin": "https://localhost"}, 403),
+        # a proxy that sends the server's own address as Host
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "Translate.example.org:8080",
+                "origin": "http://translate.example.org:8080",
+            },
+            0,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "evil.example",
+                "origin": "http://evil.example",
+            },
+            403,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "origin": "http://translate.example.org:8080",
+            },
+            403,
+        ),
         (
             {
                 "host": "127.0.0.1:5000",
