@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 import tracemalloc
 
@@ -352,6 +353,78 @@ def test_request_of_an_unknown_host_is_not_computed(server):
         "The server does not know the host 'evil.example'." in response.json()["error"]
     )
     assert server.get("/health", headers={"Host": "evil.example"}).status_code == 200
+
+
+HEADERS = {
+    "Origin": (
+        b"http://[",
+        b"http://[::1",
+        b"[",
+        b"\xff",
+        b"null",
+        b"://",
+        b"x" * 9000,
+    ),
+    "Host": (
+        b"[",
+        b"[::1",
+        b"]",
+        b":",
+        b"localhost:x",
+        b"\xff",
+        b"a b",
+        b"@",
+        b"1.2.3",
+    ),
+    "Sec-Fetch-Site": (b"[", b"\xff", b"Same-Origin"),
+    "X-Forwarded-Host": (b"[", b"\xff", b",", b"localhost, ["),
+    "X-Forwarded-For": (b"[", b"\xff", b","),
+    "X-Forwarded-Proto": (b"[", b"\xff", b","),
+    "Authorization": (b"[", b"\xff", b"Bearer", b"Bearer \xff", b"Basic x", b"\x80 "),
+    "Content-Type": (
+        b"[",
+        b"\xff",
+        b"application/json; charset=[",
+        b"application/json; charset=utf-7",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=\xff",
+        b"multipart/form-data; boundary=" + b"x" * 5000,
+        b"application/x-www-form-urlencoded; charset=x",
+    ),
+    "Content-Length": (b"[", b"9" * 5000, b"-1", b"+3", b"0x9", b"1, 2"),
+    "Accept": (b"[", b"\xff"),
+    "Cookie": (b"[", b"\xff=\xff"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_damaged_header_is_no_failure_of_the_server(translator, name):
+    """It has a status below 500, also where a key is needed that it does not have."""
+    body = b'{"q": "red cat", "source": "en", "target": "de"}'
+    usual = {"Host": b"localhost", "Content-Type": b"application/json"}
+    usual["Content-Length"] = str(len(body)).encode()
+    with running([served(translator)], api_key="sesame") as server:
+        for value in HEADERS[name]:
+            for path in (b"/translate", b"/v1/attention.html", b"/nothing", b"/"):
+                fields = {**usual, name: value}
+                lines = [b"POST " + path + b" HTTP/1.1"]
+                lines += [key.encode() + b": " + fields[key] for key in fields]
+                with socket.create_connection(("127.0.0.1", server.port), 60) as sent:
+                    sent.sendall(b"\r\n".join([*lines, b"", body]))
+                    status = sent.recv(12)
+                assert re.fullmatch(rb"HTTP/1.1 4\d\d?", status), (value, path, status)
+        assert server.get("/ready").status_code == 200
+
+
+def test_pages_may_be_framed_only_by_sites_that_may_send_requests(server, translator):
+    """A page in a frame would translate the text of its address."""
+    own = "frame-ancestors 'self'"
+    for path in ("/", "/docs", "/health", "/nothing"):
+        assert server.get(path).headers["content-security-policy"] == own
+    origins = ("https://friend.example",)
+    with running([served(translator)], cors_origins=origins) as friendly:
+        policy = friendly.get("/").headers["content-security-policy"]
+    assert policy == f"{own} https://friend.example"
 
 
 def test_api_key_may_have_any_letters(translator):

@@ -194,3 +194,10 @@ def test_text_of_which_nothing_is_left(normalising, text):
     assert response.status_code in (200, 400)
     if response.status_code == 400:
         assert response.json()["error"].startswith("A sentence must have words")
+    pair = {"source": "en", "target": "de"}
+    for path, body in (
+        ("/v1/translate", {"q": text, "n_best": 2, "alignments": True}),
+        ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
+        ("/v1/score", {"pairs": [[text, text], ["red", text]]}),
+    ):
+        assert normalising.post(path, {**body, **pair}).status_code == 200, path
