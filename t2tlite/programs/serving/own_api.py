@@ -15,8 +15,8 @@ from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.parsed_sentences import parsed_sentences
 from t2tlite.programs.serving.request_reading import read_json, takes
-from t2tlite.programs.serving.sentence_splitter import split_text
 from t2tlite.programs.serving.served_model import (
     Parsing,
     Scoring,
@@ -172,7 +172,7 @@ def _pair_token_counts(
 def _sentences(q: str | list[str]) -> list[str]:
     """The sentences to parse: those of a text, or a list's."""
     if isinstance(q, str):
-        return [segment.sentence for segment in split_text(q).segments]
+        return parsed_sentences(q)
     return [" ".join(text.split()) for text in q]
 
 
