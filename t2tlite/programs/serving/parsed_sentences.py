@@ -2,13 +2,13 @@
 
 `split_text` ends a sentence at its full stop, question or exclamation mark. What closes
 the sentence behind it, as in `He said : `` Stop ! ''`, is a word of its own here, and
-belongs to the sentence that it closes.
+belongs to the sentence that it closes; with a capital letter behind it, the sentence
+ends there also where `split_text` does not split.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from t2tlite.programs.serving.sentence_splitter import split_text
 from t2tlite.trees.tree import split_words
@@ -24,13 +24,20 @@ QUOTATION = "quotation"  # the number of QUOTATION_MARKS
 
 
 class Line:
-    """The quotation marks among the words of a line so far."""
+    """What the words of a line so far say about the next."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self._ended = False  # by an end mark, behind which only closing words came
+        self._closed = False  # by a bracket or quotation mark behind it
 
     def add(self, word: str) -> None:
-        """Counts a word."""
+        """Counts a word as one of the line."""
+        closes = self.closes(word)
+        if END_MARKS.issuperset(word):
+            self._ended = True
+        self._closed = closes and self._ended and not END_MARKS.issuperset(word)
+        self._ended = closes and self._ended
         if word in QUOTATION_MARKS:
             self._counts[QUOTATION] += 1
         if word in (GRAVE, APOSTROPHE):
@@ -46,6 +53,18 @@ class Line:
             return in_quotation or graves > apostrophes or apostrophes % 2 == 1
         return word in EITHER and in_quotation
 
+    def begins_sentence(self, word: str, splits: bool) -> bool:
+        """Whether a sentence begins with a word, before which `split_text` may split.
+
+        A word that closes something does not begin one. A lower-case word continues
+        the sentence behind what closes a part of it, as in `` Stop ! '' he said .
+        """
+        if self.closes(word):
+            return False
+        if self._closed:
+            return not word[0].islower()
+        return splits
+
 
 def parsed_sentences(text: str) -> list[str]:
     """The sentences of a text, each with single spaces between its words.
@@ -56,33 +75,19 @@ def parsed_sentences(text: str) -> list[str]:
     sentences: list[list[str]] = []
     line = Line()
     for before, sentence in split_text(text).segments:
-        words = split_words(sentence)
-        closing = 0
+        splits = True  # before the first word, and behind words that close
         if _breaks_line(before) or not sentences:
             line = Line()
-        else:
-            closing = _count_closing(line, words)
-            sentences[-1] += words[:closing]
-        rest = words[closing:]
-        for word in rest:
+            sentences.append([])
+            splits = False
+        for word in split_words(sentence):
+            if line.begins_sentence(word, splits):
+                sentences.append([])
+            splits = splits and line.closes(word)
             line.add(word)
-        if closing and rest and rest[0].islower():
-            sentences[-1] += rest  # as in `` Stop ! '' he said .
-        elif rest:
-            sentences.append(rest)
+            sentences[-1].append(word)
     return [" ".join(words) for words in sentences]
 
 
 def _breaks_line(space: str) -> bool:
     return len(f"{space}.".splitlines()) > 1
-
-
-def _count_closing(line: Line, words: Sequence[str]) -> int:
-    """How many of the first words close the sentence before them on the line, to which
-    they are added.
-    """
-    for count, word in enumerate(words):
-        if not line.closes(word):
-            return count
-        line.add(word)
-    return len(words)
