@@ -7,6 +7,7 @@ import re
 import socket
 import time
 import tracemalloc
+from pathlib import Path
 
 import httpx
 import pytest
@@ -26,6 +27,7 @@ from t2tlite.programs.serving.schemas import (
 from t2tlite.programs.serving.sentence_splitter import split_text
 from t2tlite.run_folder import RunFolder
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 SENTENCE = "red cat sees dog"
 MULTIPART = "multipart/form-data; boundary=x"
 LIMIT_S = 3  # of CPU time, for what took 5 to 44 seconds, and takes some 0.05
@@ -342,6 +344,30 @@ def test_requests_of_other_sites_are_refused(headers, status):
     ) as refused:
         check_sender(httpx.Headers(headers), options)
     assert refused.value.status == status
+
+
+def test_documented_nginx_lets_the_pages_own_posts_through(translator):
+    """What nginx sends: without a line of its configuration for it, Host is that of
+    proxy_pass. Over plain HTTP a browser sends Origin, and no Sec-Fetch-Site.
+    """
+    text = (REPOSITORY / "docs" / "serving.md").read_text(encoding="utf-8")
+    (location,) = re.findall(
+        r"^location / \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE
+    )
+    lines = dict(
+        re.findall(r"^ +proxy_set_header (\S+) (\S+);", location, re.MULTILINE)
+    )
+    public = "translate.example.org:8080"
+    variables = {"$http_host": public, "$scheme": "http", "$remote_addr": "192.0.2.1"}
+    sent = {"Host": re.search(r"proxy_pass http://(\S+);", location)[1]}
+    sent |= {name: variables[value] for name, value in lines.items()}
+    hosts = ("translate.example.org",)
+    with running([served(translator)], allowed_hosts=hosts) as server:
+        for origin, status in ((f"http://{public}", 200), ("http://evil.example", 403)):
+            headers = {**sent, "Origin": origin}
+            for path in ("/v1/translate", "/v1/attention.html"):
+                response = server.post(path, {"q": SENTENCE}, headers=headers)
+                assert response.status_code == status
 
 
 def test_request_of_an_unknown_host_is_not_computed(server):
