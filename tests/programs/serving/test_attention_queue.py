@@ -39,7 +39,7 @@ def gated(translator):
         gate.set()
 
 
-def test_attention_keeps_nobody_else_waiting_and_has_a_bounded_queue(gated):
+def test_attention_has_a_bounded_queue_of_its_own(gated):
     """More requests than may wait are refused at once, and translations, which have
     other threads, are not affected.
     """

@@ -442,15 +442,15 @@ def test_damaged_header_is_no_failure_of_the_server(translator, name):
         assert server.get("/ready").status_code == 200
 
 
-def test_pages_may_be_framed_only_by_sites_that_may_send_requests(server, translator):
+def test_pages_are_framed_only_by_sites_that_may_send_requests(server, translator):
     """A page in a frame would translate the text of its address."""
-    own = "frame-ancestors 'self'"
+    usual = "frame-ancestors 'self'"
     for path in ("/", "/docs", "/health", "/nothing"):
-        assert server.get(path).headers["content-security-policy"] == own
+        assert server.get(path).headers["content-security-policy"] == usual
     origins = ("https://friend.example",)
     with running([served(translator)], cors_origins=origins) as friendly:
         policy = friendly.get("/").headers["content-security-policy"]
-    assert policy == f"{own} https://friend.example"
+    assert policy == f"{usual} https://friend.example"
 
 
 def test_api_key_may_have_any_letters(translator):
