@@ -72,12 +72,14 @@ async def _attention(
         translation = body.translation
     texts = [body.q] if translation is None else [body.q, translation]
     service.check_size(texts)
-    if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
-        raise RequestError(
-            400,
-            "q and translation must be sentences without line breaks, and q must not be"
-            " blank.",
-        )
+    for name, text in zip(("q", "translation"), texts, strict=False):
+        if not text.strip() or "\n" in text or "\r" in text:
+            received = "one with a line break" if text.strip() else "a blank one"
+            raise RequestError(
+                400,
+                f"{name} must be a sentence, without line breaks and not blank."
+                f" Received: {received}. Send a request for each sentence.",
+            )
     tokens = await service.in_thread(_checked_tokens, model, body.q, translation)
     [content] = await service.compute(
         request,

@@ -155,6 +155,34 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
     assert translator.run not in page.text
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"q": " "}, "q must be a sentence, .* Received: a blank one. Send"),
+        (
+            {"q": "red\ncat"},
+            "q must be a sentence, .* Received: one with a line break.",
+        ),
+        (
+            {"q": "red", "translation": "rot\rrot"},
+            "translation must be a sentence, .* Received: one with a line break.",
+        ),
+    ],
+)
+def test_attention_is_of_one_sentence(server, body, message):
+    for path in ("/v1/attention", "/v1/attention.html"):
+        response = server.post(path, body)
+        assert response.status_code == 400
+        assert re.match(message, response.json()["error"])
+    refused = server.send(
+        "/v1/attention", b"q=red", "application/x-www-form-urlencoded"
+    )
+    assert refused.status_code == 415
+    assert refused.json()["error"].endswith(
+        "Received: application/x-www-form-urlencoded. With curl, send it by --json."
+    )
+
+
 def test_the_model_is_described(server):
     model = server.get("/v1/models").json()["models"][0]
     assert {**model, "step": 0} == {
