@@ -8,8 +8,12 @@ same sentence:
 
     (TOP (S (NP (PRP It)) (VP (VBZ works)) (. .)))
 
+A tree may also have several lines, as treebanks and NLTK print it: its further lines
+begin with white space. Tree N of both files is then a parse of the same sentence.
+
 A blank line, or (()), among the predicted trees is a sentence that could not be parsed,
-which EVALB skips. A sentence whose words differ from the gold tree's is an error,
+which EVALB skips. In a file whose trees have several lines it is (()), and blank lines
+separate trees. A sentence whose words differ from the gold tree's is an error,
 reported with its line number on standard error. Neither counts in the scores, so report
 both numbers with the F-measure if they are not 0. The command prints EVALB's summary,
 for all sentences and for those of up to 40 words:
@@ -53,13 +57,13 @@ def main(args: flags.Args) -> None:
         if args.prm
         else evalb_parameters.COLLINS
     )
-    gold, predicted = (
-        list(evalb.read_parses(args.gold)),
-        list(evalb.read_parses(args.predicted)),
-    )
+    gold = evalb.read_parses(args.gold)
+    predicted = evalb.read_parses(args.predicted)
     check_line_counts(
         {args.gold: len(gold), args.predicted: len(predicted)},
-        "Write one tree per line, and a blank line for a sentence without a parse.",
+        "Write one tree per line, and a blank line for a sentence without a parse; in a"
+        " file whose trees have several lines, write (()) for it.",
+        "trees",
     )
     scores = [
         evalb.score_sentence(g, p, parameters)

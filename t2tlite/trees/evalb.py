@@ -28,13 +28,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
-from t2tlite.trees.tree import OPEN, TAG, Tree, parse_tree
+from t2tlite.trees.tree import HEADER, OPEN, TAG, Tree, parse_tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
@@ -264,20 +264,66 @@ def format_table(scores: Sequence[SentenceScore]) -> str:
     return "\n".join([TABLE_HEAD, TABLE_RULE, *lines, TABLE_RULE, sums])
 
 
-def read_parses(path: str | Path) -> Iterator[Tree]:
-    """Yields the parse of each line of a file, as EVALB reads it.
+def read_parses(path: str | Path) -> list[Tree]:
+    """The parses in a file: one on each line, as EVALB reads it, or over several lines.
 
     Several trees on a line become the children of a FOREST node, which has none for a
-    line without words (blank, or "(())", some parsers' failure). Raises ValueError with
-    file and line for text that is not UTF-8 or not bracketed.
+    line without words (blank, or "(())", some parsers' failure). A tree whose brackets
+    are not closed at the end of its line continues on lines that begin with white space
+    or ")", as treebanks and NLTK print trees. In a file with such trees, blank lines
+    and the headers of the Penn Treebank separate trees and are not parses.
+
+    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
     """
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            trees = tuple(parse_tree(text) for text in _split_trees(line))
-        except ValueError as error:
-            problem = str(error).removeprefix("the text, line 1: ")
-            raise ValueError(f"{path}, line {number}: {problem}") from None
-        yield trees[0] if len(trees) == 1 else Tree(FOREST, trees)
+    texts = _tree_texts(str(path), read_lines(path))
+    if any("\n" in text for _, text in texts):
+        texts = [(number, text) for number, text in texts if not _separates(text)]
+    return [_read_parse(text, str(path), number) for number, text in texts]
+
+
+def _tree_texts(name: str, lines: Iterable[str]) -> list[tuple[int, str]]:
+    """The lines in which a tree begins, by number, each with the further lines of its
+    tree.
+    """
+    texts: list[tuple[int, str]] = []
+    depth = 0  # brackets open before the line
+    for number, line in enumerate(lines, start=1):
+        if depth > 0 and line.startswith("("):
+            raise _unclosed(name, texts[-1][0], depth, f"where line {number} begins")
+        if depth > 0:
+            begins, text = texts.pop()
+            texts.append((begins, f"{text}\n{line}"))
+        else:
+            depth = 0
+            texts.append((number, line))
+        depth += line.count("(") - line.count(")")
+    if depth > 0:
+        raise _unclosed(name, texts[-1][0], depth, "at the end of the file")
+    return texts
+
+
+def _unclosed(name: str, number: int, depth: int, where: str) -> ValueError:
+    """The error of a tree that begins on a line and has brackets open."""
+    return ValueError(
+        f"{name}, line {number}: every bracket must be closed. Received: a tree that"
+        f" begins on this line and still has {depth} open {where}. Add the missing ) to"
+        " it, or write a bracket that is itself a word as -LRB-. Write one tree per"
+        " line, or indent the further lines of a tree."
+    )
+
+
+def _separates(text: str) -> bool:
+    """Whether a line is none of a tree where trees have several lines."""
+    return not text.strip() or text.lstrip().startswith(HEADER)
+
+
+def _read_parse(text: str, name: str, number: int) -> Tree:
+    """The parse in a text that begins on line `number` of a file."""
+    trees = []
+    for start, part in _split_trees(text):
+        first_line = number + text.count("\n", 0, start)
+        trees.append(parse_tree(part, name, first_line))
+    return trees[0] if len(trees) == 1 else Tree(FOREST, tuple(trees))
 
 
 class _Parse:
@@ -397,20 +443,21 @@ def _count_crossing(
     return crossing
 
 
-def _split_trees(line: str) -> Iterator[str]:
-    """Yields the bracketed parts of a line that hold more than brackets, and then the
-    rest of the line.
+def _split_trees(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the bracketed parts of a text that hold more than brackets, and then the
+    rest of the text; each after the index at which it begins.
     """
     depth = begin = 0
-    for bracket in re.finditer("[()]", line):
+    for bracket in re.finditer("[()]", text):
         depth += 1 if bracket[0] == "(" else -1
         if depth == 0:
-            text = line[begin : bracket.end()]
-            if text.strip("() \t"):
-                yield text
+            part = text[begin : bracket.end()]
+            if part.strip("() \t\n"):
+                yield begin, part
             begin = bracket.end()
-    if line[begin:].strip():
-        yield line[begin:]  # not a tree: `parse_tree` reports what is wrong with it
+    if text[begin:].strip():
+        # not a tree: `parse_tree` reports what is wrong with it
+        yield begin, text[begin:]
 
 
 def _percent(part: int, whole: int) -> float:

@@ -98,13 +98,14 @@ def split_tokens(sequence: str) -> list[str]:
     return SEQUENCE_TOKEN.findall(sequence)
 
 
-def parse_tree(text: str) -> Tree:
+def parse_tree(text: str, name: str = "the text", first_line: int = 1) -> Tree:
     """The single tree in a text. The outermost bracket of `( (S ...))` has the label
     "".
 
-    Raises ValueError if the text is not one well-formed tree (see `read_trees`).
+    Raises ValueError if the text is not one well-formed tree (see `read_trees`), with
+    the name of the text and the line, of which the text's first is `first_line`.
     """
-    trees = list(_parse(text.split("\n"), "the text"))
+    trees = list(_parse(text.split("\n"), name, first_line))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
@@ -202,10 +203,14 @@ def _without_spaces(text: str) -> str:
 
 
 def _parse(
-    lines: Iterable[str], name: str, with_wordless: bool = False
+    lines: Iterable[str],
+    name: str,
+    first_line: int = 1,
+    with_wordless: bool = False,
 ) -> Iterator[Tree]:
-    """Yields the trees in lines of text; `name` is the text's name in error
-    messages. With `with_wordless`, brackets alone are the tree WORDLESS.
+    """Yields the trees in lines of text; error messages have the text's name, and the
+    number of a line, counted from `first_line`. With `with_wordless`, brackets alone
+    are the tree WORDLESS.
     """
     # the open brackets: line, and label and children so far
     stack: list[tuple[int, list[Tree | str]]] = []
@@ -214,7 +219,7 @@ def _parse(
     # and where a bracket was closed before it had
     has_text = not with_wordless
     wordless = 0
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first_line):
         place = f"{name}, line {number}"
         if "\0" in line:
             raise ValueError(

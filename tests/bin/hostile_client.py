@@ -9,8 +9,8 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
-from urllib.parse import quote
 
 import httpx
 
@@ -144,14 +144,14 @@ def send_requests(requests: list[Request]) -> Attack:
 
 def ask_for_pages(port: int, end: threading.Event) -> None:
     """Pages with as many weights as a sentence may have, and long addresses."""
-    text = quote("cat " * 120)
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
+    pages = [_json("/v1/attention.html", q=WORDS[:480], translation=WORDS[:480])] * 30
+    with (
+        ThreadPoolExecutor(len(pages)) as threads,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client,
+    ):
         while not end.wait(0.2):
-            for path in (
-                f"/v1/attention.html?q={text}&translation={text}",
-                "/translate?" + "q=a&" * 12_000,
-                "/docs",
-            ):
+            list(threads.map(lambda page: send(client, page), pages))
+            for path in ("/translate?" + "q=a&" * 12_000, "/docs"):
                 assert client.get(path).status_code < 500 or end.is_set()
 
 

@@ -125,6 +125,61 @@ def test_evalbs_sample(fixtures, capsys):
     ]
 
 
+def indented(line: str, between: str = "") -> str:
+    """A tree with a bracket on each line, indented by its depth, as NLTK prints it."""
+    depth, lines = 0, []
+    for part in re.findall(r"\([^()]*\)*", line):
+        lines.append("  " * depth + part.rstrip())
+        depth += part.count("(") - part.count(")")
+    return "\n".join(lines) + between
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n*x* a header *x*"])
+@pytest.mark.parametrize("files_of_lines", ["gold", "predicted", "neither"])
+def test_trees_over_several_lines_score_as_on_one(
+    fixtures, tmp_path, capsys, between, files_of_lines
+):
+    """What EVALB prints of the same trees, each on one line."""
+    flags = []
+    for flag, name in (("gold", "gold"), ("predicted", "noisy5_errors")):
+        text = (fixtures / "evalb" / f"{name}.trees").read_text(encoding="utf-8")
+        if flag != files_of_lines:
+            trees = [indented(line, between) for line in text.splitlines()]
+            text = "\n".join(trees)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        flags.append(f"--{flag}={tmp_path / name}")
+    assert t2t_evalb.main([*flags, "--sentences"]) == 0
+    captured = capsys.readouterr()
+    folder = fixtures / "evalb"
+    assert captured.out == (folder / "noisy5_errors.rsl").read_text(encoding="utf-8")
+    assert captured.err == (folder / "noisy5_errors.err").read_text(encoding="utf-8")
+
+
+PENN = """
+( (S
+    (NP-SBJ (PRP He) )
+    (VP (VBD left) )
+    (. .) ))
+
+(())
+( (S
+    (NP (NN Rain) )
+) )
+"""
+
+
+def test_layout_of_the_penn_treebank(files, capsys):
+    """Blank lines are not parses where trees have several lines; (()) is one."""
+    lines = "( (S (NP (PRP He)) (VP (VBD left)) (. .)))\n(())\n( (S (NP (NN Rain))))\n"
+    printed = []
+    for predicted in (PENN, lines):
+        assert t2t_evalb.main([*files(lines, predicted), "--sentences"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "Number of Skip  sentence  =      1\n" in printed[0]
+    assert "Bracketing FMeasure       = 100.00\n" in printed[0]
+
+
 def test_errors_never_stop_the_command(files, capsys):
     lines = 30
     assert (
@@ -168,6 +223,29 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
             "(S (A a))\n(S (A a))\n",
             "(S (A a))\n(S (A a)\n",
             ["predicted.trees, line 2: every bracket must be closed"],
+        ),
+        (
+            "(S (A a))\n(S (A a))\n",
+            "(S (A a)\n(S (A a))\n",
+            [
+                "predicted.trees, line 1: every bracket must be closed",
+                "still has 1 open where line 2 begins",
+            ],
+        ),
+        (
+            "(S (A a))\n",
+            "\n(S\n  (A a)\n  (B (C c)\n(S\n  (A a))\n",
+            ["predicted.trees, line 2: ", "still has 2 open where line 5 begins"],
+        ),
+        (
+            "(S (A a))\n",
+            "(S\n  (A a))\n(S\n  (A a)\n  (B b c))\n",
+            ["predicted.trees, line 5: each word has a tag"],
+        ),
+        (
+            "(S (A a))\n(S (A a))\n",
+            "(S\n  (A a))\n\n",
+            ["gold.trees with 2, ", "predicted.trees with 1.", "write (()) for it"],
         ),
         ("(A a)\n", None, ["predicted.trees, which does not exist"]),
     ],

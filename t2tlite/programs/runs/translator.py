@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast, overload
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 
@@ -23,6 +23,15 @@ from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output
 from t2tlite.tokens import EOS
 from t2tlite.trees.raw_text import penn_words
+
+
+class SentencePair(NamedTuple):
+    """A sentence and its translation, as text and as tokens with EOS."""
+
+    source: str
+    target: str
+    source_tokens: list[int]  # S
+    target_tokens: list[int]  # T; cut at the model's last position
 
 
 class Translator(TextDecoder):
@@ -172,44 +181,61 @@ class Translator(TextDecoder):
 
         `target` is by default the model's own translation, with the problem's options.
         A notebook shows the result as a page; `t2tlite.programs.visualise` draws it. A
-        blank source raises a ValueError.
+        source without words, or of which the vocabulary has no token, raises a
+        ValueError.
+        """
+        return self.attention_of(self.sentence_pair(source, target))
+
+    def sentence_pair(self, source: str, target: str | None = None) -> SentencePair:
+        """A sentence and its translation in tokens; arguments and errors are those of
+        `attention`.
         """
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
-        if self.source_encoder.is_blank(source):
+        if self.source_encoder.is_blank(source) or not source_ids:
             raise ValueError(
                 "A sentence must have words for its attention to be shown. Received:"
                 f" {source!r}."
             )
         if target is None:
-            target_ids = (
-                self._decoder(self.options(return_beams=1))
-                .decode([source_ids])[0][0]
-                .ids
-            )
+            decoder = self._decoder(self.options(return_beams=1))
+            target_ids = list(decoder.decode([source_ids])[0][0].ids)
+            target = self.target_encoder.text(target_ids)
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
-        sides = [*source_ids, EOS], [*target_ids, EOS][: self.engine.max_positions]
+        target_tokens = [*target_ids, EOS][: self.engine.max_positions]
+        return SentencePair(source, target, [*source_ids, EOS], target_tokens)
+
+    def attention_of(self, pair: SentencePair) -> Attention:
+        """The attention weights of all heads for a sentence and its translation."""
         # one sentence: no padding
-        inputs, targets = (np.array([ids], np.int32) for ids in sides)
-        text = self.target_encoder.text(target_ids)
+        inputs = np.array([pair.source_tokens], np.int32)
+        targets = np.array([pair.target_tokens], np.int32)
         encoder, decoder, cross = (
             [np.asarray(layer)[0] for layer in stack]
             for stack in self.engine.attention(inputs, targets)
         )
+        # Words are those of the texts as they were given, by which the caller counts: a
+        # vocabulary may normalise "½" to "1⁄2", or drop a character.
+        source_words = words_of_pieces(
+            self.source_encoder, pair.source_tokens[:-1], pair.source
+        )
+        target_words = words_of_pieces(
+            self.target_encoder, pair.target_tokens[:-1], pair.target
+        )
         return Attention(
-            self.source_encoder.pieces(sides[0]),
-            self.target_encoder.pieces(sides[1]),
+            self.source_encoder.pieces(pair.source_tokens),
+            self.target_encoder.pieces(pair.target_tokens),
             encoder,
             decoder,
             cross,
-            source,
-            text,
+            pair.source,
+            pair.target,
             self.run,
             self.step,
-            words_of_pieces(self.source_encoder, source_ids, source),
-            words_of_pieces(self.target_encoder, sides[1][:-1], text),
+            source_words,
+            target_words,
         )
 
     def export(

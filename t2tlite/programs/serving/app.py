@@ -9,7 +9,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import t2tlite
-from t2tlite.programs.serving import libretranslate, own_api, server_paths
+from t2tlite.programs.serving import (
+    attention_api,
+    libretranslate,
+    own_api,
+    server_paths,
+)
 from t2tlite.programs.serving.bodies import sentence_about
 from t2tlite.programs.serving.errors import RequestError, error_response
 from t2tlite.programs.serving.middleware import Guard
@@ -22,10 +27,7 @@ DESCRIPTION = (
     " API. Where an API key is needed, it is sent as Authorization: Bearer KEY, or to"
     " LibreTranslate's paths as the field api_key."
 )
-NO_SUCH_PATH = {
-    404: "There is nothing at this path.",
-    405: "This path does not take this method.",
-}
+NO_SUCH_PATH = "There is nothing at this path."
 
 
 def make_app(service: Service) -> FastAPI:
@@ -42,8 +44,8 @@ def make_app(service: Service) -> FastAPI:
         ),
     )
     app.state.service = service
-    for router in (own_api.router, libretranslate.router, server_paths.router):
-        app.include_router(router)
+    for part in (own_api, attention_api, libretranslate, server_paths):
+        app.include_router(part.router)
     app.add_middleware(Guard, service=service, paths=list(app.openapi()["paths"]))
     if service.options.cors_origins:
         app.add_middleware(
@@ -62,7 +64,12 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestValidationError):
         error = RequestError(400, sentence_about(error.errors()))
     elif isinstance(error, HTTPException):
-        problem = NO_SUCH_PATH.get(error.status_code, error.detail)
+        problem = error.detail
+        if error.status_code == 404:
+            problem = NO_SUCH_PATH
+        elif error.status_code == 405:
+            methods = (error.headers or {}).get("Allow", "another method")
+            problem = f"This path takes {methods}. Received: {request.method}."
         error = RequestError(
             error.status_code, f"{problem} The page /docs lists what there is."
         )

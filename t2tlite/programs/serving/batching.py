@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, repeat, zip_longest
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -87,6 +88,8 @@ WORKERS = 2
 # cores
 STEP_COST = 8
 
+logger = logging.getLogger("t2tlite.programs.serving")
+
 AnyJob = Job[Any, Any]
 Part = tuple[AnyJob, int]  # an item of a job, by index
 
@@ -111,11 +114,17 @@ class Batcher:
         self._jobs: collections.deque[AnyJob] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
+        self._dead = 0
         self._threads = [
             threading.Thread(target=self._work, daemon=True) for _ in range(workers)
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def dead_workers(self) -> int:
+        """The number of threads that have ended although `stop` was not called."""
+        return self._dead
 
     @property
     def queue_length(self) -> int:
@@ -125,12 +134,14 @@ class Batcher:
 
     def submit(self, job: AnyJob) -> None:
         """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed
-        wait already.
+        wait already, or no thread is left.
 
         Jobs are counted, not items: they take turns, so a long text delays others no
         more than a short one.
         """
         with self._changed:
+            if not self._has_workers():
+                raise worker_error()
             if self._stopped or len(self._jobs) >= self._max_jobs:
                 raise RequestError(
                     503,
@@ -158,11 +169,42 @@ class Batcher:
             thread.join()
 
     def _work(self) -> None:
-        while parts := self._next_batch():
-            started = time.monotonic()
-            self._compute(parts)
-            tokens = sum(job.tokens[index] for job, index in parts)
-            self._observe(len(parts), tokens, time.monotonic() - started)
+        """Computes batches until `stop` is called. An error of a batch goes to its
+        jobs. Whatever else ends this thread, such as a SystemExit in a user's code, is
+        logged.
+        """
+        try:
+            while parts := self._next_batch():
+                try:
+                    self._compute_observed(parts)
+                except BaseException:
+                    self._fail({job for job, _ in parts})
+                    raise
+        except BaseException:
+            logger.critical(
+                "A thread that computes has ended. /ready answers 503 from now on:"
+                " restart the server.",
+                exc_info=True,
+            )
+            with self._changed:
+                self._dead += 1
+                waiting = [] if self._has_workers() else list(self._jobs)
+            self._fail(waiting)
+
+    def _has_workers(self) -> bool:
+        return self._dead < len(self._threads)
+
+    def _compute_observed(self, parts: list[Part]) -> None:
+        started = time.monotonic()
+        self._compute(parts)
+        tokens = sum(job.tokens[index] for job, index in parts)
+        self._observe(len(parts), tokens, time.monotonic() - started)
+
+    def _fail(self, jobs: Iterable[AnyJob]) -> None:
+        """Answers jobs that no thread computes any more."""
+        for job in jobs:
+            self.cancel(job)
+            job.deliver(worker_error())
 
     def _compute(self, parts: list[Part]) -> None:
         """Computes a batch and delivers to its jobs. If it fails, each job's part is
@@ -175,6 +217,7 @@ class Batcher:
             values = parts[0][0].function.run(
                 [job.items[index] for job, index in parts]
             )
+            by_part = dict(zip(parts, values, strict=True))
         except Exception as error:
             if len(by_job) > 1:
                 for job, indices in by_job.items():
@@ -183,7 +226,6 @@ class Batcher:
             self.cancel(parts[0][0])
             parts[0][0].deliver(error)
             return
-        by_part = dict(zip(parts, values, strict=True))
         for job, indices in by_job.items():
             if not job.cancelled:
                 job.deliver({index: by_part[job, index] for index in indices})
@@ -229,6 +271,16 @@ class Batcher:
             if job.waiting:
                 job.since = 0.0  # it has waited
                 self._jobs.append(job)
+
+
+def worker_error() -> RequestError:
+    """The error of a request whose thread has ended."""
+    return RequestError(
+        503,
+        "A thread of the server that computes has ended; its log says why. Try again"
+        " later.",
+        5,
+    )
 
 
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:

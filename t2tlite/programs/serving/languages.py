@@ -29,7 +29,8 @@ NAMES = {
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
     "zh": "Chinese",
 }  # fmt: skip
-CODE = re.compile(r"[A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
+CODES = {name.lower(): code for code, name in NAMES.items()}
+CODE = re.compile(r"[A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
 
 
 def language_name(code: str) -> str:
@@ -41,15 +42,60 @@ def language_name(code: str) -> str:
 
 def parse_pair(text: str) -> tuple[str, str]:
     """The codes of a pair such as `en-de`; ValueError if it is not one."""
-    source, dash, target = text.strip().partition("-")
-    if not (dash and CODE.fullmatch(source) and CODE.fullmatch(target)):
+    source, _, target = text.strip().partition("-")
+    if not (CODE.fullmatch(source) and CODE.fullmatch(target)):
         raise ValueError(
-            "A language pair must be SOURCE-TARGET, such as en-de or en-pt_BR."
-            f" Received: {text!r}."
+            "A language pair must be SOURCE-TARGET, two codes of ISO 639 such as en-de"
+            f" or en-pt_BR. Received: {text!r}. {_advice(text)}"
         )
-    if source == target:
+    pair = _lower(source), _lower(target)
+    if pair[0] == pair[1]:
         raise ValueError(f"The languages of a pair must differ. Received: {text!r}.")
-    return source, target
+    return pair
+
+
+def parse_language(text: str) -> str:
+    """The code of a language; ValueError if it is not one."""
+    code = text.strip()
+    if not CODE.fullmatch(code):
+        advice = "Write its code."
+        if code.lower() in CODES:
+            advice = f"Write {_code(code)}."
+        raise ValueError(
+            "A language must be a code of ISO 639 such as en or pt_BR. Received:"
+            f" {text!r}. {advice}"
+        )
+    return _lower(code)
+
+
+def _code(language: str) -> str:
+    """The code of a language that is given by its English name or its code."""
+    return CODES.get(language.lower(), language)
+
+
+def _lower(code: str) -> str:
+    """A code with the language in lower case, as clients write it: EN becomes en."""
+    language, separator, region = code.partition("_")
+    return language.lower() + separator + region
+
+
+def _advice(text: str) -> str:
+    """What to write instead of a text that is not a language pair."""
+    words = re.split(r"[\W_]+", text.strip())
+    if len(words) == 3 and words[1].lower() == "to":
+        del words[1]
+    if len(words) > 3:
+        return "Separate pairs by commas."
+    if len(words) == 3:
+        return "Write a region behind _, as in pt_BR-en."
+    codes = []
+    for word in words:
+        code = _code(word)
+        if CODE.fullmatch(code):
+            codes.append(_lower(code))
+    if len(codes) == 2:
+        return f"Write {'-'.join(codes)}."
+    return "Write a code of two or three letters for each, and - between them."
 
 
 def with_tags(options: RunOptions) -> RunOptions:
@@ -59,6 +105,9 @@ def with_tags(options: RunOptions) -> RunOptions:
     `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>,
     <2fr>).
     """
+    for text in options.languages:
+        if ":" in text and "-" not in text.partition(":")[0]:
+            parse_pair(text)  # raises: en:de is not a pair with a tag
     parts = [text.partition(":") for text in options.languages]
     tags = tuple(tag.strip() for _, _, tag in parts)
     if len(options.runs) == 1 and all(tags):  # one run translates to several languages
@@ -87,10 +136,8 @@ def language_pairs(
     for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
         source, target = manifest.language_pair
         if open_task(manifest.task, manifest.options).makes_trees:
-            text = (
-                given[i].strip().removesuffix(f"-{TREE}") if given else source or "en"
-            )
-            source, target = parse_pair(f"{text}-{TREE}")
+            text = given[i].strip() if given else source or "en"
+            source, target = parse_language(text.removesuffix(f"-{TREE}")), TREE
         elif given:
             source, target = parse_pair(given[i])
         elif not (source and target):
@@ -98,6 +145,12 @@ def language_pairs(
                 f"--languages must be given, since {run} does not record its languages"
                 f" (problem {manifest.name}). Add --languages=en-de, the codes of"
                 " source and target, with a pair for each --output_dir."
+            )
+        elif {source.lower(), target.lower()} & set(CODES):
+            raise ValueError(
+                "--languages must be given, since the languages that"
+                f" {run} records are not codes. Received: {source} and {target}."
+                f" Add --languages={_code(source)}-{_code(target)}."
             )
         if (source, target) in pairs:
             raise ValueError(

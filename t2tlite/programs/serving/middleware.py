@@ -7,7 +7,6 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,7 +24,7 @@ from t2tlite.programs.serving.service import Service
 OTHER = "other"  # the path of requests to paths that do not exist
 # what needs no model
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})
-SECURITY_HEADERS = [(b"x-content-type-options", b"nosniff")]
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 FAILURE = RequestError(
     500, "The server could not answer this request; its log says why."
 )
@@ -36,6 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]) -> None:
         self._app, self._service, self._paths = app, service, frozenset(paths) | ALWAYS
+        self._headers = security_headers(service.options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,7 +48,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+                message["headers"] = [*message.get("headers", ()), *self._headers]
             await send(message)
 
         self._service.active += 1
@@ -76,14 +76,29 @@ class Guard:
             )
 
 
+def security_headers(options: ServerOptions) -> list[tuple[bytes, bytes]]:
+    """The headers of every response.
+
+    A page may be shown in a frame only by pages that may send requests: it translates
+    the text behind the # of its address as soon as it is shown.
+    """
+    framing = [origin for origin in options.cors_origins if origin.isascii()]
+    ancestors = " ".join(["frame-ancestors 'self'", *framing])
+    return [
+        (b"x-content-type-options", b"nosniff"),
+        (b"content-security-policy", ancestors.encode()),
+    ]
+
+
 def check_sender(headers: Headers, options: ServerOptions) -> None:
     """RequestError if another site's page in a browser may have sent it, unless
     --cors_origins names the site.
 
     A page can send simple requests to any address. The browser says from which site: in
-    Sec-Fetch-Site, or on connections without TLS in Origin. A page whose own name
-    resolves to this server (DNS rebinding) sends that name as Host: 400 for a name that
-    the server does not know, 403 for another site.
+    Sec-Fetch-Site, or on connections without TLS in Origin, which every POST has. A
+    page whose own name resolves to this server (DNS rebinding) sends that name as Host:
+    400 for a name that the server does not know, 403 for another site, or an origin
+    that is not one.
     """
     host = headers.get("host", "")
     if not is_known_host(_host_name(host), options):
@@ -96,14 +111,36 @@ def check_sender(headers: Headers, options: ServerOptions) -> None:
     if {origin, "*"} & set(options.cors_origins):
         return
     site = headers.get("sec-fetch-site")
-    if site is None and origin is not None and urlsplit(origin).netloc != host:
+    if site is None and origin is not None and not _is_own(origin, headers, options):
         site = "cross-site"
-    if site in ("cross-site", "same-site"):
+    if site not in (None, "same-origin", "none"):
+        sender = "of another site" if origin is None else f"of {origin[:SHOWN]!r}"
         raise RequestError(
             403,
-            "Pages of other sites may not send requests. Received: one of"
-            f" {str(origin)[:SHOWN]!r}. --cors_origins names sites whose pages may.",
+            f"Pages of other sites may not send requests. Received: one {sender}, to"
+            f" {host[:SHOWN]!r}. --cors_origins names sites whose pages may; a proxy"
+            " before the server must send it the Host that it received.",
         )
+
+
+def _is_own(origin: str, headers: Headers, options: ServerOptions) -> bool:
+    """Whether an origin is that of the server's own pages: at the host of the request,
+    or at the one that a proxy received.
+
+    A page of another site cannot send X-Forwarded-Host. One whose own name resolves to
+    the proxy can, but not with a name that the server knows.
+    """
+    scheme, _, place = origin.lower().partition("://")
+    port = DEFAULT_PORTS.get(scheme)
+    if port is None:
+        return False
+    hosts = [headers.get("host", "")]
+    forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
+    if forwarded and is_known_host(_host_name(forwarded), options):
+        hosts.append(forwarded)
+    return place.removesuffix(port) in [
+        host.lower().removesuffix(port) for host in hosts
+    ]
 
 
 def is_known_host(name: str, options: ServerOptions) -> bool:

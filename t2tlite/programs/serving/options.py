@@ -19,6 +19,10 @@ MAX_PLACED_TAGS = 20_000
 # are source tokens, and with what each step computes.
 MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
+# Attention weights of a sentence and its translation: the base model has as many for
+# 166 tokens each. A page of them has 11 MB.
+MAX_ATTENTION_WEIGHTS = 4_000_000
+MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at a time
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,13 +1,12 @@
-"""The endpoints under /v1."""
+"""The endpoints under /v1, but for those of attention (attention_api.py)."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 
 from t2tlite.decoding.engine import TENSORFLOW
@@ -16,20 +15,15 @@ from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
-from t2tlite.programs.serving.request_reading import key_of, read_json, takes
-from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.serving.parsed_sentences import parsed_sentences
+from t2tlite.programs.serving.request_reading import read_json, takes
 from t2tlite.programs.serving.served_model import (
-    Attending,
     Parsing,
     Scoring,
     ServedModel,
 )
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
-from t2tlite.programs.serving.word_attention import word_attention
-from t2tlite.programs.visualise.attention import Attention
-from t2tlite.programs.visualise.attention_page import page
 from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.normalisation import words
 
@@ -101,46 +95,6 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     )
     parses = await service.compute(request, Parsing(model), sentences, tokens)
     return await service.in_thread(_parse_response, sentences, parses)
-
-
-@router.post(
-    "/attention",
-    summary="Which source words each target word attends to",
-    openapi_extra=takes(schemas.AttentionRequest),
-)
-async def attention_by_words(
-    service: CurrentService, request: Request
-) -> schemas.AttentionResponse:
-    """Cross-attention between words."""
-    body = await read_json(service, request, schemas.AttentionRequest)
-    attention, translation = await _attention(service, request, body)
-    return await service.in_thread(word_attention, attention, body.q, translation)
-
-
-@router.get(
-    "/attention.html",
-    summary="A page to explore the attention of every head of every layer",
-    response_class=HTMLResponse,
-)
-async def attention_page(
-    service: CurrentService,
-    request: Request,
-    q: str,
-    translation: str | None = None,
-    source: str | None = None,
-    target: str | None = None,
-) -> Response:
-    """The page of `t2t-attention --html`, without the folder of the run."""
-    service.check_key(key_of(request))
-    body = schemas.AttentionRequest(
-        q=q, translation=translation, source=source, target=target
-    )
-    attention, _ = await _attention(service, request, body)
-    attention = dataclasses.replace(attention, run="")  # a folder of this machine
-    try:
-        return HTMLResponse(await service.in_thread(page, attention))
-    except ValueError as error:  # too many weights
-        raise RequestError(413, str(error)) from error
 
 
 def _description(service: Service, model: ServedModel) -> schemas.Model:
@@ -219,7 +173,7 @@ def _pair_token_counts(
 def _sentences(q: str | list[str], language: str) -> list[str]:
     """The sentences to parse: those of a text, or a list's."""
     if isinstance(q, str):
-        return [segment.sentence for segment in split_text(q, language).segments]
+        return parsed_sentences(q, language)
     return [" ".join(words(text)) for text in q]
 
 
@@ -255,39 +209,3 @@ def nested(tree: Tree) -> list[object]:
                 content.append(below)
                 waiting.append((child, below))
     return root
-
-
-async def _attention(
-    service: Service, request: Request, body: schemas.AttentionRequest
-) -> tuple[Attention, str]:
-    """The attention of a sentence to the given translation, or to the model's own if
-    that is missing or blank.
-    """
-    model = service.catalogue.any_model(body.source, body.target)
-    translation = (
-        body.translation if body.translation and body.translation.strip() else None
-    )
-    texts = [body.q] if translation is None else [body.q, translation]
-    service.check_size(texts)
-    if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
-        raise RequestError(
-            400,
-            "q and translation must be sentences without line breaks, and q must not be"
-            " blank.",
-        )
-    tokens = await service.in_thread(_attention_tokens, model, body.q, translation)
-    [attention] = await service.compute(
-        request, Attending(model), [(body.q, translation)], [tokens]
-    )
-    return attention, translation or attention.target
-
-
-def _attention_tokens(model: ServedModel, source: str, translation: str | None) -> int:
-    """The tokens of both sides that are known; RequestError 413 if one has too many."""
-    if translation is None:
-        return sum(model.search_token_counts([source], model.options.beam_size))
-    sources = model.token_counts([source], limit=MAX_SENTENCE_TOKENS)
-    return sum(
-        sources
-        + model.token_counts([translation], targets=True, limit=MAX_SENTENCE_TOKENS)
-    )

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from t2tlite.programs.serving import bodies
 from t2tlite.programs.serving.bodies import Body, Content
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.options import MAX_BODY_BYTES
 from t2tlite.programs.serving.schemas import ErrorResponse
 from t2tlite.programs.serving.service import Service
@@ -49,7 +49,9 @@ async def read_json(service: Service, request: Request, kind: type[Body]) -> Bod
     service.check_key(key_of(request))
     if bodies.media_type(request) != bodies.JSON:
         raise RequestError(
-            415, f"The body must be JSON, with Content-Type: {bodies.JSON}."
+            415,
+            f"The body must be JSON, with Content-Type: {bodies.JSON}. Received:"
+            f" {_type_of(request)}. With curl, send it by --json.",
         )
     body = await bodies.read_body(request, MAX_BODY_BYTES, service.options.timeout_s)
     return await service.in_thread(bodies.from_body, body, kind)
@@ -78,7 +80,9 @@ async def read_fields(
         )
     elif body:
         raise RequestError(
-            415, f"The body must be JSON, with Content-Type: {bodies.JSON}, or a form."
+            415,
+            f"The body must be JSON, with Content-Type: {bodies.JSON}, or a form."
+            f" Received: {_type_of(request)}. Name the type that it has.",
         )
     if not key:
         api_key = fields.get("api_key")
@@ -87,6 +91,11 @@ async def read_fields(
         )
     filled = {name: value for name, value in fields.items() if value}
     return await service.in_thread(bodies.checked, filled, kind, "missing or empty")
+
+
+def _type_of(request: Request) -> str:
+    """The media type of a body, as messages show it."""
+    return bodies.media_type(request)[:SHOWN] or "none"
 
 
 def takes(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:

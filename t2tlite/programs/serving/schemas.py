@@ -254,6 +254,14 @@ class AttentionRequest(RequestBody):
     target: Target = None
 
 
+class AttentionPageRequest(AttentionRequest):
+    """A sentence whose attention is wanted as a page; also as a form, as browsers send
+    it.
+    """
+
+    api_key: str = Field(default="", description="Where one is needed.")
+
+
 class Word(ResponseBody):
     """A word, as white space separates them, and where it is."""
 
@@ -423,11 +431,16 @@ class ErrorResponse(ResponseBody):
 
     error: str = Field(
         description="What is required, what was received, what to do.",
-        examples=["No model translates en to xx."],
+        examples=[
+            "source and target must be one of the pairs served: en-de. Received: en-xx."
+            " Choose one of these."
+        ],
     )
 
 
 class StatusResponse(ResponseBody):
     """The state of the server."""
 
-    status: str = Field(description="ok, loading, ready or draining.", examples=["ok"])
+    status: str = Field(
+        description="ok, loading, ready, draining or broken.", examples=["ok"]
+    )

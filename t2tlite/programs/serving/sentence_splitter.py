@@ -95,7 +95,7 @@ def split_text(text: str, language: str = "en") -> SplitText:
     between: list[str] = []  # since the last sentence
     for line in text.splitlines(keepends=True):
         is_first = True
-        for piece in _pieces(line, language):
+        for piece in sentence_pieces(line, language):
             start, end = _sentence_span(piece, is_first)
             between.append(piece[:start])
             if start < end:
@@ -106,7 +106,7 @@ def split_text(text: str, language: str = "en") -> SplitText:
     return SplitText(segments, "".join(between))
 
 
-def _pieces(line: str, language: str) -> Iterator[str]:
+def sentence_pieces(line: str, language: str) -> Iterator[str]:
     """A line cut where sentences begin."""
     code = re.split("[-_]", language)[0].lower()
     content = line.rstrip()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from t2tlite.config import DecodeHParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.languages import TREE
 from t2tlite.programs.serving.options import (
+    MAX_ATTENTION_WEIGHTS,
     MAX_BEAM_SIZE,
     MAX_SEARCH_TOKENS,
     MAX_SENTENCE_TOKENS,
 )
+from t2tlite.run_folder import RunFolder
 
 if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.decoding.alignment import Alignment
@@ -126,11 +129,35 @@ class ServedModel:
         advice = f"Split it, or ask for a beam_size below {beam_size}."
         return self.token_counts(sentences, limit=limit, advice=advice)
 
+    @functools.cached_property
+    def hparams(self) -> HParams:
+        """The hparams of the run."""
+        return RunFolder(self.translator.run).hparams()
+
+    def check_weights(self, source_tokens: int, target_tokens: int = 0) -> None:
+        """RequestError 413 if the attention of a sentence and its translation has too
+        many weights; tokens are counted with EOS.
+        """
+        encoder = self.hparams.encoder_layers * source_tokens**2
+        keys = source_tokens + target_tokens
+        decoder = self.hparams.decoder_layers * target_tokens * keys
+        weights = self.hparams.num_heads * (encoder + decoder)
+        if weights > MAX_ATTENTION_WEIGHTS:
+            tokens = f"{source_tokens:,} tokens"
+            if target_tokens:
+                tokens += f" and their translation of {target_tokens:,}"
+            raise RequestError(
+                413,
+                "The attention of a sentence must have at most"
+                f" {MAX_ATTENTION_WEIGHTS:,} weights. Received: {weights:,}, for"
+                f" {tokens}. Send a shorter sentence.",
+            )
+
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""
         # of others, attention loads TensorFlow when it is asked for
         if self.translator.engine.name == TENSORFLOW:
-            Attending(self).run([(WARM_UP, WARM_UP)])
+            Attending(self, _nothing).run([(WARM_UP, WARM_UP)])
         if self.makes_trees:
             Parsing(self).run([WARM_UP])
             return
@@ -199,21 +226,35 @@ class Scoring:
         return list(self.model.translator.score(self.model.tagged(sources), targets))
 
 
+# of the attention, the sentence of the request, and the number of words before it that
+# are the model's tag
+AttentionAnswer = Callable[["Attention", str, int], bytes]
+
+
 @dataclasses.dataclass(frozen=True)
 class Attending:
-    """Pairs of a sentence and its translation, or None for the model's own, to
-    attention weights.
+    """Pairs of a sentence and its translation, or None for the model's own, to answers
+    that `answer` makes of their attention weights.
     """
 
     model: ServedModel
+    answer: AttentionAnswer
     width: ClassVar[int] = 1
 
-    def run(self, items: Sequence[tuple[str, str | None]]) -> list[Attention]:
-        sources = self.model.tagged([source for source, _ in items])
-        return [
-            self.model.translator.attention(sources[i], target)
-            for i, (_, target) in enumerate(items)
-        ]
+    def run(self, items: Sequence[tuple[str, str | None]]) -> list[bytes]:
+        return [self._answer(source, target) for source, target in items]
+
+    def _answer(self, source: str, target: str | None) -> bytes:
+        translator = self.model.translator
+        [tagged] = self.model.tagged([source])
+        pair = translator.sentence_pair(tagged, target)
+        self.model.check_weights(len(pair.source_tokens), len(pair.target_tokens))
+        tag_words = len(self.model.tag.split())
+        return self.answer(translator.attention_of(pair), source, tag_words)
+
+
+def _nothing(attention: Attention, source: str, tag_words: int) -> bytes:
+    return b""
 
 
 class Catalogue:
@@ -266,16 +307,45 @@ class Catalogue:
         ]
         if len(matches) == 1:
             return matches[0]
-        served = ", ".join(f"{m.source}-{m.target}" for m in models) or "none"
-        wanted = f"{_shown(source)} to {_shown(target)}"
-        does = "parse" if makes_trees else "translate"
-        problem = (
-            f"Several models {does} {wanted}: name one"
-            if matches
-            else f"No model {does}s {wanted}"
+        problem = _no_parser(source, models)
+        if not makes_trees:
+            problem = _no_translator(source, target, models)
+        raise RequestError(400, problem)
+
+
+def _no_parser(source: str | None, parsers: Sequence[ServedModel]) -> str:
+    """What is wrong with the language of a request to parse."""
+    if not parsers:
+        return (
+            "A parser must be served to parse. Received: a server without one. Start"
+            " t2t-serve with the run of a parser."
         )
-        raise RequestError(400, f"{problem}. Language pairs served: {served}.")
+    served = ", ".join(model.source for model in parsers)
+    if source is None:
+        return f"source must be one of {served}. Received: none. Add the field source."
+    return (
+        f"source must be a language that a parser is served for: {served}. Received:"
+        f" {source[:SHOWN]}. Choose one of these."
+    )
 
 
-def _shown(code: str | None) -> str:
-    return code[:SHOWN] if code else "any language"
+def _no_translator(
+    source: str | None, target: str | None, translators: Sequence[ServedModel]
+) -> str:
+    """What is wrong with the languages of a request to translate."""
+    if not translators:
+        return (
+            "A model that translates must be served. Received: a server of parsers."
+            " Send sentences to /v1/parse, or start t2t-serve with another run."
+        )
+    served = ", ".join(f"{model.source}-{model.target}" for model in translators)
+    required = f"source and target must be one of the pairs served: {served}."
+    if source and target:
+        received = f"{source[:SHOWN]}-{target[:SHOWN]}"
+        return f"{required} Received: {received}. Choose one of these."
+    received = "neither"
+    if source or target:
+        given, other = ("source", "target") if source else ("target", "source")
+        code = source or target or ""
+        received = f"{given} {code[:SHOWN]} without a {other}"
+    return f"{required} Received: {received}. Give both."

@@ -67,7 +67,7 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"http://{host}:{listening.getsockname()[1]}"
-        failures: list[Exception] = []
+        failures: list[BaseException] = []
         service = Service(options)
 
         def load() -> None:
@@ -76,7 +76,7 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
 
             try:
                 catalogue = load_catalogue(runs, pairs, say_with_time)
-            except Exception as error:
+            except BaseException as error:  # also a SystemExit of a user's package
                 failures.append(error)
                 server.should_exit = True
                 return
@@ -91,7 +91,12 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
         )
         asyncio.run(server.serve([listening]))
     if failures:
-        raise failures[0]
+        [failure] = failures
+        if isinstance(failure, Exception):
+            raise failure
+        raise ValueError(
+            f"The runs must be loaded. Received: {failure!r} while they were."
+        ) from failure
 
 
 def allowed_connections(wanted: int) -> int:

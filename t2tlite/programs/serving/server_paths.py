@@ -33,9 +33,12 @@ async def health() -> StatusResponse:
 
 @router.get("/ready", summary="Whether requests are accepted")
 async def ready(service: CurrentService, response: Response) -> StatusResponse:
-    """Status 200 if requests are accepted, else 503."""
-    response.status_code = 200 if service.status == READY else 503
-    return StatusResponse(status=service.status)
+    """Status 200 if requests are accepted and every thread that computes lives, else
+    503.
+    """
+    status = service.shown_status
+    response.status_code = 200 if status == READY else 503
+    return StatusResponse(status=status)
 
 
 @router.get("/metrics", summary="Counters for Prometheus")

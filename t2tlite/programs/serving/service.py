@@ -20,15 +20,17 @@ from t2tlite.programs.serving.batching import (
     BatchFunction,
     Item,
     Job,
+    Limits,
     Results,
     Value,
 )
 from t2tlite.programs.serving.errors import ClientGoneError, RequestError, log_failure
 from t2tlite.programs.serving.metrics import Metrics
-from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
+BROKEN = "broken"  # shown, while requests are accepted as long as a thread is left
 PREPARATION_THREADS = 2
 
 P = ParamSpec("P")
@@ -42,11 +44,33 @@ class Service:
         self.options = options
         self.metrics = Metrics()
         self.batcher = Batcher(options.max_queue, observe=self.metrics.observe_batch)
-        self.metrics.watch(lambda: self.batcher.queue_length, lambda: self.active)
+        # one request at a time, beside the others
+        self.attention_batcher = Batcher(
+            min(MAX_ATTENTION_QUEUE, options.max_queue),
+            Limits(max_wait_s=0, window=1),
+            self.metrics.observe_batch,
+            workers=1,
+        )
+        self.metrics.watch(self._queue_length, lambda: self.active)
         self.status = LOADING
         self.active = 0  # requests that are being answered
         self.catalogue = Catalogue([])
         self._threads = ThreadPoolExecutor(PREPARATION_THREADS, "t2t-serve preparation")
+
+    @property
+    def _batchers(self) -> tuple[Batcher, ...]:
+        return self.batcher, self.attention_batcher
+
+    def _queue_length(self) -> int:
+        return sum(batcher.queue_length for batcher in self._batchers)
+
+    @property
+    def shown_status(self) -> str:
+        """What /ready shows: the status, or BROKEN if a thread that computes has
+        ended.
+        """
+        dead = any(batcher.dead_workers for batcher in self._batchers)
+        return BROKEN if dead and self.status == READY else self.status
 
     def ready(self, catalogue: Catalogue) -> None:
         """Accepts requests for these models from now on."""
@@ -60,7 +84,8 @@ class Service:
 
     def stop(self) -> None:
         """Ends the threads."""
-        self.batcher.stop()
+        for batcher in self._batchers:
+            batcher.stop()
         self._threads.shutdown()
 
     def check_ready(self) -> None:
@@ -129,11 +154,13 @@ class Service:
         function: BatchFunction[Item, Value],
         items: Sequence[Item],
         tokens: Sequence[int],
+        batcher: Batcher | None = None,
     ) -> list[Value]:
         """The result of each item, in order. Raises RequestError 503, 504, or 499 if
         the client went away.
         """
-        return [value async for value in self.stream(function, items, tokens, request)]
+        values = self.stream(function, items, tokens, request, batcher)
+        return [value async for value in values]
 
     async def stream(
         self,
@@ -141,9 +168,10 @@ class Service:
         items: Sequence[Item],
         tokens: Sequence[int],
         request: Request | None = None,
+        batcher: Batcher | None = None,
     ) -> AsyncIterator[Value]:
         """The result of each item, in order, as soon as it and those before it are
-        computed.
+        computed, by default by the threads that translate.
 
         With `request`, raises RequestError 499 if its client goes away; FastAPI ends a
         response that streams.
@@ -159,7 +187,8 @@ class Service:
 
         job = Job(function, items, tokens, deliver)
         deadline = time.monotonic() + self.options.timeout_s
-        self.batcher.submit(job)
+        batcher = batcher or self.batcher
+        batcher.submit(job)
         watch = (
             None
             if request is None
@@ -172,7 +201,7 @@ class Service:
                     waiting |= await self._next_part(arrived, deadline)
                 yield waiting.pop(index)
         finally:
-            self.batcher.cancel(job)
+            batcher.cancel(job)
             if watch is not None:
                 watch.cancel()
 

@@ -14,44 +14,49 @@ from t2tlite.programs.visualise.attention import Attention
 WORD = re.compile(r"\S+")
 
 
-def word_attention(attention: Attention, source: str, target: str) -> AttentionResponse:
+def word_attention(
+    attention: Attention, source: str, target: str, tag_words: int = 0
+) -> AttentionResponse:
     """The words of both texts, and a row of weights for each target word.
 
-    Words and weights are those of alignments, by the rule in decoding/alignment.py, but
-    all pieces of words count, and rows are scaled to sum to 1.
+    Both texts are as the request has them; before the source, the model's has
+    `tag_words` more words. Words and weights are those of alignments, by the rule in
+    decoding/alignment.py, but all pieces of words count, and rows are scaled to sum to
+    1. A word of which the vocabulary has no piece, such as a zero-width space that it
+    drops, is left out.
     """
-    sources, targets = (
-        pieces_by_word(attention.source_words),
-        pieces_by_word(attention.target_words),
-    )
-    # of a model that translates by tag, the request does not have the first word
-    tag_words = max(len(WORD.findall(attention.source)) - len(WORD.findall(source)), 0)
-    sources = {
-        word - tag_words: pieces
-        for word, pieces in sources.items()
-        if word >= tag_words
-    }
-    # [target pieces, source pieces]
-    weights = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)
-    rows = word_weights(weights, list(sources.values()), list(targets.values()))
+    sources = _pieces_of_words(source, attention.source_words, tag_words)
+    targets = _pieces_of_words(target, attention.target_words)
+    weights: list[list[float]] = [[] for _ in targets]
+    if sources and targets:
+        # [target pieces, source pieces]
+        mean = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)
+        rows = word_weights(mean, list(sources.values()), list(targets.values()))
+        sums = np.maximum(rows.sum(axis=1, keepdims=True), 1e-9)
+        weights = (rows / sums).tolist()
     return AttentionResponse(
         translation=target,
-        source_words=_words(source, list(sources)),
-        target_words=_words(target, list(targets)),
-        weights=[
-            [float(value) for value in row / max(row.sum(), 1e-9)] for row in rows
-        ],
+        source_words=list(sources),
+        target_words=list(targets),
+        weights=weights,
     )
 
 
-def _words(text: str, numbers: Sequence[int]) -> list[Word]:
-    """The words of these numbers, counted from 0, which white space separates."""
-    matches = list(WORD.finditer(text))
-    return [
-        Word(
-            text=matches[number].group(),
-            start=matches[number].start(),
-            end=matches[number].end(),
-        )
-        for number in numbers
+def _pieces_of_words(
+    text: str, words_of_pieces: Sequence[int], tag_words: int = 0
+) -> dict[Word, list[int]]:
+    """The pieces of each word of a text, before which there are `tag_words` more.
+
+    Words are counted as white space separates them. If a model decoded pieces of white
+    space alone, they belong to no word.
+    """
+    words = [
+        Word(text=match.group(), start=match.start(), end=match.end())
+        for match in WORD.finditer(text)
     ]
+    pieces = {}
+    for number, indices in pieces_by_word(words_of_pieces).items():
+        place = number - tag_words
+        if 0 <= place < len(words):
+            pieces[words[place]] = indices
+    return pieces

@@ -174,6 +174,61 @@ def test_an_item_that_fails_fails_its_own_job_alone(batcher):
     assert Client(batcher, work, ["v"]).results() == ["vv"]
 
 
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """Work that ends its thread, as `sys.exit` in a user's package does."""
+
+    width: int = 1
+
+    def run(self, items):
+        raise SystemExit("the end")
+
+
+def test_thread_that_ends_answers_its_jobs_and_is_counted(caplog):
+    batcher = Batcher(9, Limits(batch_tokens=4, max_wait_s=0.0), workers=2)
+    work = Doubling()
+    work.go.set()
+    for dead in (1, 2):
+        with pytest.raises(RequestError, match=r"A thread .* has ended") as ended:
+            Client(batcher, Ending(), [1]).results()
+        assert (ended.value.status, ended.value.retry_after_s) == (503, 5)
+        until = time.monotonic() + WAIT_S
+        while batcher.dead_workers < dead and time.monotonic() < until:
+            time.sleep(0.001)
+        assert batcher.dead_workers == dead
+        if dead == 1:  # the other thread computes
+            assert Client(batcher, work, [1, 2]).results() == [2, 4]
+    with pytest.raises(RequestError, match=r"A thread .* has ended"):
+        Client(batcher, work, [1])
+    assert caplog.text.count("A thread that computes has ended.") == 2
+    assert "the end" in caplog.text
+    batcher.stop()
+
+
+def test_jobs_that_wait_for_the_last_thread_are_answered(batcher):
+    work = Doubling()
+    first = Client(batcher, work, [1])
+    started(work)
+    ending = Client(batcher, Ending(), [1])
+    waiting = Client(batcher, work, [2])
+    work.go.set()
+    assert first.results() == [2]
+    for client in (ending, waiting):
+        with pytest.raises(RequestError, match=r"A thread .* has ended"):
+            client.results()
+
+
+def test_results_that_are_too_few_are_an_error_of_their_job(batcher):
+    @dataclasses.dataclass(frozen=True)
+    class Losing(Doubling):
+        def run(self, items):
+            return []
+
+    with pytest.raises(ValueError, match="shorter"):
+        Client(batcher, Losing(), [1]).results()
+    assert batcher.dead_workers == 0
+
+
 def test_the_observer_sees_every_batch():
     seen = []
     batcher = Batcher(

@@ -24,6 +24,12 @@ def with_languages(manifest, source="", target="", **more):
     return dataclasses.replace(manifest, languages=Languages(source, target), **more)
 
 
+def pairs_of(manifest, given_languages):
+    """The pairs of one run with a value of --languages."""
+    options = with_tags(RunOptions(runs=("RUN",), languages=given_languages))
+    return language_pairs(["RUN"], [manifest], options.languages)
+
+
 def test_a_run_that_records_its_languages_needs_no_flag(manifest):
     reverse = dataclasses.replace(manifest, reverse=True)
     assert language_pairs(["a", "b"], [manifest, reverse]) == [
@@ -66,14 +72,38 @@ def test_a_parser_translates_to_trees(manifest):
         ),
         (
             ("ende",),
-            r"A language pair must be SOURCE-TARGET, such as en-de .* Received: 'ende'",
+            r"A language pair must be SOURCE-TARGET, .* such as en-de .* Received: 'ende'",
         ),
+        (("english-german",), r"Received: 'english-german'\. Write en-de\."),
+        (("English to German",), r"Received: 'English to German'\. Write en-de\."),
+        (("en:de",), r"Received: 'en:de'\. Write en-de\."),
+        (("en_de",), r"Received: 'en_de'\. Write en-de\."),
+        (("en–de",), r"Received: 'en–de'\. Write en-de\."),
+        (("en>german",), r"Received: 'en>german'\. Write en-de\."),
+        (("en-de;de-en",), r"Received: 'en-de;de-en'\. Separate pairs by commas\."),
+        (("pt-BR-en",), r"Received: 'pt-BR-en'\. Write a region behind _"),
+        (("klingon-de",), r"Received: 'klingon-de'\. Write a code of two or three"),
         (("en-en",), r"The languages of a pair must differ\. Received: 'en-en'"),
     ],
 )
 def test_languages_that_cannot_be(manifest, given_languages, message):
     with pytest.raises(ValueError, match=message):
-        language_pairs(["RUN"], [with_languages(manifest)], given_languages)
+        pairs_of(with_languages(manifest), given_languages)
+
+
+def test_languages_are_in_lower_case(manifest):
+    pairs = language_pairs(["RUN"], [with_languages(manifest)], ["EN-Pt_BR"])
+    assert pairs == [("en", "pt_BR")]
+
+
+def test_recorded_names_of_languages_are_refused(manifest):
+    named = with_languages(manifest, "English", "german")
+    with pytest.raises(ValueError, match=r"English and german\. Add .*=en-de\."):
+        language_pairs(["RUN"], [named])
+    assert language_pairs(["RUN"], [named], ["en-de"]) == [("en", "de")]
+    parser = with_languages(manifest, "german", task="parsing")
+    with pytest.raises(ValueError, match=r"Received: 'german'\. Write de\."):
+        language_pairs(["RUN"], [parser])
 
 
 def test_one_run_serves_several_pairs_by_tag():

@@ -281,7 +281,8 @@ def test_settings(server):
         ({"source": 1}, "source must be a valid string. Received: 1."),
         (
             {"target": "fr"},
-            "No model translates en to fr. Language pairs served: en-de.",
+            "source and target must be one of the pairs served: en-de. Received: en-fr."
+            " Choose one of these.",
         ),
         (
             {"source": "auto", "target": "fr"},
@@ -352,13 +353,9 @@ def test_an_api_key_is_required_where_the_server_has_one(keyed):
             ).status_code
             == 200
         )
-    assert keyed.get("/v1/attention.html", params={"q": SENTENCE}).status_code == 400
-    assert (
-        keyed.get(
-            "/v1/attention.html", params={"q": SENTENCE, "api_key": "sesame"}
-        ).status_code
-        == 200
-    )
+    for key, status in (("", 400), ("open", 403), ("sesame", 200)):
+        form = {"q": SENTENCE, "api_key": key}
+        assert keyed.post("/v1/attention.html", data=form).status_code == status
 
 
 def test_other_sites_may_call_only_if_they_are_named(server, keyed):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 import tracemalloc
+from pathlib import Path
 
 import httpx
 import pytest
 from running import running, served
 
-from t2tlite.programs.serving import own_api
+from t2tlite.programs.serving import own_api, served_model
 from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.detection import detect_each
@@ -24,7 +26,9 @@ from t2tlite.programs.serving.schemas import (
     TranslateRequest,
 )
 from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.run_folder import RunFolder
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 SENTENCE = "red cat sees dog"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=x"
@@ -294,11 +298,30 @@ def test_attention_to_too_many_tokens_has_status_413(server, texts):
     )
 
 
-def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.visualise.attention_page.MAX_WEIGHTS", 10)
-    response = server.get("/v1/attention.html", params={"q": SENTENCE})
-    assert response.status_code == 413
-    assert response.json()["error"].startswith("A page can hold 10 weights.")
+def test_attention_with_too_many_weights_has_status_413(
+    server, translator, monkeypatch
+):
+    """Before it is computed if the translation is given, otherwise after the search."""
+    sides = [translator.source_encoder, translator.target_encoder]
+    s, t = (len(side.encode(SENTENCE)) + 1 for side in sides)
+    hparams = RunFolder(translator.run).hparams()
+    layers = hparams.num_hidden_layers
+    weights = hparams.num_heads * layers * (s * s + t * t + s * t)
+    options = served_model.__name__ + ".MAX_ATTENTION_WEIGHTS"
+    given = {"q": SENTENCE, "translation": SENTENCE}
+    for path in ("/v1/attention", "/v1/attention.html"):
+        monkeypatch.setattr(options, weights)
+        assert server.post(path, given).status_code == 200
+        monkeypatch.setattr(options, weights - 1)
+        response = server.post(path, given)
+        assert response.status_code == 413
+        assert response.json()["error"] == (
+            f"The attention of a sentence must have at most {weights - 1:,} weights."
+            f" Received: {weights:,}, for {s} tokens and their translation of {t}. Send"
+            " a shorter sentence."
+        )
+        monkeypatch.setattr(options, hparams.num_heads * layers * s * s)
+        assert server.post(path, {"q": SENTENCE}).status_code == 413
 
 
 def test_unhandled_error_is_counted_and_has_security_headers(
@@ -347,6 +370,42 @@ def test_bodies_of_other_types_are_not_computed(server):
         ({"host": "localhost", "origin": "https://friend.example"}, 0),
         ({"host": "localhost", "origin": "https://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
+        # what is not an origin
+        ({"host": "localhost", "origin": "http://["}, 403),
+        ({"host": "localhost", "origin": "http://"}, 403),
+        ({"host": "localhost", "origin": "localhost"}, 403),
+        ({"host": "localhost", "origin": ""}, 403),
+        ({"host": "localhost", "origin": "http://localhost/"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "no such value"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "none"}, 0),
+        # default ports
+        ({"host": "localhost:443", "origin": "https://localhost"}, 0),
+        ({"host": "localhost", "origin": "http://localhost:80"}, 0),
+        ({"host": "localhost:80", "origin": "https://localhost"}, 403),
+        # a proxy that sends the server's own address as Host
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "Translate.example.org:8080",
+                "origin": "http://translate.example.org:8080",
+            },
+            0,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "evil.example",
+                "origin": "http://evil.example",
+            },
+            403,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "origin": "http://translate.example.org:8080",
+            },
+            403,
+        ),
         (
             {
                 "host": "127.0.0.1:5000",
@@ -373,6 +432,30 @@ def test_requests_of_other_sites_are_refused(headers, status):
     assert refused.value.status == status
 
 
+def test_documented_nginx_lets_the_pages_own_posts_through(translator):
+    """What nginx sends: without a line of its configuration for it, Host is that of
+    proxy_pass. Over plain HTTP a browser sends Origin, and no Sec-Fetch-Site.
+    """
+    text = (REPOSITORY / "docs" / "serving.md").read_text(encoding="utf-8")
+    (location,) = re.findall(
+        r"^location / \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE
+    )
+    lines = dict(
+        re.findall(r"^ +proxy_set_header (\S+) (\S+);", location, re.MULTILINE)
+    )
+    public = "translate.example.org:8080"
+    variables = {"$http_host": public, "$scheme": "http", "$remote_addr": "192.0.2.1"}
+    sent = {"Host": re.search(r"proxy_pass http://(\S+);", location)[1]}
+    sent |= {name: variables[value] for name, value in lines.items()}
+    hosts = ("translate.example.org",)
+    with running([served(translator)], allowed_hosts=hosts) as server:
+        for origin, status in ((f"http://{public}", 200), ("http://evil.example", 403)):
+            headers = {**sent, "Origin": origin}
+            for path in ("/v1/translate", "/v1/attention.html"):
+                response = server.post(path, {"q": SENTENCE}, headers=headers)
+                assert response.status_code == status
+
+
 def test_request_of_an_unknown_host_is_not_computed(server):
     response = server.post(
         "/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"}
@@ -382,6 +465,78 @@ def test_request_of_an_unknown_host_is_not_computed(server):
         "The server does not know the host 'evil.example'." in response.json()["error"]
     )
     assert server.get("/health", headers={"Host": "evil.example"}).status_code == 200
+
+
+HEADERS = {
+    "Origin": (
+        b"http://[",
+        b"http://[::1",
+        b"[",
+        b"\xff",
+        b"null",
+        b"://",
+        b"x" * 9000,
+    ),
+    "Host": (
+        b"[",
+        b"[::1",
+        b"]",
+        b":",
+        b"localhost:x",
+        b"\xff",
+        b"a b",
+        b"@",
+        b"1.2.3",
+    ),
+    "Sec-Fetch-Site": (b"[", b"\xff", b"Same-Origin"),
+    "X-Forwarded-Host": (b"[", b"\xff", b",", b"localhost, ["),
+    "X-Forwarded-For": (b"[", b"\xff", b","),
+    "X-Forwarded-Proto": (b"[", b"\xff", b","),
+    "Authorization": (b"[", b"\xff", b"Bearer", b"Bearer \xff", b"Basic x", b"\x80 "),
+    "Content-Type": (
+        b"[",
+        b"\xff",
+        b"application/json; charset=[",
+        b"application/json; charset=utf-7",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=\xff",
+        b"multipart/form-data; boundary=" + b"x" * 5000,
+        b"application/x-www-form-urlencoded; charset=x",
+    ),
+    "Content-Length": (b"[", b"9" * 5000, b"-1", b"+3", b"0x9", b"1, 2"),
+    "Accept": (b"[", b"\xff"),
+    "Cookie": (b"[", b"\xff=\xff"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_damaged_header_is_no_failure_of_the_server(translator, name):
+    """It has a status below 500, also where a key is needed that it does not have."""
+    body = b'{"q": "red cat", "source": "en", "target": "de"}'
+    usual = {"Host": b"localhost", "Content-Type": b"application/json"}
+    usual["Content-Length"] = str(len(body)).encode()
+    with running([served(translator)], api_key="sesame") as server:
+        for value in HEADERS[name]:
+            for path in (b"/translate", b"/v1/attention.html", b"/nothing", b"/"):
+                fields = {**usual, name: value}
+                lines = [b"POST " + path + b" HTTP/1.1"]
+                lines += [key.encode() + b": " + fields[key] for key in fields]
+                with socket.create_connection(("127.0.0.1", server.port), 60) as sent:
+                    sent.sendall(b"\r\n".join([*lines, b"", body]))
+                    status = sent.recv(12)
+                assert re.fullmatch(rb"HTTP/1.1 4\d\d?", status), (value, path, status)
+        assert server.get("/ready").status_code == 200
+
+
+def test_pages_are_framed_only_by_sites_that_may_send_requests(server, translator):
+    """A page in a frame would translate the text of its address."""
+    usual = "frame-ancestors 'self'"
+    for path in ("/", "/docs", "/health", "/nothing"):
+        assert server.get(path).headers["content-security-policy"] == usual
+    origins = ("https://friend.example",)
+    with running([served(translator)], cors_origins=origins) as friendly:
+        policy = friendly.get("/").headers["content-security-policy"]
+    assert policy == f"{usual} https://friend.example"
 
 
 def test_api_key_may_have_any_letters(translator):

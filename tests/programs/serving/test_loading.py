@@ -1,11 +1,17 @@
-"""What the server takes from a run besides its model: sentences to try."""
+"""What the server takes from a run besides its model: sentences to try; and runs that
+cannot be loaded.
+"""
 
 from __future__ import annotations
 
+import pytest
 from tiny_run import change_manifest
 
 from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.serving import loading
 from t2tlite.programs.serving.loading import EXAMPLES, MAX_EXAMPLE, example_sentences
+from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving.server import serve
 from t2tlite.run_folder import RunFolder
 
 
@@ -28,3 +34,22 @@ def test_examples_of_a_tag_are_shown_without_it(tiny_run):
 def test_data_that_is_gone_gives_no_examples(tiny_run_copy, tmp_path):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     assert example_sentences(str(tiny_run_copy)) == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SystemExit(0), r"The runs must be loaded\. Received: SystemExit\(0\) while"),
+        (ValueError("a damaged run"), "a damaged run"),
+    ],
+)
+def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message):
+    """`sys.exit` in a user's package too, which would leave a server that loads."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(loading, "load_catalogue", fail)
+    with pytest.raises(ValueError, match=message):
+        serve(RunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))

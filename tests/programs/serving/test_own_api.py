@@ -149,10 +149,38 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
         ("katze", 0, 5),
         ("maus", 6, 10),
     ]
-    page = server.get("/v1/attention.html", params={"q": SENTENCES[0]})
+    page = server.post("/v1/attention.html", data={"q": SENTENCES[0]})
     assert page.headers["content-type"].startswith("text/html")
     assert "Cross-attention" in page.text
     assert translator.run not in page.text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"q": " "}, "q must be a sentence, .* Received: a blank one. Send"),
+        (
+            {"q": "red\ncat"},
+            "q must be a sentence, .* Received: one with a line break.",
+        ),
+        (
+            {"q": "red", "translation": "rot\rrot"},
+            "translation must be a sentence, .* Received: one with a line break.",
+        ),
+    ],
+)
+def test_attention_is_of_one_sentence(server, body, message):
+    for path in ("/v1/attention", "/v1/attention.html"):
+        response = server.post(path, body)
+        assert response.status_code == 400
+        assert re.match(message, response.json()["error"])
+    refused = server.send(
+        "/v1/attention", b"q=red", "application/x-www-form-urlencoded"
+    )
+    assert refused.status_code == 415
+    assert refused.json()["error"].endswith(
+        "Received: application/x-www-form-urlencoded. With curl, send it by --json."
+    )
 
 
 def test_the_model_is_described(server):
@@ -229,11 +257,10 @@ def test_several_pairs_have_to_be_named(both_ways):
     )
     refused = both_ways.post("/v1/translate", {"q": "cat"})
     assert refused.status_code == 400
-    message = (
-        "Several models translate any language to any language: name one. Language"
-        " pairs served: en-de, de-en."
-    )
-    assert message in refused.json()["error"]
+    required = "source and target must be one of the pairs served: en-de, de-en."
+    assert refused.json() == {"error": f"{required} Received: neither. Give both."}
+    refused = both_ways.post("/v1/parse", {"q": "cat"})
+    assert refused.json()["error"].startswith("A parser must be served to parse.")
 
 
 def test_auto_detects_the_source_among_the_pairs(both_ways):

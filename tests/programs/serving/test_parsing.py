@@ -124,7 +124,7 @@ def test_a_parser_does_not_translate_and_is_no_language(server):
     response = server.post("/v1/translate", {"q": "a"})
     assert response.status_code == 400
     assert (
-        "No model translates any language to any language. Language pairs served: none."
+        "A model that translates must be served. Received: a server of parsers."
         in response.json()["error"]
     )
     assert server.get("/languages").json() == []

@@ -90,7 +90,11 @@ def until(condition):
             b'{"q": ["a"], "stream": true}',
             "With stream, q must be a string. Received: a list.",
         ),
-        (b'{"q": "a", "target": "tree"}', "No model translates any language to tree."),
+        (
+            b'{"q": "a", "target": "tree"}',
+            "source and target must be one of the pairs served: en-de. Received: target"
+            " tree without a source. Give both.",
+        ),
     ],
 )
 def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message):
@@ -125,10 +129,22 @@ def test_unknown_paths_and_methods(server):
     message = "There is nothing at this path. The page /docs lists what there is."
     assert server.get("/nothing").json() == {"error": message}
     assert server.get("/v1/translate").status_code == 405
-    response = server.get("/v1/attention.html")
+    response = server.post("/v1/attention.html", data={"q": ""})
     assert (response.status_code, response.json()) == (
         400,
-        {"error": "The field q is required. It is missing."},
+        {"error": "The field q is required. It is missing or empty."},
+    )
+
+
+def test_page_that_is_computed_cannot_be_the_address_of_an_image(server):
+    """Browsers send no Origin with a GET, and over plain HTTP nothing else."""
+    response = server.get("/v1/attention.html", params={"q": SENTENCE})
+    assert (response.status_code, response.json()) == (
+        405,
+        {
+            "error": "This path takes POST. Received: GET. The page /docs lists what"
+            " there is."
+        },
     )
 
 

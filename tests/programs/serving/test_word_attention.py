@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+import random
+import string
 
+import numpy as np
+import pytest
+import sentencepiece
+from running import running, served
+
+from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
 
 def test_weights_are_of_words_and_scaled():
@@ -98,3 +106,98 @@ def test_words_of_a_parsers_output_are_those_of_alignments(parsing_translator):
         word for number, word in enumerate(words) if number in attention.target_words
     ]
     assert len(shown) >= len(words) - 1  # a piece of `. /S` belongs to one of them
+
+
+@pytest.fixture(scope="module", params=["nmt_nfkc", "nfkc", "nfkc_cf"])
+def normalising(request, translator, tmp_path_factory):
+    """A server of the tiny run with another vocabulary of its size, which normalises
+    text as SentencePiece's rules of this name do.
+    """
+    path = tmp_path_factory.mktemp("normalising") / "vocab.model"
+    draw = random.Random(1)
+    letters = string.ascii_lowercase + "äöü"
+    words = ["".join(draw.choices(letters, k=6)) for _ in range(2000)]
+    with path.open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter([*words, "katze hund maus vogel rot red cat"]),
+            model_writer=file,
+            model_type="bpe",
+            vocab_size=translator.source_encoder.vocab_size,
+            pad_id=0,
+            eos_id=1,
+            unk_id=2,
+            bos_id=-1,
+            byte_fallback=True,
+            normalization_rule_name=request.param,
+            minloglevel=2,
+        )
+    encoder = SentencePieceEncoder(path)
+    model = Translator(
+        translator.engine,
+        (encoder, encoder),
+        translator.manifest,
+        translator.checkpoint,
+    )
+    model.run = translator.run
+    with running([served(model)]) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "katze ½ ﬁsch ①",  # become 1⁄2, fi and 1
+        "hund´maus ¨ vogel",  # a space and an accent
+        "ka\u200btze \u200b hund",
+        "katze\u3000hund",
+        "rote\u0308 \u0308 katze",
+        "ｋａｔｚｅ．",
+        "\x01katze \x02 hund",
+        "\ufeffkatze \xad hund\xad",
+        "  katze   hund  ",
+        "ﷺ ㍿ KATZE",
+    ],
+)
+def test_words_are_those_that_were_sent(normalising, text):
+    """A vocabulary that normalises may have more words than the text, or fewer."""
+    for source, translation in ((text, "katze"), ("red cat", text), (text, text)):
+        body = {"q": source, "translation": translation}
+        response = normalising.post("/v1/attention", body)
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        assert answer["translation"] == translation
+        for words, sent in (
+            (answer["source_words"], source),
+            (answer["target_words"], translation),
+        ):
+            assert words
+            for word in words:
+                assert sent[word["start"] : word["end"]] == word["text"]
+                assert word["text"] in sent.split()
+        # with letters or digits, no word is missing
+        for word in translation.split():
+            if any(map(str.isalnum, word)):
+                assert word in [each["text"] for each in answer["target_words"]]
+        assert len(answer["weights"]) == len(answer["target_words"])
+        assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in answer["weights"])
+        page = normalising.post("/v1/attention.html", body)
+        assert page.status_code == 200
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\ufeff", "\xad", "\x01"])
+def test_text_of_which_nothing_is_left(normalising, text):
+    """Is a blank translation, or a sentence without words."""
+    body = {"q": "red cat", "translation": text}
+    answer = normalising.post("/v1/attention", body)
+    assert answer.status_code == 200
+    response = normalising.post("/v1/attention", {"q": text})
+    assert response.status_code in (200, 400)
+    if response.status_code == 400:
+        assert response.json()["error"].startswith("A sentence must have words")
+    pair = {"source": "en", "target": "de"}
+    for path, body in (
+        ("/v1/translate", {"q": text, "n_best": 2, "alignments": True}),
+        ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
+        ("/v1/score", {"pairs": [[text, text], ["red", text]]}),
+    ):
+        assert normalising.post(path, {**body, **pair}).status_code == 200, path

@@ -1,0 +1,106 @@
+"""Attention has a thread and a queue of its own, and a thread that ends is noticed."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from running import WAIT_S, Changed, running, served
+
+from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
+
+SENTENCE = "red cat sees dog"
+PATHS = ("/v1/attention", "/v1/attention.html")
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def gated(translator):
+    """A server whose attention waits for an event, and the event."""
+    gate = threading.Event()
+
+    def attention_of(pair):
+        assert gate.wait(WAIT_S)
+        return translator.attention_of(pair)
+
+    model = Changed(translator, attention_of=attention_of)
+    with running([served(model)]) as server:
+        yield server, gate
+        gate.set()
+
+
+def test_attention_has_a_bounded_queue_of_its_own(gated):
+    """More requests than may wait are refused at once, and translations, which have
+    other threads, are not affected.
+    """
+    server, gate = gated
+    batcher = server.service.attention_batcher
+    with ThreadPoolExecutor(MAX_ATTENTION_QUEUE + 1) as clients:
+        requests = []
+        for path in itertools.islice(itertools.cycle(PATHS), MAX_ATTENTION_QUEUE + 1):
+            body = {"q": SENTENCE}
+            requests.append(clients.submit(server.post, path, body))
+            # the first is being computed
+            waiting = len(requests) - 1
+            until(lambda n=waiting: batcher.queue_length == n)
+        for path in PATHS:
+            refused = server.post(path, {"q": SENTENCE})
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "1"
+        for path in ("/v1/translate", "/v1/score"):
+            body = {"q": SENTENCE, "pairs": [[SENTENCE, SENTENCE]]}
+            field = "pairs" if path == "/v1/score" else "q"
+            assert server.post(path, {field: body[field]}).status_code == 200
+        assert f"t2tlite_queue_sentences {MAX_ATTENTION_QUEUE}.0" in (
+            server.get("/metrics").text
+        )
+        gate.set()
+        assert {request.result().status_code for request in requests} == {200}
+
+
+def test_attention_of_a_client_that_left_is_not_computed(gated):
+    server, gate = gated
+    batcher = server.service.attention_batcher
+    with ThreadPoolExecutor(1) as clients:
+        first = clients.submit(server.post, PATHS[0], {"q": SENTENCE})
+        until(lambda: server.service.active and not batcher.queue_length)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=0.5)
+        until(lambda: batcher.queue_length == 0)
+        gate.set()
+        assert first.result().status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/translate", "/v1/attention"])
+def test_ready_says_that_a_thread_has_ended(translator, caplog, path):
+    """As `sys.exit` in a user's package ends it; the other threads answer on."""
+
+    def leave(*_, **__):
+        raise SystemExit(3)
+
+    model = Changed(translator, decode=leave, attention_of=leave)
+    with running([served(model)]) as server:
+        assert server.get("/ready").json() == {"status": "ready"}
+        response = server.post(path, {"q": SENTENCE})
+        assert response.status_code == 503
+        assert "A thread of the server that computes has ended" in response.text
+        until(lambda: server.get("/ready").status_code == 503)
+        assert server.get("/ready").json() == {"status": "broken"}
+        assert server.get("/health").status_code == 200
+        pairs = {"pairs": [[SENTENCE, SENTENCE]]}
+        assert server.post("/v1/score", pairs).status_code == 200
+        assert "A thread that computes has ended." in caplog.text
+        for _ in range(3):  # all threads end
+            refused = server.post(path, {"q": SENTENCE})
+            assert refused.status_code == 503
+            assert int(refused.headers["retry-after"]) > 0
