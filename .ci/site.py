@@ -33,6 +33,11 @@ LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>"
 )
 
+CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
+TAG = re.compile(r"(<[^>]*>)")
+# in code: --hparams_set, t2t-trainer; so short that a phone's line can hold it
+HYPHENATED = re.compile(r"(?<![\w&;./-])(?=[\w-]{3,32}(?![\w-]))(--?\w+|\w+-\w)[\w-]*")
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the repository's first folder, and the notebook as a page."""
@@ -84,6 +89,22 @@ def on_page_markdown(
                 markdown,
             )
     return markdown
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lets no line break after a hyphen of a name in code (see docs/site.css)."""
+    return CODE.sub(unbroken, html)
+
+
+def unbroken(code: re.Match[str]) -> str:
+    """The HTML of code, with each hyphenated name in a span."""
+    parts = TAG.split(code[0])
+    # texts and tags take turns
+    for number in range(0, len(parts), 2):
+        parts[number] = HYPHENATED.sub(
+            r'<span class="unbroken">\g<0></span>', parts[number]
+        )
+    return "".join(parts)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
