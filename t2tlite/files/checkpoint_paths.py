@@ -39,7 +39,7 @@ def list_checkpoints(folder: Path) -> list[str]:
     return sorted(checkpoints, key=step_of)
 
 
-def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
+def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     """The checkpoint of the run directory `run` to use; `chosen` is one of these:
 
     newest            the newest checkpoint; the default
@@ -52,7 +52,7 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
     So a name always refers to the run, whatever the current folder holds. Raises
     FileNotFoundError if there is no such checkpoint.
     """
-    text = str(chosen or NEWEST)
+    text = NEWEST if chosen is None else str(chosen) or NEWEST
     if os.sep in text or text in (os.curdir, os.pardir):
         paths = [Path(text).expanduser()]
     elif text.isdecimal():

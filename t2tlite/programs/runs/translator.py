@@ -13,7 +13,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import as_list, one_or_all
+from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
 from t2tlite.programs.export.formats import Settings
@@ -169,9 +169,11 @@ class Translator(TextDecoder):
         all heads.
 
         `target` is by default the model's own translation, with the problem's options.
-        A notebook shows the result as a page; `t2tlite.programs.visualise` draws it. A
-        blank source raises a ValueError.
+        A notebook shows the result as a page. A blank source raises a ValueError.
         """
+        check_text("source", source)
+        if target is not None:
+            check_text("target", target)
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
