@@ -60,13 +60,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def cell_text(cell: dict[str, Any]) -> str:
-    """A notebook's cell in Markdown."""
+    """A notebook's cell in Markdown, with what it showed when it ran."""
     text = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return text
     shell = text.startswith("%%bash\n")
     language = "bash" if shell else "python"
-    return f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
+    code = f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
+    return "\n\n".join([code, *map(output_text, cell["outputs"])])
+
+
+def output_text(output: dict[str, Any]) -> str:
+    """What a cell printed, or its value: a page in a frame, or text."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        # on one line, since a blank line would end it
+        return "".join(data["text/html"]).replace("\n", "&#10;")
+    text = "".join(output.get("text") or data["text/plain"]).strip("\n")
+    return f"``` {{.text .output}}\n{text}\n```"
 
 
 def on_page_markdown(
