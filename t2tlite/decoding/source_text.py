@@ -7,23 +7,21 @@ from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
-# bytes are not yet text
-UNDECODED = (bytes, bytearray, memoryview)
-# iterable, but not a list of sentences: the items of a set have no order, a dict's are
-# its keys
-NOT_LISTS = (*UNDECODED, Mapping, Set)
-SHOWN = 60  # characters of a wrong value in a message
-
 UTF8_BYTES = 4  # of a character at most, and so its maximum number of tokens
 
 R = TypeVar("R")
 
 
 class Origin(NamedTuple):
-    """The file and line where sentences begin, for error messages."""
+    """The file and line where sentences begin, for error messages.
+
+    Attributes:
+        file: the file's name; "" if there is none.
+        before: the number of lines before the first sentence.
+    """
 
     file: str = ""
-    before: int = 0  # lines before the first sentence
+    before: int = 0
 
     def line(self, index: int) -> str:
         """The file and line of the sentence at `index`."""
@@ -36,6 +34,13 @@ class Origin(NamedTuple):
 
 
 NO_FILE = Origin()
+
+# bytes are not yet text
+UNDECODED = (bytes, bytearray, memoryview)
+# iterable, but not a list of sentences: the items of a set have no order, a dict's are
+# its keys
+NOT_LISTS = (*UNDECODED, Mapping, Set)
+SHOWN = 60  # characters of a wrong value in a message
 
 
 def as_list(sentences: str | Iterable[str]) -> list[str]:

@@ -210,8 +210,8 @@ class TextDecoder:
         n_best: Sequence[Sequence[Output]],
         tag_words: int = 0,
     ) -> list[list[Alignment]]:
-        """The word alignment of each output of each sentence, by the rule in
-        decoding/alignment.py.
+        """The word alignment of each output of each sentence: each target word is
+        aligned to the source word with the greatest mean cross-attention.
 
         The outputs are those that `decode` returned; the words of a parse are those of
         the decoded sequence. The first `tag_words` words of each sentence, which are

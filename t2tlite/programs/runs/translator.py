@@ -25,8 +25,8 @@ from t2tlite.trees.raw_text import penn_words
 
 
 class Translator(TextDecoder):
-    """A trained model that translates, parses, scores and shows its attention;
-    `TextDecoder` has the arguments.
+    """A trained model that translates, parses, scores and shows its attention.
+    `t2tlite.load` makes it.
 
     `translate`, `n_best`, `parse` and `score` return one result for one string, and a
     list for several. Their options are fields of DecodeHParams, such as `beam_size=8`,
@@ -147,8 +147,8 @@ class Translator(TextDecoder):
         source.
 
         Under tensor2tensor's rules: the negative of it, divided by the number of
-        tokens. Raises ValueError as `score_hypotheses`, and if only one of source and
-        target is a string.
+        tokens. Raises ValueError if the numbers of sources and targets differ, or only
+        one of them is a string.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
@@ -224,8 +224,8 @@ class Translator(TextDecoder):
         """Exports the model for other programs, as t2t-export does (docs/export.md),
         and returns the folder.
 
-        Options are the export's defaults. Raises as
-        `t2tlite.programs.export.export.export_model`.
+        Options are the export's defaults. Raises ValueError if the format cannot
+        express the model, or the verification of what was written fails.
         """
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
