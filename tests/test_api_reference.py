@@ -31,13 +31,13 @@ class Entry(NamedTuple):
 def resolved(name: str) -> Any:
     """The object of a dotted name."""
     module, *rest = name.split(".")
-    found: Any = importlib.import_module(module)
+    value: Any = importlib.import_module(module)
     for part in rest:
-        if isinstance(found, ModuleType) and not hasattr(found, part):
-            found = importlib.import_module(f"{found.__name__}.{part}")
+        if isinstance(value, ModuleType) and not hasattr(value, part):
+            value = importlib.import_module(f"{value.__name__}.{part}")
         else:
-            found = getattr(found, part)
-    return found
+            value = getattr(value, part)
+    return value
 
 
 def public(value: Any) -> list[str]:
