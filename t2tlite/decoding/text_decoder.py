@@ -363,20 +363,23 @@ def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) 
     )
     if not isinstance(n_best, list | tuple):
         raise ValueError(f"{required} Received: {described(n_best)}.")
-    if len(n_best) != len(sentences):
-        raise ValueError(
-            f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."
-        )
     for outputs in n_best:
         # a hypothesis is a tuple too
         if not isinstance(outputs, list | tuple) or hasattr(outputs, "ids"):
-            raise ValueError(f"{required} Received: {described(outputs)} among them.")
+            raise ValueError(
+                f"{required} Received: {described(outputs)} among them. n_best of the"
+                " list of sentences returns such lists, too."
+            )
         for output in outputs:
             if not hasattr(output, "ids"):
                 raise ValueError(
                     f"{required} Received: {described(output)} as an output. n_best of"
                     " the list of sentences returns outputs, and translate only text."
                 )
+    if len(n_best) != len(sentences):
+        raise ValueError(
+            f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."
+        )
 
 
 def _pieces_and_words(

@@ -268,6 +268,11 @@ def test_other_lists_of_strings_are_accepted(model, make):
             r"Received: Hypothesis\(text='rote katze', .* among them\.",
         ),
         (["red cat", "dog"], [[]], r"Received: 2 sentences, 1 lists\."),
+        (
+            ["red cat"],
+            [Hypothesis("rote katze", -1.0, -1.0)] * 2,
+            r"Received: Hypothesis\(text='rote katze', .* among them\. n_best of",
+        ),
     ],
 )
 def test_what_cannot_be_aligned(model, sentences, n_best, message):

@@ -35,6 +35,14 @@ class Attention(PairAttention):
         1: a page has by default all, a picture the last layer but one and all heads.
         Warns of characters that no font here has.
         """
+        for name, numbers in (("layers", layers), ("heads", heads)):
+            if not isinstance(numbers, Sequence) or not all(
+                isinstance(number, int) for number in numbers
+            ):
+                raise ValueError(
+                    f"{name} must be a list of numbers, counted from 1. Received:"
+                    f" {numbers!r}."
+                )
         if Path(path).suffix.lower() == ".html":
             write_text(Path(path), attention_page.page(self, kinds, layers, heads))
             return

@@ -37,6 +37,13 @@ def test_page_needs_nothing_from_outside(attention):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.parametrize("numbers", [1, ["1"], "1", None])
+def test_layers_and_heads_are_lists_of_numbers(attention, tmp_path, numbers):
+    for name in ("layers", "heads"):
+        with pytest.raises(ValueError, match=rf"{name} must be a list of numbers, "):
+            attention.save(tmp_path / "page.html", **{name: numbers})
+
+
 def test_the_switch_is_on_before_the_script_runs(attention):
     """So it has its state from the first picture on, without moving into it."""
     assert (
