@@ -32,7 +32,7 @@ endef
 # link_packages(FOLDER): links to the packages in the places where they are installed: problems/ as FOLDER/problems, and so on.
 define link_packages
 rm -rf $(1) && mkdir -p $(1) && \
-ln -s $(CURDIR)/t2tlite/* $(CURDIR)/problems $(CURDIR)/hparams $(CURDIR)/bin $(1)/
+ln -s "$(CURDIR)"/t2tlite/* "$(CURDIR)"/problems "$(CURDIR)"/hparams "$(CURDIR)"/bin $(1)/
 endef
 
 .PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test hooks install install-tests link-types clean
@@ -136,7 +136,7 @@ $(VENV)/.project: $(VENV)/.locked setup.py pyproject.toml Makefile
 link-types: STUBS = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/t2tlite-stubs
 link-types:
 	@$(call link_packages,"$(STUBS)")
-	@ln -s $(CURDIR)/t2tlite/__init__.py "$(STUBS)/__init__.pyi"
+	@ln -s "$(CURDIR)"/t2tlite/__init__.py "$(STUBS)/__init__.pyi"
 
 clean:  ## delete what was built; runs/ and its models stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

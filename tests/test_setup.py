@@ -164,12 +164,18 @@ transformer_tiny().hiden_size
 
 def test_a_users_script_is_type_checked_after_make_install(tmp_path):
     """In an environment into which nothing is installed but the links of `make
-    install`.
+    install`, from a checkout with a space in its path.
     """
     pytest.importorskip("mypy")
+    checkout = tmp_path / "a checkout"
+    checkout.mkdir()
+    for name in ("Makefile", "t2tlite", "problems", "hparams", "bin"):
+        (checkout / name).symlink_to(ROOT / name)
     environment = tmp_path / "environment"
     venv.create(environment)
-    subprocess.run(["make", "link-types", f"VENV={environment}"], cwd=ROOT, check=True)
+    subprocess.run(
+        ["make", "link-types", f"VENV={environment}"], cwd=checkout, check=True
+    )
     (tmp_path / "script.py").write_text(USER_SCRIPT)
     python = environment / "bin" / "python"
     result = subprocess.run(
