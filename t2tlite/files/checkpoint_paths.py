@@ -52,7 +52,7 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     So a name always refers to the run, whatever the current folder holds. Raises
     FileNotFoundError if there is no such checkpoint.
     """
-    text = NEWEST if chosen is None else str(chosen) or NEWEST
+    text = NEWEST if chosen in (None, "") else str(chosen)
     if os.sep in text or text in (os.curdir, os.pardir):
         paths = [Path(text).expanduser()]
     elif text.isdecimal():
