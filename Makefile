@@ -29,7 +29,13 @@ echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
   "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
 endef
 
-.PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test hooks install install-tests clean
+# link_packages(FOLDER): links to the packages in the places where they are installed: problems/ as FOLDER/problems, and so on.
+define link_packages
+rm -rf $(1) && mkdir -p $(1) && \
+ln -s "$(CURDIR)"/t2tlite/* "$(CURDIR)"/problems "$(CURDIR)"/hparams "$(CURDIR)"/bin $(1)/
+endef
+
+.PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test hooks install install-tests link-types clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -64,8 +70,7 @@ lint: install-tests  ## ruff: mistakes and formatting; names and words that have
 
 # mypy sees the packages where they are installed, not where they lie: problems/ as t2tlite/problems, and so on.
 types: install-tests  ## mypy
-	@rm -rf build/typecheck && mkdir -p build/typecheck/t2tlite
-	@ln -s $(CURDIR)/t2tlite/* $(CURDIR)/problems $(CURDIR)/hparams $(CURDIR)/bin build/typecheck/t2tlite/
+	@$(call link_packages,build/typecheck/t2tlite)
 	cd build/typecheck && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p t2tlite
 
 # Built from a copy: over an old build/lib, setuptools would ship files deleted since.
@@ -118,11 +123,20 @@ $(VENV)/.tests-locked: $(VENV)/.locked requirements-dev.txt | $(VENV)/.project
 	@touch $@
 
 # An egg-info folder left here by another tool would be taken for the installed project's description.
-$(VENV)/.project: $(VENV)/.locked setup.py pyproject.toml
+$(VENV)/.project: $(VENV)/.locked setup.py pyproject.toml Makefile
 	@rm -rf t2tlite.egg-info
 	@$(PIP) install -q --no-deps --no-build-isolation -e . 2> $(VENV)/install.log || \
 	  { cat $(VENV)/install.log >&2; exit 1; }
+	@$(MAKE) --no-print-directory link-types
 	@touch $@
+
+# Type checkers do not run the code by which an editable install finds its packages. They look into a folder NAME-stubs
+# first, whose own module must end in .pyi, and which Python never imports. After adding a file to t2tlite/ itself, run
+# this again.
+link-types: STUBS = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/t2tlite-stubs
+link-types:
+	@$(call link_packages,"$(STUBS)")
+	@ln -s "$(CURDIR)"/t2tlite/__init__.py "$(STUBS)/__init__.pyi"
 
 clean:  ## delete what was built; runs/ and its models stay
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

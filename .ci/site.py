@@ -33,6 +33,11 @@ LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>"
 )
 
+CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
+TAG = re.compile(r"(<[^>]*>)")
+# in code: --hparams_set, t2t-trainer; so short that a phone's line can hold it
+HYPHENATED = re.compile(r"(?<![\w&;./-])(?=[\w-]{3,32}(?![\w-]))(--?\w+|\w+-\w)[\w-]*")
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the repository's first folder, and the notebook as a page."""
@@ -55,13 +60,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def cell_text(cell: dict[str, Any]) -> str:
-    """A notebook's cell in Markdown."""
+    """A notebook's cell in Markdown, with what it showed when it ran."""
     text = "".join(cell["source"])
     if cell["cell_type"] != "code":
         return text
     shell = text.startswith("%%bash\n")
     language = "bash" if shell else "python"
-    return f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
+    code = f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
+    return "\n\n".join([code, *map(output_text, cell["outputs"])])
+
+
+def output_text(output: dict[str, Any]) -> str:
+    """What a cell printed, or its value: a page in a frame, or text."""
+    data = output.get("data", {})
+    if "text/html" in data:
+        # on one line, since a blank line would end it
+        return "".join(data["text/html"]).replace("\n", "&#10;")
+    text = "".join(output.get("text") or data["text/plain"]).strip("\n")
+    return f"``` {{.text .output}}\n{text}\n```"
 
 
 def on_page_markdown(
@@ -84,6 +100,22 @@ def on_page_markdown(
                 markdown,
             )
     return markdown
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lets no line break after a hyphen of a name in code (see docs/site.css)."""
+    return CODE.sub(unbroken, html)
+
+
+def unbroken(code: re.Match[str]) -> str:
+    """The HTML of code, with each hyphenated name in a span."""
+    parts = TAG.split(code[0])
+    # texts and tags take turns
+    for number in range(0, len(parts), 2):
+        parts[number] = HYPHENATED.sub(
+            r'<span class="unbroken">\g<0></span>', parts[number]
+        )
+    return "".join(parts)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

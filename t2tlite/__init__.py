@@ -26,15 +26,14 @@ __all__ = ["load", "__version__"]
 
 def load(
     run: str | Path,
-    checkpoint_path: str | None = None,
+    checkpoint_path: str | Path | int | None = None,
     engine: str = "tensorflow",
     quantization: str | None = None,
 ) -> Translator:
-    """The trained model in a run folder, ready to translate;
-    `t2tlite.programs.runs.load.load` says more.
+    """The trained model in a run folder, ready to translate.
 
     Args:
-        run: the run folder (t2t-trainer's --output_dir).
+        run: the run folder, which t2t-trainer made.
         checkpoint_path: newest (the default), best, averaged, a step, or the path of a
             checkpoint.
         engine: what computes, tensorflow or ctranslate2 (pip install
@@ -45,8 +44,9 @@ def load(
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
-        ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot
-            compute the model.
+        TypeError: `run` or `checkpoint_path` is not a path.
+        ValueError: a file of it is damaged, the engine or quantization is unknown, or
+            CTranslate2 is not installed or cannot compute the model.
     """
     from t2tlite.programs.runs import load as runs
 

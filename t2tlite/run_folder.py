@@ -204,7 +204,7 @@ class RunFolder:
                 else ""
             )
             raise FileNotFoundError(
-                "The run must be a folder that t2t-trainer made (--output_dir)."
+                "The run must be a folder that t2t-trainer made."
                 f" Received: {self}, which has no {self._hparams.name}.{hint}"
             )
         try:

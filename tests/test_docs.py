@@ -186,6 +186,27 @@ def test_flags_in_sentences_exist(document):
     assert unknown == []
 
 
+@pytest.mark.parametrize("name", ["README.md", "own-data.md", "fine-tuning.md"])
+def test_sets_for_files_of_your_own(name):
+    """They are pre-norm, compute in bfloat16 where it is, and their time and score are
+    stated.
+    """
+    (document,) = [path for path in DOCUMENTS if path.name == name]
+    text = document.read_text(encoding="utf-8")
+    problems = {"--problem=parallel_text", "--problem=parallel_text_rev"}
+    for block in blocks(document):
+        for line in lines(block.text):
+            for _, words in commands(line):
+                flag = next((w for w in words if w.startswith("--hparams_set=")), "")
+                if not flag or not problems & set(words):
+                    continue
+                hparam_set = flag.partition("=")[2]
+                hparams = registry.hparams(hparam_set)
+                assert hparams.pre_norm, line
+                assert hparams.dtype_policy == "auto", line
+                assert re.search(rf"\| `{hparam_set}` \|.*\bBLEU \d.*\bcore", text)
+
+
 def test_make_targets_and_scripts_exist():
     """`make X` in a block is a target, and `python X.py` a file."""
     targets = set(

@@ -169,7 +169,7 @@ def test_an_empty_directory(tmp_path):
     with pytest.raises(
         FileNotFoundError,
         match=(
-            r"^The run must be a folder that t2t-trainer made \(--output_dir\)\. .* no"
+            r"^The run must be a folder that t2t-trainer made\. .* no"
             r" hparams\.json\.$"
         ),
     ):

@@ -5,6 +5,8 @@ their lock.
 import importlib.metadata
 import shutil
 import subprocess
+import sys
+import venv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -155,3 +157,50 @@ def test_environment_shared_by_checkouts_is_not_emptied(tmp_path):
     assert result.returncode != 0
     assert ".venv must be a folder of this checkout alone" in result.stderr
     assert (tmp_path / "shared" / "kept").exists()
+
+
+USER_SCRIPT = """\
+import t2tlite
+from t2tlite.hparams.transformer import transformer_tiny
+from t2tlite.problems.parallel_text import ParallelText
+
+model = t2tlite.load("RUN")
+reveal_type(model.translate("a"))
+reveal_type(model.translate(["a"]))
+reveal_type(transformer_tiny().hidden_size)
+reveal_type(ParallelText().reverse)
+transformer_tiny().hiden_size
+"""
+
+
+def test_a_users_script_is_type_checked_after_make_install(tmp_path):
+    """In an environment into which nothing is installed but the links of `make
+    install`, from a checkout with a space in its path.
+    """
+    pytest.importorskip("mypy")
+    checkout = tmp_path / "a checkout"
+    checkout.mkdir()
+    for name in ("Makefile", "t2tlite", "problems", "hparams", "bin"):
+        (checkout / name).symlink_to(ROOT / name)
+    environment = tmp_path / "environment"
+    venv.create(environment)
+    subprocess.run(
+        ["make", "link-types", f"VENV={environment}"], cwd=checkout, check=True
+    )
+    (tmp_path / "script.py").write_text(USER_SCRIPT)
+    python = environment / "bin" / "python"
+    result = subprocess.run(
+        [sys.executable, "-m", "mypy", "--python-executable", python, "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    *notes, error, summary = result.stdout.splitlines()
+    assert notes == [
+        f'script.py:{line}: note: Revealed type is "{kind}"'
+        for line, kind in ((6, "str"), (7, "list[str]"), (8, "int"), (9, "bool"))
+    ]
+    assert error.startswith(
+        'script.py:10: error: "HParams" has no attribute "hiden_size"'
+    )
+    assert summary.startswith("Found 1 error in 1 file")

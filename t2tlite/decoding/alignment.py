@@ -20,7 +20,8 @@ import numpy as np
 
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-Alignment = list[tuple[int, int]]  # (source word, target word), by target word
+Alignment = list[tuple[int, int]]
+"""Pairs of a source word and a target word, counted from 0, ordered by target word."""
 
 
 def pharaoh(alignment: Alignment) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
@@ -16,10 +16,15 @@ R = TypeVar("R")
 
 
 class Origin(NamedTuple):
-    """The file and line where sentences begin, for error messages."""
+    """The file and line where sentences begin, for error messages.
+
+    Attributes:
+        file: the file's name; "" if there is none.
+        before: the number of lines before the first sentence.
+    """
 
     file: str = ""
-    before: int = 0  # lines before the first sentence
+    before: int = 0
 
     def line(self, index: int) -> str:
         """The file and line of the sentence at `index`."""
@@ -33,16 +38,30 @@ class Origin(NamedTuple):
 
 NO_FILE = Origin()
 
+# bytes are not yet text
+UNDECODED = (bytes, bytearray, memoryview)
+# iterable, but not a list of sentences: the items of a set have no order, a dict's are
+# its keys
+NOT_LISTS = (*UNDECODED, Mapping, Set)
+SHOWN = 60  # characters of a wrong value in a message
+
 
 def as_list(sentences: str | Iterable[str]) -> list[str]:
-    """One string or an iterable of strings as a list; raises ValueError for anything
-    else.
+    """One string, or the strings of an iterable, as a list.
+
+    Raises ValueError for anything else: text that is not decoded, a dict, or a set,
+    which have no order or no sentences of their own.
     """
-    if not isinstance(sentences, Iterable):
+    if isinstance(sentences, str):
+        return [sentences]
+    if not isinstance(sentences, Iterable) or isinstance(sentences, NOT_LISTS):
         raise ValueError(
-            f"A string or a list of strings is required. Received: {sentences!r}."
+            "A string or a list of strings is required. Received:"
+            f" {described(sentences)}."
         )
-    return [sentences] if isinstance(sentences, str) else list(sentences)
+    texts = list(sentences)
+    check_sentences(texts)
+    return texts
 
 
 def one_or_all(sentences: str | Iterable[str], results: list[R]) -> R | list[R]:
@@ -65,9 +84,32 @@ def check_sentences(sentences: Sequence[str]) -> None:
         raise ValueError(
             "A list of sentences is required. Received: one string. Put it in a list."
         )
-    for sentence in sentences:
+    if not isinstance(sentences, Sequence) or isinstance(sentences, NOT_LISTS):
+        raise ValueError(
+            f"A list of sentences is required. Received: {described(sentences)}."
+        )
+    for number, sentence in enumerate(sentences):
         if not isinstance(sentence, str):
-            raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
+            raise ValueError(
+                "Each sentence must be a string. Received:"
+                f" {described(sentence)} at index {number}."
+            )
+
+
+def described(value: object) -> str:
+    """The beginning of a value of a wrong type, for a message."""
+    shown = repr(value)
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}..."
+    if isinstance(value, UNDECODED):
+        shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
+    return shown
+
+
+def check_text(name: str, text: str) -> None:
+    """Raises ValueError unless the argument `name` is one string."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be one string. Received: {described(text)}.")
 
 
 def encode_within(

@@ -23,6 +23,7 @@ from t2tlite.decoding.source_text import (
     Origin,
     check_lengths,
     check_sentences,
+    described,
     encode_within,
 )
 from t2tlite.decoding.token_decoder import TokenDecoder, TokenHypothesis
@@ -106,8 +107,14 @@ class TextDecoder:
         number of sentences after each batch. `task` makes the outputs, by default
         `task_under`.
         """
-        rules, task = rules_of(options), task or self.task_under(options)
         check_sentences(sentences)
+        if not isinstance(options, DecodeHParams):
+            raise ValueError(
+                "options must be DecodeHParams, which the method options makes."
+                f" Received: {described(options)}."
+            )
+        rules = rules_of(options)
+        task = task or self.task_under(options)
         sources = [task.source(sentence) for sentence in sentences]
         encoded = self._encode(self.source_encoder, sources, rules, origin)
         is_blank = self.source_encoder.is_blank
@@ -203,14 +210,16 @@ class TextDecoder:
         n_best: Sequence[Sequence[Output]],
         tag_words: int = 0,
     ) -> list[list[Alignment]]:
-        """The word alignment of each output of each sentence, by the rule in
-        decoding/alignment.py.
+        """The word alignment of each output of each sentence: each target word is
+        aligned to the source word with the greatest mean cross-attention.
 
         The outputs are those that `decode` returned; the words of a parse are those of
         the decoded sequence. The first `tag_words` words of each sentence, which are
         not of its text, are left out and not counted. Cross-attention is held for one
         batch of pairs at a time. Raises ValueError if the engine has none.
         """
+        check_sentences(sentences)
+        _check_n_best(sentences, n_best)
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
@@ -344,6 +353,32 @@ class TextDecoder:
     def _hypothesis(self, tokens: TokenHypothesis) -> Hypothesis:
         text = self.target_encoder.text(tokens.ids)
         return Hypothesis(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
+
+
+def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> None:
+    """Raises ValueError unless there is a list of outputs for each sentence."""
+    required = (
+        "n_best must be what decode returned: a list of outputs for each sentence."
+    )
+    if not isinstance(n_best, list | tuple):
+        raise ValueError(f"{required} Received: {described(n_best)}.")
+    for outputs in n_best:
+        # a hypothesis is a tuple too
+        if not isinstance(outputs, list | tuple) or hasattr(outputs, "ids"):
+            raise ValueError(
+                f"{required} Received: {described(outputs)} among them. n_best of the"
+                " list of sentences returns such lists, too."
+            )
+        for output in outputs:
+            if not hasattr(output, "ids"):
+                raise ValueError(
+                    f"{required} Received: {described(output)} as an output. n_best of"
+                    " the list of sentences returns outputs, and translate only text."
+                )
+    if len(n_best) != len(sentences):
+        raise ValueError(
+            f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."
+        )
 
 
 def _pieces_and_words(

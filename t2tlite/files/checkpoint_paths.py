@@ -39,7 +39,7 @@ def list_checkpoints(folder: Path) -> list[str]:
     return sorted(checkpoints, key=step_of)
 
 
-def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
+def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     """The checkpoint of the run directory `run` to use; `chosen` is one of these:
 
     newest            the newest checkpoint; the default

@@ -24,15 +24,25 @@ EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 
 
 class Parse(NamedTuple):
-    """One parse of a sentence."""
+    """One parse of a sentence.
 
-    tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
-    score: float  # log_prob / length penalty
-    # log-probability (natural) of the decoded sequence, its EOS included
+    Attributes:
+        tree: the tree over the sentence's words, under TOP; None for a blank sentence.
+        score: the log-probability divided by the length penalty.
+        log_prob: the log-probability (natural) of the decoded sequence, its EOS
+            included.
+        repairs: the kinds of repairs that made a tree of the sequence, and how many;
+            empty for most.
+        sequence: the text as it was decoded.
+        ids: the ids of its tokens, without the EOS.
+    """
+
+    tree: Tree | None
+    score: float
     log_prob: float
-    repairs: Counter[str]  # of the sequence (trees/restore.py); empty for most
-    sequence: str  # as it was decoded
-    ids: tuple[int, ...] = ()  # its tokens, without the EOS
+    repairs: Counter[str]
+    sequence: str
+    ids: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:

@@ -20,13 +20,20 @@ from t2tlite.trees.linearise import Leaf
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis of beam search as text; of a translation model, a translation."""
+    """A hypothesis of beam search as text; of a translation model, a translation.
+
+    Attributes:
+        text: the decoded text.
+        score: the log-probability divided by the length penalty.
+        log_prob: the log-probability (natural) of the decoded sequence, its EOS
+            included.
+        ids: the ids of its tokens, without the EOS.
+    """
 
     text: str
-    score: float  # log_prob / length penalty
-    # log-probability (natural) of the decoded sequence, its EOS included
+    score: float
     log_prob: float
-    ids: tuple[int, ...] = ()  # its tokens, without the EOS
+    ids: tuple[int, ...] = ()
 
     @property
     def sequence(self) -> str:
@@ -40,29 +47,43 @@ class Output(Protocol):
     """
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The translation, or the tree in brackets, on one line."""
+        ...
 
     @property
-    def score(self) -> float: ...
+    def score(self) -> float:
+        """The log-probability divided by the length penalty."""
+        ...
 
     @property
-    def log_prob(self) -> float: ...
+    def log_prob(self) -> float:
+        """The log-probability (natural) of the decoded sequence, its EOS included."""
+        ...
 
     @property
-    def sequence(self) -> str: ...
+    def sequence(self) -> str:
+        """The text as it was decoded."""
+        ...
 
     @property
-    def ids(self) -> tuple[int, ...]: ...
+    def ids(self) -> tuple[int, ...]:
+        """The ids of its tokens, without the EOS."""
+        ...
 
 
 class Score(NamedTuple):
-    """Scores of a split; `scores[name]` is the main metric, by which the best
-    checkpoint is chosen.
+    """Scores of a split.
+
+    Attributes:
+        name: the main metric, by which the best checkpoint is chosen: "BLEU" or "F1".
+        scores: the values by metric: percent, or counts, which are whole numbers.
+        signatures: how they were computed, by metric; of scores computed together only
+            the first has one.
     """
 
-    name: str  # "BLEU" or "F1"
-    scores: dict[str, float]  # percent, or counts, which are whole numbers
-    # how they were computed, by metric; of scores computed together the first
+    name: str
+    scores: dict[str, float]
     signatures: dict[str, str]
 
     @property

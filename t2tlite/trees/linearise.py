@@ -39,10 +39,15 @@ PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
 
 class Leaf(NamedTuple):
-    """What a sequence has for a word."""
+    """What a sequence has for a word.
 
-    token: str  # the word itself, or its tag; "" if any tag may be chosen
-    may_be_punctuation: bool  # one of PUNCTUATION_TAGS may be chosen instead
+    Attributes:
+        token: the word itself, or its tag; "" if any tag may be chosen.
+        may_be_punctuation: whether a tag of punctuation may be chosen instead.
+    """
+
+    token: str
+    may_be_punctuation: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,12 +36,15 @@ CATEGORY = re.compile(r"[^-=|]+")
 class Tree:
     """A constituent, or a preterminal: a tag over one word. Neither labels nor words
     hold space or ( or ).
+
+    Attributes:
+        label: a category ("NP") or a part-of-speech tag ("NN"); "" if an outermost
+            bracket has none.
+        children: trees, or exactly one string, the word.
     """
 
-    # a category ("NP") or part-of-speech tag ("NN"); "" if an outermost bracket has
-    # none
     label: str
-    children: tuple[Tree | str, ...]  # trees, or exactly one string, the word
+    children: tuple[Tree | str, ...]
 
     @property
     def is_preterminal(self) -> bool:
@@ -70,6 +73,7 @@ class Tree:
             yield kind, node
 
     def words(self) -> list[str]:
+        """The words of the sentence, from left to right."""
         return [str(node.children[0]) for kind, node in self.walk() if kind == TAG]
 
     def tags(self) -> list[str]:

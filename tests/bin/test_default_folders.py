@@ -180,8 +180,7 @@ def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
     for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):
         assert command.main([f"--output_dir={folder}", *flags]) == 1
         message = (
-            "The run must be a folder that t2t-trainer made (--output_dir). Received:"
-            f" {folder}, which"
+            f"The run must be a folder that t2t-trainer made. Received: {folder}, which"
         )
         assert message in capsys.readouterr().err
     assert command.main([f"--output_dir={tiny_run.run}/best", *flags]) == 1

@@ -388,7 +388,7 @@ def test_parse_n_best(model):
 def test_what_parse_refuses(model):
     with pytest.raises(
         ValueError,
-        match=r"Each sentence must be a string\. Received: \['A', 'bird'\]\.",
+        match=r"Each sentence must be a string\. Received: \['A', 'bird'\] at index 0\.",
     ):
         model.parse([["A", "bird"]])
     with pytest.raises(

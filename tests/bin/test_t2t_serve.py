@@ -89,7 +89,7 @@ def test_a_port_in_use(capsys, tiny_run):
         ),
         (
             "--output_dir=absent",
-            "The run must be a folder that t2t-trainer made (--output_dir).",
+            "The run must be a folder that t2t-trainer made.",
         ),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
         (

@@ -6,12 +6,13 @@ import itertools
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import t2tlite
 from t2tlite.decoding import decoder
 from t2tlite.decoding.constraints import FORBIDDEN
-from t2tlite.tasks.task import open_task
+from t2tlite.tasks.task import Hypothesis, open_task
 
 SENTENCES = [
     "red cat sees dog",
@@ -198,12 +199,91 @@ def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
         model.translate(["red cat"], no_repeat_ngram_size=1, extra_length=0)
 
 
-@pytest.mark.parametrize("what", [5, None])
+NOT_TEXT = [
+    5,
+    1.5,
+    None,
+    True,
+    b"red cat",
+    bytearray(b"red cat"),
+    {"red cat": "dog"},
+    {"red cat", "dog"},
+]
+
+
+@pytest.mark.parametrize("what", NOT_TEXT, ids=repr)
 def test_what_is_not_text(model, what):
-    message = rf"A string or a list of strings is required\. Received: {what}\."
-    for refuse in (model.translate, model.n_best, lambda text: model.score(text, text)):
+    message = (
+        r"A string or a list of strings is required\. Received:"
+        rf" {re.escape(repr(what))}[.,]"
+    )
+    for refuse in (
+        model.translate,
+        model.n_best,
+        lambda text: model.score(text, text),
+        lambda text: model.score(["red cat"], text),
+    ):
         with pytest.raises(ValueError, match=message):
             refuse(what)
+
+
+@pytest.mark.parametrize("what", [*NOT_TEXT[:2], *NOT_TEXT[4:], ["red cat"]], ids=repr)
+def test_attention_is_of_one_sentence(model, what):
+    received = rf"must be one string\. Received: {re.escape(repr(what))}[.,]"
+    with pytest.raises(ValueError, match=f"source {received}"):
+        model.attention(what)
+    with pytest.raises(ValueError, match=f"target {received}"):
+        model.attention("red cat", what)
+
+
+@pytest.mark.parametrize(
+    "make", [iter, tuple, np.array], ids=lambda make: make.__name__
+)
+def test_other_lists_of_strings_are_accepted(model, make):
+    sentences = ["red cat sees dog", "", "dog"]
+    assert model.translate(make(sentences)) == model.translate(sentences)
+    targets = model.translate(sentences)
+    assert model.score(make(sentences), make(targets)) == model.score(
+        sentences, targets
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentences", "n_best", "message"),
+    [
+        ("red cat", [], r"A list of sentences is required\. Received: one string\."),
+        (None, [], r"A list of sentences is required\. Received: None\."),
+        ([b"red cat"], [[]], r"Each sentence must be a string\. Received: b'red cat'"),
+        (["red cat"], "rote katze", r"list of outputs .*\. Received: 'rote katze'\."),
+        (["red cat"], ["rote katze"], r"Received: 'rote katze' among them\."),
+        (
+            ["red cat"],
+            [["rote katze"]],
+            r"Received: 'rote katze' as an output\. n_best of the list of sentences",
+        ),
+        (["red cat"], [None], r"Received: None among them\."),
+        (
+            ["red cat"],
+            [Hypothesis("rote katze", -1.0, -1.0, (3, 4))],
+            r"Received: Hypothesis\(text='rote katze', .* among them\.",
+        ),
+        (["red cat", "dog"], [[]], r"Received: 2 sentences, 1 lists\."),
+        (
+            ["red cat"],
+            [Hypothesis("rote katze", -1.0, -1.0)] * 2,
+            r"Received: Hypothesis\(text='rote katze', .* among them\. n_best of",
+        ),
+    ],
+)
+def test_what_cannot_be_aligned(model, sentences, n_best, message):
+    with pytest.raises(ValueError, match=message):
+        model.align(sentences, n_best)
+
+
+@pytest.mark.parametrize("options", [None, {}, {"beam_size": 2}, "beam_size=2"])
+def test_what_are_not_options(model, options):
+    with pytest.raises(ValueError, match=r"options must be DecodeHParams, which .*\."):
+        model.decode(["red cat"], options)
 
 
 def test_prefixes_that_do_not_fit(model):

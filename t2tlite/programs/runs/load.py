@@ -32,7 +32,7 @@ from t2tlite.vocabularies.encoders import reading_notes
 
 def load(
     run: str | Path,
-    checkpoint_path: str | Path | None = None,
+    checkpoint_path: str | Path | int | None = None,
     engine: str = TENSORFLOW,
     quantization: str | None = None,
     *,
@@ -49,6 +49,12 @@ def load(
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
+    known = isinstance(checkpoint_path, str | Path | int | None)
+    if not known or isinstance(checkpoint_path, bool):
+        raise TypeError(
+            "checkpoint_path must be newest, best, averaged, a step, or a path."
+            f" Received: {checkpoint_path!r}."
+        )
     if engine not in ENGINES:
         raise ValueError(
             f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}."

@@ -13,7 +13,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import as_list, one_or_all
+from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
 from t2tlite.programs.export.formats import Settings
@@ -35,8 +35,8 @@ class SentencePair(NamedTuple):
 
 
 class Translator(TextDecoder):
-    """A trained model that translates, parses, scores and shows its attention;
-    `TextDecoder` has the arguments.
+    """A trained model that translates, parses, scores and shows its attention.
+    `t2tlite.load` makes it.
 
     `translate`, `n_best`, `parse` and `score` return one result for one string, and a
     list for several. Their options are fields of DecodeHParams, such as `beam_size=8`,
@@ -158,8 +158,8 @@ class Translator(TextDecoder):
         source.
 
         Under tensor2tensor's rules: the negative of it, divided by the number of
-        tokens. Raises ValueError as `score_hypotheses`, and if only one of source and
-        target is a string.
+        tokens. Raises ValueError if the numbers of sources and targets differ, or only
+        one of them is a string.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
@@ -180,9 +180,8 @@ class Translator(TextDecoder):
         all heads.
 
         `target` is by default the model's own translation, with the problem's options.
-        A notebook shows the result as a page; `t2tlite.programs.visualise` draws it. A
-        source without words, or of which the vocabulary has no token, raises a
-        ValueError.
+        A notebook shows the result as a page. A source without words, or of which the
+        vocabulary has no token, raises a ValueError.
         """
         return self.attention_of(self.sentence_pair(source, target))
 
@@ -190,6 +189,9 @@ class Translator(TextDecoder):
         """A sentence and its translation in tokens; arguments and errors are those of
         `attention`.
         """
+        check_text("source", source)
+        if target is not None:
+            check_text("target", target)
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if self.source_encoder.is_blank(source) or not source_ids:
@@ -250,8 +252,8 @@ class Translator(TextDecoder):
         """Exports the model for other programs, as t2t-export does (docs/export.md),
         and returns the folder.
 
-        Options are the export's defaults. Raises as
-        `t2tlite.programs.export.export.export_model`.
+        Options are the export's defaults. Raises ValueError if the format cannot
+        express the model, or the verification of what was written fails.
         """
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 

@@ -17,8 +17,8 @@ from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Attention(PairAttention):
-    """Attention weights that a notebook shows as the page of attention_page.py, which
-    `save` writes.
+    """The attention weights of a sentence pair, which a notebook shows as a page, and
+    `save` writes as a page or a picture.
     """
 
     def save(
@@ -31,9 +31,18 @@ class Attention(PairAttention):
         """Writes a page (a path that ends in .html), or a picture of heat maps (.png or
         .svg, by matplotlib).
 
-        Kinds, layers and heads are as in `page` and `heat_maps`. Warns of characters
-        that no font here has.
+        `kinds` are of encoder, decoder and cross. `layers` and `heads` are counted from
+        1: a page has by default all, a picture the last layer but one and all heads.
+        Warns of characters that no font here has.
         """
+        for name, numbers in (("layers", layers), ("heads", heads)):
+            if not isinstance(numbers, Sequence) or not all(
+                isinstance(number, int) for number in numbers
+            ):
+                raise ValueError(
+                    f"{name} must be a list of numbers, counted from 1. Received:"
+                    f" {numbers!r}."
+                )
         if Path(path).suffix.lower() == ".html":
             write_text(Path(path), attention_page.page(self, kinds, layers, heads))
             return

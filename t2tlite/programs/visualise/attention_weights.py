@@ -58,21 +58,32 @@ class PairAttention:
 
     Arrays have queries along the second axis and keys along the third; each row sums to
     1. Raises ValueError if a shape does not fit the pieces.
+
+    Attributes:
+        source_pieces: the S pieces of the source, EOS last.
+        target_pieces: the T pieces of the target, EOS last.
+        encoder: for each encoder layer float32 [H, S, S].
+        decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
+        cross: for each decoder layer float32 [H, T, S].
+        source: the sentence as text, for headings.
+        target: its translation as text.
+        run: the run directory of the model.
+        step: the step of its checkpoint.
+        source_words: the word of each source piece but EOS, counted from 0.
+        target_words: likewise of the target.
     """
 
-    source_pieces: list[str]  # S, EOS last
-    target_pieces: list[str]  # T, EOS last
-    encoder: list[np.ndarray]  # for each encoder layer float32 [H, S, S]
-    # for each decoder layer float32 [H, T, T]; zero above the diagonal
+    source_pieces: list[str]
+    target_pieces: list[str]
+    encoder: list[np.ndarray]
     decoder: list[np.ndarray]
-    cross: list[np.ndarray]  # for each decoder layer float32 [H, T, S]
-    source: str = ""  # the sentence as text, for headings
-    target: str = ""  # its translation as text
-    run: str = ""  # the run directory of the model
-    step: int | None = None  # its checkpoint's
-    # the word of each source piece but EOS, counted from 0; see alignment.py
+    cross: list[np.ndarray]
+    source: str = ""
+    target: str = ""
+    run: str = ""
+    step: int | None = None
     source_words: Sequence[int] = ()
-    target_words: Sequence[int] = ()  # likewise of the target
+    target_words: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -98,7 +109,7 @@ class PairAttention:
         return self.source_pieces if kind == "encoder" else self.target_pieces
 
     def keys(self, kind: str) -> list[str]:
-        """The pieces of the columns; in the decoder what each position read, <start>
+        """The pieces of the columns; in the decoder what each position read, `<start>`
         first.
         """
         return (

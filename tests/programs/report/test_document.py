@@ -8,6 +8,7 @@ import html
 import re
 
 import pytest
+from chromium import opened
 from markdown_it import MarkdownIt
 
 from t2tlite.programs.report.document import (
@@ -133,3 +134,17 @@ def test_page_forbids_everything_but_its_own_style():
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in to_html(
         "title", []
     )
+
+
+def test_long_names_wrap_on_a_phone(tmp_path):
+    name = "a_name_without_a_space" * 8
+    blocks = [
+        heading(name, 2),
+        paragraph(name, Code(name)),
+        folded(name, paragraph(name)),
+        table(["a", "b"], [[name, Code(name)]]),
+    ]
+    (tmp_path / "page.html").write_text(to_html(name, [heading(name, 1), *blocks]))
+    with opened((tmp_path / "page.html").as_uri()) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

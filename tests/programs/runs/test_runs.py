@@ -136,8 +136,16 @@ def test_extra_length_limits_a_translation(model):
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        ([b"red cat"], {}, r"Each sentence must be a string\. Received: b'red cat'\."),
-        ([None], {}, r"Each sentence must be a string\. Received: None\."),
+        (
+            ["dog", b"red cat"],
+            {},
+            r"Each sentence must be a string\. Received: b'red cat', not yet decoded",
+        ),
+        (
+            ["dog", None],
+            {},
+            r"Each sentence must be a string\. Received: None at index 1\.",
+        ),
         (
             ["cat"],
             {"beamsize": 3},
@@ -308,3 +316,34 @@ def test_damaged_files(tiny_run_copy, file, content, message):
     (tiny_run_copy / file).write_text(content)
     with pytest.raises(ValueError, match=message):
         load(tiny_run_copy)
+
+
+def test_a_missing_run_is_reported_without_flags(tmp_path):
+    """In Python there are no flags; t2t-trainer is the only command that is named."""
+    with pytest.raises(FileNotFoundError) as error:
+        t2tlite.load(tmp_path / "missing")
+    assert str(error.value) == (
+        "The run must be a folder that t2t-trainer made. Received:"
+        f" {tmp_path}/missing, which has no hparams.json."
+    )
+
+
+@pytest.mark.parametrize("chosen", ["missing", "averaged", "./missing", 77, 0, "0"])
+def test_a_missing_checkpoint_is_reported_without_flags(tiny_run, chosen):
+    with pytest.raises(FileNotFoundError, match=r"There is no checkpoint at") as error:
+        t2tlite.load(tiny_run.run, chosen)
+    assert "--" not in str(error.value)
+
+
+@pytest.mark.parametrize("chosen", [True, b"best", 2.0, ["best"]])
+def test_what_names_no_checkpoint(tiny_run, chosen):
+    with pytest.raises(
+        TypeError,
+        match=r"checkpoint_path must be newest, best, averaged, a step, or a path\.",
+    ):
+        t2tlite.load(tiny_run.run, chosen)
+
+
+def test_a_checkpoint_is_chosen_by_its_step(tiny_run):
+    newest = t2tlite.load(tiny_run.run)
+    assert t2tlite.load(tiny_run.run, newest.step).checkpoint == newest.checkpoint

@@ -37,6 +37,13 @@ def test_page_needs_nothing_from_outside(attention):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.parametrize("numbers", [1, ["1"], "1", None])
+def test_layers_and_heads_are_lists_of_numbers(attention, tmp_path, numbers):
+    for name in ("layers", "heads"):
+        with pytest.raises(ValueError, match=rf"{name} must be a list of numbers, "):
+            attention.save(tmp_path / "page.html", **{name: numbers})
+
+
 def test_the_switch_is_on_before_the_script_runs(attention):
     """So it has its state from the first picture on, without moving into it."""
     assert (
@@ -244,6 +251,15 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
     assert result["first"] == "layer 2 of 3, head 1"
     assert (result["focused"], result["held"]) == ("·cat", "·it")
     assert result["still"] == "layer 2 of 3, head 1"
+
+
+def test_long_names_wrap_on_a_phone(attention, tmp_path):
+    name = "a_name_without_a_space" * 8
+    long = dataclasses.replace(attention, source=name, target=name, run=name)
+    (tmp_path / "page.html").write_text(visualise.page(long), encoding="utf-8")
+    with opened((tmp_path / "page.html").as_uri()) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_controls_are_folded_on_a_phone(attention, tmp_path):

@@ -78,6 +78,17 @@ def test_nothing_is_wider_than_the_screen(visit, task):
         assert source == mirror  # marks are where the words are
 
 
+def test_the_page_of_the_api_fits_a_phone(visit):
+    page = visit("/docs", viewport={"width": 390, "height": 844})
+    expect(page.locator("details").first).to_be_visible()
+    page.evaluate(
+        "for (const one of document.querySelectorAll('details')) one.open = 1"
+    )
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_controls_have_names(visit):
     page = visit()
     for role, name in {
