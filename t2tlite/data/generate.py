@@ -230,10 +230,7 @@ class DataBuild:
         text.
         """
         name = self.problem.name()
-        for path in self.problem.files(self.tmp_dir):
-            if path.exists():
-                check_rereadable(path, f"The files of {name}")
-                self.files[path] = _size_and_time(path)
+        self._record_files()
         sample = TextSample()
         for split, record in self.read.items():
             pairs = checked_pairs(self.problem, split, self.tmp_dir)
@@ -390,6 +387,17 @@ class DataBuild:
                 yield ChunkTask(split, path, chunk, self.limits)
             if count != record.pairs:
                 raise self._other_text(record.other_count(f"{count:,}"))
+
+    def _record_files(self) -> None:
+        """Checks that the raw files can be read twice, and records their state."""
+        try:
+            paths = self.problem.files(self.tmp_dir)
+        except FileNotFoundError:
+            return  # reading the pairs downloads the file, or says which is missing
+        for path in paths:
+            if path.exists():
+                check_rereadable(path, f"The files of {self.problem.name()}")
+                self.files[path] = _size_and_time(path)
 
     def _other_text(self, received: str) -> ValueError:
         return ValueError(
