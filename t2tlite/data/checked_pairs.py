@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from t2tlite.console import counted
+from t2tlite.console import counted, progress_bar
+from t2tlite.data import encode_shards
 from t2tlite.data.problem import Problem
+from t2tlite.files.text_files import check_rereadable
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 Pair = tuple[str, str]
@@ -95,6 +97,78 @@ class SplitDigest:
     def other_count(self, count: str) -> str:
         """How the second reading, of `count` pairs, differs from the first."""
         return f"{counted(self.pairs, 'pair')} of {self.split} at first, then {count}"
+
+
+class TwoReadings:
+    """The text of a problem, which is read once to learn from it and again to encode
+    it, and compared.
+    """
+
+    def __init__(self, problem: Problem, tmp_dir: Path | None) -> None:
+        self.splits = {split: SplitDigest(split) for split in problem.splits()}
+        self._problem = problem
+        self._tmp_dir = tmp_dir
+        # of each raw file its size and modification time
+        self._files: dict[Path, tuple[int, int]] = {}
+
+    def record_files(self) -> None:
+        """Records the state of the raw files. Raises ValueError if one is a pipe."""
+        try:
+            paths = self._problem.files(self._tmp_dir)
+        except FileNotFoundError:
+            return  # reading the pairs downloads the file, or says which is missing
+        for path in paths:
+            if path.exists():
+                check_rereadable(path, f"The files of {self._problem.name()}")
+                self._files[path] = _size_and_time(path)
+
+    def first(self, split: str) -> Iterator[list[Pair]]:
+        """Yields the chunks of a split, with a progress bar, and records them."""
+        pairs = checked_pairs(self._problem, split, self._tmp_dir)
+        bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
+        for chunk in encode_shards.chunks(bar):
+            self.splits[split].add(chunk)
+            yield chunk
+
+    def second(self) -> Iterator[tuple[str, int, list[Pair]]]:
+        """Yields split, number and pairs of every chunk. Raises ValueError instead of
+        yielding a chunk that differs from that of the first reading.
+        """
+        splits = tuple(self._problem.splits())
+        if splits != tuple(self.splits):
+            then, now = ", ".join(self.splits), ", ".join(splits)
+            raise self._other_text(f"the splits {then} at first, then {now}")
+        for split, digest in self.splits.items():
+            count = 0
+            pairs = checked_pairs(self._problem, split, self._tmp_dir)
+            for number, chunk in enumerate(encode_shards.chunks(pairs)):
+                difference = digest.difference(number, count, chunk)
+                if difference:
+                    raise self._other_text(difference)
+                count += len(chunk)
+                yield split, number, chunk
+            if count != digest.pairs:
+                raise self._other_text(digest.other_count(f"{count:,}"))
+
+    def check_files(self) -> None:
+        """Raises ValueError if a raw file has changed since it was recorded."""
+        for path, before in self._files.items():
+            if not path.exists() or _size_and_time(path) != before:
+                raise self._other_text(f"{path}, which has changed since it was read")
+
+    def sha256(self) -> str:
+        """Identifies all text of the first reading."""
+        digest = hashlib.sha256()
+        for name, split in self.splits.items():
+            digest.update(f"{name}\n".encode() + split.digest())
+        return digest.hexdigest()
+
+    def _other_text(self, received: str) -> ValueError:
+        return ValueError(
+            f"{self._problem.name()} must yield the same pairs each time, since they"
+            f" are read twice. Received: {received}. Make sure that nothing writes its"
+            " files and that random numbers have a seed, and run t2t-datagen again."
+        )
 
 
 def _checked(pairs: Iterator[Any], place: str) -> Iterator[Pair]:
@@ -184,3 +258,9 @@ def _sha256(chunk: Sequence[Pair]) -> bytes:
 
 def _hashes(chunk: Sequence[Pair]) -> bytes:
     return bytes(hash((source, target)) & 0xFF for source, target in chunk)
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    """The size of a file and its modification time in nanoseconds."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns

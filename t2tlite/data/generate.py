@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from typing import Any
 import t2tlite
 from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
-from t2tlite.data.checked_pairs import SplitDigest, checked_pairs
+from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask, LengthLimits
 from t2tlite.data.learn_vocabulary import (
@@ -53,7 +52,6 @@ from t2tlite.files.atomic_file import (
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.files.text_files import check_rereadable
 from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
 
 UNFINISHED = "unfinished.json"
@@ -218,10 +216,7 @@ class DataBuild:
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
-        # of each split, with its pairs, including those to be dropped
-        self.read = {split: SplitDigest(split) for split in problem.splits()}
-        # of each raw file its size and modification time
-        self.files: dict[Path, tuple[int, int]] = {}
+        self.text = TwoReadings(problem, tmp_dir)
 
     def is_complete(self) -> bool:
         """Whether the folder has this data already; raises as
@@ -251,17 +246,11 @@ class DataBuild:
         text.
         """
         name = self.problem.name()
-        for path in self.problem.files(self.tmp_dir):
-            if path.exists():
-                check_rereadable(path, f"The files of {name}")
-                self.files[path] = _size_and_time(path)
+        self.text.record_files()
         sample = TextSample()
-        for split, record in self.read.items():
-            pairs = checked_pairs(self.problem, split, self.tmp_dir)
+        for split, digest in self.text.splits.items():
             usable = broken = 0
-            bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
-            for chunk in encode_shards.chunks(bar):
-                record.add(chunk)
+            for chunk in self.text.first(split):
                 broken += sum(1 for pair in chunk if "\r" in pair[0] or "\r" in pair[1])
                 if is_training(split):
                     usable += sample.add_all(chunk)
@@ -271,7 +260,7 @@ class DataBuild:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(record.pairs, 'pair')}. Check its files."
+                    f" {counted(digest.pairs, 'pair')}. Check its files."
                 )
             if broken:
                 say(
@@ -299,8 +288,8 @@ class DataBuild:
                 copy_file(Path(given).expanduser(), path)
         else:
             training_pairs = sum(
-                record.pairs
-                for split, record in self.read.items()
+                digest.pairs
+                for split, digest in self.text.splits.items()
                 if is_training(split)
             )
             vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
@@ -334,12 +323,12 @@ class DataBuild:
             tasks = iter(
                 encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
             )
-        total = sum(record.pairs for record in self.read.values())
+        total = sum(digest.pairs for digest in self.text.splits.values())
         # more processes would have nothing to do
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
         splits = {
             split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ())
-            for split in self.read
+            for split in self.text.splits
         }
         entries = encode_shards.encode_all(
             tasks, self.vocabularies, min(self.num_processes, num_chunks)
@@ -366,14 +355,12 @@ class DataBuild:
         if empty:
             raise ValueError(
                 f"{problem.name()} needs training pairs in {empty[0]}. Received:"
-                f" {self.read[empty[0]].pairs:,}, of which"
+                f" {self.text.splits[empty[0]].pairs:,}, of which"
                 f" max_length={problem.max_length} and"
                 f" max_length_ratio={problem.max_length_ratio} drop all. Raise these"
                 " options."
             )
-        for path, before in self.files.items():
-            if not path.exists() or _size_and_time(path) != before:
-                raise self._other_text(f"{path}, which has changed since it was read")
+        self.text.check_files()
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
             problem=problem.name(),
@@ -391,48 +378,17 @@ class DataBuild:
         (self.folder / UNFINISHED).unlink(missing_ok=True)
 
     def _tasks(self) -> Iterator[ChunkTask]:
-        """The chunks of the second reading, each compared with the first before it is
-        encoded.
-        """
-        problem = self.problem
-        splits = tuple(problem.splits())
-        if splits != tuple(self.read):
-            raise self._other_text(
-                f"the splits {', '.join(self.read)} at first, then {', '.join(splits)}"
-            )
-        for split, record in self.read.items():
-            count = 0
-            pairs = checked_pairs(problem, split, self.tmp_dir)
-            for number, chunk in enumerate(encode_shards.chunks(pairs)):
-                difference = record.difference(number, count, chunk)
-                if difference:
-                    raise self._other_text(difference)
-                count += len(chunk)
-                path = self.folder / f"{split}-{number:05d}.arrow"
-                yield ChunkTask(split, path, chunk, self.limits)
-            if count != record.pairs:
-                raise self._other_text(record.other_count(f"{count:,}"))
-
-    def _other_text(self, received: str) -> ValueError:
-        return ValueError(
-            f"{self.problem.name()} must yield the same pairs each time, since they are"
-            f" read twice. Received: {received}. Make sure that nothing writes its"
-            " files and that random numbers have a seed, and run t2t-datagen again."
-        )
-
-    def _text_sha256(self) -> str:
-        """Identifies all text."""
-        digest = hashlib.sha256()
-        for split, record in self.read.items():
-            digest.update(f"{split}\n".encode() + record.digest())
-        return digest.hexdigest()
+        """The chunks of the second reading."""
+        for split, number, chunk in self.text.second():
+            path = self.folder / f"{split}-{number:05d}.arrow"
+            yield ChunkTask(split, path, chunk, self.limits)
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)
         return _Origin(
             problem=self.problem.name(),
             options={name: options[name] for name in DECISIVE_OPTIONS},
-            text_sha256=self._text_sha256(),
+            text_sha256=self.text.sha256(),
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(
                 file_sha256(path) for path in self.vocabularies if path.exists()
@@ -462,9 +418,3 @@ def _check_options(problem: Problem, num_processes: int) -> None:
             "A problem must have the splits train and dev, and each once. Received:"
             f" {', '.join(splits)}."
         )
-
-
-def _size_and_time(path: Path) -> tuple[int, int]:
-    """The size of a file and its modification time in nanoseconds."""
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns

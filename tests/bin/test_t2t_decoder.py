@@ -3,8 +3,10 @@ refuses.
 """
 
 import builtins
+import bz2
 import gzip
 import json
+import lzma
 import re
 import shutil
 import subprocess
@@ -60,6 +62,18 @@ def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
         == 0
     )
     assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "module"), [(".gz", gzip), (".xz", lzma), (".bz2", bz2)]
+)
+def test_compressed_input_and_output(tiny_run, tmp_path, ending, module):
+    source = tmp_path / f"in{ending}"
+    source.write_bytes(module.compress(b"red cat sees dog\n"))
+    target = tmp_path / f"out{ending}"
+    flags = [f"--decode_from_file={source}", f"--decode_to_file={target}"]
+    assert decode(tiny_run, *flags, "--decode_hparams=beam_size=1") == 0
+    assert module.decompress(target.read_bytes()) == b"katze rot hund sieht\n"
 
 
 def test_n_best(tiny_run, model, tmp_path, capsys):

@@ -2,7 +2,6 @@
 TensorFlow Datasets.
 """
 
-import gzip
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 from t2tlite import registry
 from t2tlite.bin import t2t_datagen
+from t2tlite.files import text_files
 from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr, read_segments
 
 # Where the archives unpack to, in the order in which the corpora are read.
@@ -37,9 +37,8 @@ PROBLEMS = {"de": WmtEnde, "fr": WmtEnfr}
 
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(
-        gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
-    )
+    with path.open("wb") as file, text_files.compressed(file, path) as output:
+        output.write(text.encode())
     return path
 
 
@@ -125,15 +124,16 @@ def test_vocabulary_sizes_are_the_papers() -> None:
     assert (WmtEnde().name(), WmtEnfr().name()) == ("wmt_ende", "wmt_enfr")
 
 
-def test_other_forms_of_the_same_files(tmp_path: Path) -> None:
-    """Everything flat in one folder, gzipped; dev as .sgm and test as plain text."""
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".bz2"])
+def test_other_forms_of_the_same_files(tmp_path: Path, ending: str) -> None:
+    """Everything flat in one folder, compressed; dev as .sgm and test as plain text."""
     for path in unpack(tmp_path / "unpacked", "de")[:6]:
-        write(tmp_path / "flat" / f"{path.name}.gz", path.read_text())
+        write(tmp_path / "flat" / f"{path.name}{ending}", path.read_text())
         path.unlink()
     for path in (tmp_path / "unpacked").rglob("newstest*"):
         path.unlink()
     write(tmp_path / "flat/newstest2013-src.en.sgm", sgm("src", "dev a"))
-    write(tmp_path / "flat/newstest2013-ref.de.sgm.gz", sgm("ref", "de dev a"))
+    write(tmp_path / f"flat/newstest2013-ref.de.sgm{ending}", sgm("ref", "de dev a"))
     write(tmp_path / "flat/newstest2014.en", "test &amp; a\n")
     write(tmp_path / "flat/newstest2014.de", "de test a\n")
     problem = WmtEnde()
