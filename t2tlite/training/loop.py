@@ -335,7 +335,7 @@ class _Loop:
         is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
         if self.hooks.samples and self.writes and is_due:
             self.progress.doing("decoding samples")
-            with self.signals.ending_at_once(self.step):
+            with self.signals.ending_at_once(self.step, "the decoding of samples"):
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
         self._continue()
