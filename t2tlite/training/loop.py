@@ -35,7 +35,7 @@ from t2tlite.training.train_step import (
     make_train_step,
     make_trial,
 )
-from t2tlite.training.workers import Stop, is_chief
+from t2tlite.training.workers import Stop, gather, is_chief
 from t2tlite.types import Seq2SeqModel
 
 # Nats per target token. Guessing costs some 10, so weights with a greater loss than
@@ -200,8 +200,10 @@ class _Loop:
         )
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
-        if self.step == 0 and job.warm_start:
-            self._evaluate_start()
+        if self.step == 0:
+            self._stop_before_first_step()
+            if job.warm_start:
+                self._evaluate_start()
         while True:
             with self._memory_errors():
                 result = self.train_step(
@@ -233,6 +235,14 @@ class _Loop:
                     )
                     say(f"Stopping early at step {self.step:,}: {worse}.")
                     return evaluation
+
+    def _stop_before_first_step(self) -> None:
+        """Raises Interrupted on all workers if a signal came to one of them: nothing is
+        trained yet that a step, which may take a minute, should be added to.
+        """
+        caught = "caught" if self.signals.caught is not None else ""
+        if any(gather(self.job.strategy, caught)):
+            raise Interrupted(self.step, self.signals.caught or signal.SIGTERM)
 
     def _try_largest_batch(self) -> float:
         """Computes gradients of a batch of the largest shape, so that a lack of memory

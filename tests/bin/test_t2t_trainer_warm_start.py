@@ -18,6 +18,7 @@ import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
+from t2tlite.training import loop
 from t2tlite.training.learning_rates import PaperSchedule
 
 
@@ -175,6 +176,25 @@ def test_a_signal_before_the_first_step(
         " yet; the same command starts again.\n"
     )
     assert "checkpoint is saved" not in stderr
+    assert checkpoint_names(run) == []
+
+
+def test_a_signal_while_the_largest_batch_is_tried(
+    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys
+):
+    """No step is trained for it, which may take a minute."""
+    monkeypatch.setattr(
+        loop,
+        "make_trial",
+        lambda *_: lambda batches: signal.raise_signal(signal.SIGTERM),
+    )
+    run = tmp_path / "run"
+    assert train(tiny_run, run, "--train_steps=100") == 128 + signal.SIGTERM
+    assert capsys.readouterr().err.endswith(
+        "SIGTERM: stopping, and saving what is trained; once more ends at once.\n"
+        "t2tlite: Stopped by SIGTERM before the first step. Nothing is trained yet; the"
+        " same command starts again.\n"
+    )
     assert checkpoint_names(run) == []
 
 
