@@ -23,7 +23,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -53,12 +53,6 @@ from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.files.atomic_file import DISK_IS_FULL
-from t2tlite.files.same_file import (
-    STANDARD_OUTPUT_NUMBER,
-    NamedFile,
-    check_not_overwritten,
-    is_same_folder,
-)
 from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -195,43 +189,6 @@ def run_folder(args: Args) -> RunFolder:
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
     return RunFolder(args.output_dir)
-
-
-def files_of_run(args: Args, folder: RunFolder) -> list[NamedFile]:
-    """The files that a command reads of a run with --checkpoint_path, for
-    `check_not_overwritten`.
-
-    Raises FileNotFoundError if there is no such checkpoint.
-    """
-    from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
-
-    checkpoint = find_checkpoint(folder.path, args.checkpoint_path)
-    files = [*folder.own_files(), *checkpoint_files(checkpoint)]
-    return [(f"{file}, which is the run's", file) for file in files]
-
-
-def check_standard_output(inputs: Iterable[tuple[str, str | None]]) -> None:
-    """Raises ValueError if standard output is redirected to an input; `inputs` are
-    flags and their values.
-    """
-    check_not_overwritten(
-        [("standard output", STANDARD_OUTPUT_NUMBER)],
-        [(f"--{name}={file}", file) for name, file in inputs if file],
-    )
-
-
-def check_apart(args: Args, output_dir: Path) -> None:
-    """Raises CommandError if --output_dir is the folder of the data."""
-    folders = [data_dir(args)]
-    if args.problem:
-        folders.append(data_dir(args) / args.problem.removesuffix("_rev"))
-    for folder in folders:
-        if is_same_folder(output_dir, folder):
-            raise CommandError(
-                "--output_dir and the data must be in different folders. Received:"
-                f" --output_dir={output_dir}, the same folder as {folder}, which is"
-                " that of --data_dir. Name another --output_dir."
-            )
 
 
 def check_data(args: Args) -> None:

@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.same_file import NamedFile, check_not_overwritten
 
@@ -74,7 +74,7 @@ def wanted_of(args: flags.Args) -> Wanted:
         for name, path in (("picture", args.picture), ("html", args.html))
         if path
     ]
-    check_not_overwritten(outputs, flags.files_of_run(args, folder))
+    check_not_overwritten(outputs, check_files.files_of_run(args, folder))
     return Wanted(folder, kinds, layers, heads)
 
 

@@ -39,7 +39,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.checked_fields import check_seed
 from t2tlite.files.text_files import check_line_counts, read_lines
 
@@ -63,7 +63,7 @@ def main(args: flags.Args) -> None:
     check_seed("seed", args.seed)
     named = [("translation", args.translation), ("compare", args.compare)]
     named += [("reference", file) for file in args.reference]
-    flags.check_standard_output(named)
+    check_files.check_standard_output(named)
     files = [file for _, file in named if file]
     texts = {file: list(read_lines(file)) for file in files}
     check_line_counts(

@@ -69,7 +69,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import check_writable, replaceable
 from t2tlite.files.same_file import (
@@ -214,7 +214,7 @@ def _check_not_overwritten(args: flags.Args, folder: RunFolder) -> None:
     """Raises ValueError if the output is a file that is read: the text or the run's."""
     from t2tlite.programs.bulk.outputs import PART_ENDINGS
 
-    inputs = flags.files_of_run(args, folder)
+    inputs = check_files.files_of_run(args, folder)
     for name in ("decode_from_file", "score_file"):
         if source := getattr(args, name):
             is_stdin = Path(source) == STANDARD_INPUT

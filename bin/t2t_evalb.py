@@ -40,7 +40,7 @@ TOP in both files.
 
 from __future__ import annotations
 
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb, evalb_parameters
@@ -51,7 +51,7 @@ def main(args: flags.Args) -> None:
     """Prints the scores."""
     flags.require(args, "gold", "predicted")
     named = ("gold", args.gold), ("predicted", args.predicted), ("prm", args.prm)
-    flags.check_standard_output(named)
+    check_files.check_standard_output(named)
     parameters = (
         evalb_parameters.read_parameters(args.prm)
         if args.prm

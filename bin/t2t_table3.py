@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.checked_fields import check_seed
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.training.loop_config import LoopConfig
@@ -64,7 +64,7 @@ def sweep_of(args: flags.Args) -> Sweep:
         raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
     if not args.dry_run:
         (output_dir,) = flags.require(args, "output_dir")
-        flags.check_apart(args, Path(output_dir))
+        check_files.check_apart(args, Path(output_dir))
     base = registry.hparams(args.hparams_set or "transformer_base").override(
         args.hparams
     )

@@ -31,7 +31,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from t2tlite import registry
-from t2tlite.bin import flags
+from t2tlite.bin import check_files, flags
 from t2tlite.checked_fields import merged_changes
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import checkpoint_at
@@ -54,7 +54,7 @@ def check(args: flags.Args) -> None:
         flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
     folder.check_path()
-    flags.check_apart(args, folder.path)
+    check_files.check_apart(args, folder.path)
     start = None if folder.checkpoints() else args.warm_start_from
     if start:
         checkpoint_at(start)  # raises if there is none

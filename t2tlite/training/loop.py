@@ -41,7 +41,7 @@ from t2tlite.training.train_step import (
     make_train_step,
     make_trial,
 )
-from t2tlite.training.workers import Stop, is_chief
+from t2tlite.training.workers import Stop, gather, is_chief
 from t2tlite.types import Seq2SeqModel
 
 # Nats per target token. Guessing costs some 10, so weights with a greater loss than
@@ -206,6 +206,8 @@ class _Loop:
         )
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
+        if self.step == 0:
+            self._stop_before_first_step()
         if not self.resumes and job.warm_start:
             self._save()  # so that the best may be the start
             self._evaluate_and_keep()
@@ -240,6 +242,14 @@ class _Loop:
                         f" better {self.record.criterion}."
                     )
                     return evaluation
+
+    def _stop_before_first_step(self) -> None:
+        """Raises Interrupted on all workers if a signal came to one of them: nothing is
+        trained yet that a step, which may take a minute, should be added to.
+        """
+        caught = "caught" if self.signals.caught is not None else ""
+        if any(gather(self.job.strategy, caught)):
+            raise Interrupted(self.step, self.signals.caught or signal.SIGTERM)
 
     def _try_largest_batch(self) -> float:
         """Computes gradients of a batch of the largest shape, so that a lack of memory
@@ -329,7 +339,7 @@ class _Loop:
         is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
         if self.hooks.samples and self.writes and is_due:
             self.progress.doing("decoding samples")
-            with self.signals.ending_at_once(self.step):
+            with self.signals.ending_at_once(self.step, "the decoding of samples"):
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
         self._continue()

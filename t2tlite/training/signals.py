@@ -14,6 +14,8 @@ STOPPING = tuple(
     if hasattr(signal, name)
 )
 
+REPEATED_EVALUATION = "the evaluation, which is repeated when the run resumes"
+
 
 @contextlib.contextmanager
 def interrupt_ends_process() -> Iterator[None]:
@@ -61,6 +63,7 @@ class Signals:
     def __init__(self) -> None:
         self.caught: int | None = None  # the number of the signal
         self._saved_step: int | None = None
+        self._what = ""
 
     def __enter__(self) -> Signals:
         handlers = {number: signal.getsignal(number) for number in STOPPING}
@@ -85,12 +88,15 @@ class Signals:
             raise Interrupted(saved_step, self.caught)
 
     @contextlib.contextmanager
-    def ending_at_once(self, saved_step: int) -> Iterator[None]:
-        """While this block runs, a signal raises Interrupted at any point; the block
-        must not write files.
+    def ending_at_once(
+        self, saved_step: int, what: str = REPEATED_EVALUATION
+    ) -> Iterator[None]:
+        """While this block runs, a signal raises Interrupted at any point, and it is
+        reported that `what` ends; the block must not write files.
         """
         self.check(saved_step)
         self._saved_step = saved_step
+        self._what = what
         try:
             yield
         finally:
@@ -105,8 +111,5 @@ class Signals:
                 f"{name}: stopping, and saving what is trained; once more ends at once."
             )
         else:
-            say(
-                f"{name}: ending the evaluation, which is repeated when the run"
-                " resumes."
-            )
+            say(f"{name}: ending {self._what}.")
             raise Interrupted(self._saved_step, number)

@@ -20,6 +20,7 @@ from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
+from t2tlite.training import loop
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
 
@@ -311,6 +312,25 @@ def test_best_of_a_start_without_newer_checkpoints_is_refused(
         path.unlink()
     assert train(tiny_run, run, *how) == 1
     assert "whose newest checkpoint is missing" in capsys.readouterr().err
+
+
+def test_a_signal_while_the_largest_batch_is_tried(
+    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys
+):
+    """No step is trained for it, which may take a minute."""
+    monkeypatch.setattr(
+        loop,
+        "make_trial",
+        lambda *_: lambda batches: signal.raise_signal(signal.SIGTERM),
+    )
+    run = tmp_path / "run"
+    assert train(tiny_run, run, "--train_steps=100") == 128 + signal.SIGTERM
+    assert capsys.readouterr().err.endswith(
+        "SIGTERM: stopping, and saving what is trained; once more ends at once.\n"
+        "t2tlite: Stopped by SIGTERM before the first step. Nothing is trained yet; the"
+        " same command starts again.\n"
+    )
+    assert checkpoint_names(run) == []
 
 
 def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):

@@ -61,6 +61,21 @@ def test_ends_a_block_that_writes_nothing_at_once():
         assert signals.caught == signal.SIGTERM
 
 
+def test_says_what_it_ends(capsys):
+    """Samples are decoded after the evaluation is recorded, which is not repeated."""
+    for what, message in (
+        ([], "the evaluation, which is repeated when the run resumes."),
+        (["the decoding of samples"], "the decoding of samples."),
+    ):
+        with (
+            Signals() as signals,
+            pytest.raises(Interrupted, match=MESSAGE),
+            signals.ending_at_once(1200, *what),
+        ):
+            signal.raise_signal(signal.SIGTERM)
+        assert capsys.readouterr().err == f"SIGTERM: ending {message}\n"
+
+
 def test_an_ignored_signal_stays_ignored():
     """As SIGHUP is under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
