@@ -41,7 +41,7 @@ from t2tlite.training.train_step import (
     make_train_step,
     make_trial,
 )
-from t2tlite.training.workers import Stop, gather, is_chief
+from t2tlite.training.workers import Stop, gather, is_chief, wait_for_workers
 from t2tlite.types import Seq2SeqModel
 
 # Nats per target token. Guessing costs some 10, so weights with a greater loss than
@@ -209,6 +209,8 @@ class _Loop:
         if self.step == 0:
             self._stop_before_first_step()
         if not self.resumes and job.warm_start:
+            # all must have seen that there is no checkpoint before there is one
+            wait_for_workers(job.strategy)
             self._save()  # so that the best may be the start
             self._evaluate_and_keep()
         while True:
@@ -376,11 +378,8 @@ class _Loop:
         only after a warm start.
         """
         every = self.config.local_eval_frequency
-        return (
-            self.step in (0, self.config.train_steps)
-            or self.step > self.config.train_steps
-            or (every > 0 and self.step % every == 0)
-        )
+        is_first_or_last = self.step == 0 or self.step >= self.config.train_steps
+        return is_first_or_last or (every > 0 and self.step % every == 0)
 
     def _stops_early(self) -> bool:
         return 0 < self.config.early_stopping_evals <= self.record.worse_evaluations()
