@@ -23,8 +23,10 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 NFC, NFKC, NONE = "nfc", "nfkc", "none"
+FORMS: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}
 NORMALIZATIONS = (NFC, NFKC, NONE)  # of t2t-datagen; NONE leaves text as it is
 
 # Zero-width characters, soft hyphens and byte order marks. Variation selectors and tags
@@ -72,7 +74,7 @@ def compose(text: str, normalization: str) -> str:
     """
     if normalization == NONE or text.isascii():
         return text
-    return unicodedata.normalize(normalization.upper(), text.replace(SPACE_MARK, " "))
+    return unicodedata.normalize(FORMS[normalization], text.replace(SPACE_MARK, " "))
 
 
 def normalise(text: str, normalization: str = NFC) -> str:
@@ -143,7 +145,7 @@ def _spellings(character: str) -> set[str]:
     """
     decomposed = unicodedata.normalize("NFD", character)
     spellings: set[str] = set()
-    base, *marks = decomposed
+    base, marks = decomposed[0], decomposed[1:]
     for order in itertools.permutations(marks):
         waiting = [base + "".join(order)]
         while waiting:

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sample_texts import NASTY, SENTENCES, random_texts
 
+from t2tlite.decoding.source_text import NO_FILE, check_lengths
 from t2tlite.vocabularies.character_map import character_map
 from t2tlite.vocabularies.normalisation import (
     NFC,
@@ -24,6 +25,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import (
     SentencePieceEncoder,
     train_sentencepiece,
 )
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 # Cases with their results under nfc: Unicode's charts and, for joiners, the spelling of
 # the languages.
@@ -84,6 +86,7 @@ WITH_NFKC = {
     "soft hyphen": ("a\u00adb", "ab"),
     "decomposed umlaut": ("u\u0308ber", "\u00fcber"),
 }
+SPELT = "".join(f"{character}\n" for character in "\\_u;0123456789")
 BLANK = ["", " ", "\t\u00a0\u3000", "\u200b", " \ufeff \u00ad\u200d", "\u2060\u200c"]
 
 # What texts are drawn from: what the rule is about, and anything.
@@ -269,6 +272,22 @@ def test_texts_that_are_equal_train_equal_models(tmp_path):
     train_sentencepiece(SENTENCES, 300, tmp_path / "a.model")
     train_sentencepiece(hostile, 300, tmp_path / "b.model")
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+
+
+def test_the_check_of_lengths_counts_normalised_text(encoders, tmp_path):
+    """One character of 3 bytes is 18 Arabic letters under NFKC; a character that subwords
+    lack is spelt as its number.
+    """
+    (tmp_path / "v.subwords").write_text("<pad>_\n<EOS>_\na_\n" + SPELT)
+    for encoder, text in (
+        (encoders[NFKC], "\ufdfa" * 20),
+        (SubwordEncoder(tmp_path / "v.subwords"), "~" * 20),
+    ):
+        tokens = len(encoder.encode(text))
+        assert tokens > 4 * len(text)
+        check_lengths(tokens, encoder, [text], NO_FILE)
+        with pytest.raises(ValueError, match=f"with {tokens} tokens"):
+            check_lengths(tokens - 1, encoder, [text], NO_FILE)
 
 
 @given(

@@ -455,7 +455,7 @@ def test_text_in_a_graph_is_the_encoders(model):
     """
     encoder = model.target_encoder
     pieces = encoder.pieces(range(encoder.vocab_size))
-    space, word = pieces.index("▁"), encoder.encode("a")[0]
+    space, word = pieces.index("▁"), encoder.encode("red")[0]
     rows = [
         [word, space, EOS, 0, 0],
         [word, space, word, space, EOS],
