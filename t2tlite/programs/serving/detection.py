@@ -69,10 +69,10 @@ def detect_each(
     whole = detect("\n".join(texts), candidates)
     detected = []
     for text in texts:
-        own = whole
+        ranked = whole
         if len(text) > SHORT and len(texts) > 1:
-            own = detect(text, candidates)
-        detected.append(own if own and own[0].confidence else whole)
+            ranked = detect(text, candidates)
+        detected.append(ranked if ranked and ranked[0].confidence else whole)
     return detected
 
 

@@ -32,6 +32,7 @@ LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
 # Characters of a line that sentencex reads at once: its time grows with the square of
 # the length if nearly all are quotation marks
 WINDOW = 4000
+WHITE_SPACE = re.compile(r"\s")
 OPENING = "\"'“‘«([„‚¿¡›»–—-"  # what a sentence may begin with before its first letter
 BEGINNING = re.compile(rf"\s*[{re.escape(OPENING)}]{{0,8}}\s*(\S)")
 # where a sentence may end without white space behind it
@@ -125,7 +126,7 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
     start = 0
     while start < len(line):
         window = line[start : start + WINDOW]
-        pieces = sentencex.segment(code, window)
+        pieces = _segment(code, window)
         is_last = start + WINDOW >= len(line)
         if not is_last and len(pieces) > 1 and 2 * len(pieces[-1]) < WINDOW:
             pieces.pop()  # read again with what follows
@@ -135,6 +136,28 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
         else:
             yield from _piece_boundaries(pieces, start)
             start += WINDOW
+
+
+def _segment(code: str, line: str) -> list[str]:
+    """The sentences of a line by sentencex, whose texts are the line.
+
+    It reads every white space as a space: some of its rules (those for initials in
+    Portuguese) panic at a no-break space. Where another rule does, the line is one
+    sentence.
+    """
+    try:
+        pieces = sentencex.segment(code, WHITE_SPACE.sub(" ", line))
+    except BaseException as error:  # a panic in Rust is not an Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return [line]
+    sentences = []
+    start = 0
+    for piece in pieces:
+        end = start + len(piece)
+        sentences.append(line[start:end])
+        start = end
+    return sentences
 
 
 def _piece_boundaries(pieces: Sequence[str], start: int) -> Iterator[int]:

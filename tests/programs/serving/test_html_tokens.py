@@ -34,46 +34,46 @@ class Parser(HTMLParser):
 
 def expected_tokens(document):
     """Tags, comments and text as html5lib's tokenizer finds them."""
-    found = []
+    result = []
     tokenizer = HTMLTokenizer(document, parser=Parser())
     for token in tokenizer:
         kind = token["type"]
         if kind in CHARACTERS:
-            found.append(("text", token["data"]))
+            result.append(("text", token["data"]))
         elif kind == tokenTypes["StartTag"]:
             attributes = {}
             for name, value in token["data"].items():
                 attributes.setdefault(name, value)
-            found.append(("start", token["name"], attributes, token["selfClosing"]))
+            result.append(("start", token["name"], attributes, token["selfClosing"]))
             state = RAW_STATES.get(token["name"])
             if state is not None:
                 tokenizer.state = getattr(tokenizer, state)
         elif kind == tokenTypes["EndTag"]:
-            found.append(("end", token["name"]))
-    return joined(found)
+            result.append(("end", token["name"]))
+    return joined(result)
 
 
 def received_tokens(document):
     """The same of the tokens, as far as browsers show them."""
-    found = []
+    result = []
     for token in tokens(document):
         text = document[token.start : token.end]
         if token.kind is Kind.TEXT:
-            found.append(("text", html.unescape(text)))
+            result.append(("text", html.unescape(text)))
         elif token.kind is Kind.RAW:
-            found.append(("text", text))
+            result.append(("text", text))
         elif token.kind is Kind.START:
             attributes = dict(token.attributes)
-            found.append(("start", token.name, attributes, token.self_closing))
+            result.append(("start", token.name, attributes, token.self_closing))
         elif token.kind is Kind.END:
-            found.append(("end", token.name))
-    return joined(found)
+            result.append(("end", token.name))
+    return joined(result)
 
 
-def joined(found):
+def joined(parts):
     """Neighbouring texts as one, where a comment may have been between them."""
     result = []
-    for is_text, group in itertools.groupby(found, key=lambda item: item[0] == "text"):
+    for is_text, group in itertools.groupby(parts, key=lambda item: item[0] == "text"):
         if is_text:
             result.append(("text", "".join(text for _, text in group)))
         else:

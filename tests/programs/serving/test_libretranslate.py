@@ -208,8 +208,8 @@ def test_each_text_of_a_list_has_its_language(from_two_languages, translator):
     assert answer["alternatives"][2] == [GERMAN]
     detected = from_two_languages.post("/detect", {"q": texts}).json()
     assert [each[0]["language"] for each in detected] == languages
-    (one,) = from_two_languages.post("/detect", {"q": [FRENCH]}).json()
-    assert one == from_two_languages.post("/detect", {"q": FRENCH}).json()
+    (ranked,) = from_two_languages.post("/detect", {"q": [FRENCH]}).json()
+    assert ranked == from_two_languages.post("/detect", {"q": FRENCH}).json()
 
 
 def test_short_texts_have_the_language_of_the_whole_list(from_two_languages):
@@ -224,8 +224,8 @@ def test_text_in_the_target_language_stays_as_it_is(server):
         answer = server.post("/translate", request).json()
         assert answer["translatedText"] == text
         assert answer["detectedLanguage"]["language"] == "de"
-        told = server.post("/translate", {**request, "source": "en"}).json()
-        assert told["translatedText"] != text
+        named = server.post("/translate", {**request, "source": "en"}).json()
+        assert named["translatedText"] != text
 
 
 def test_text_without_letters_needs_no_language(from_two_languages):
@@ -255,7 +255,7 @@ def test_neighbouring_links_stay_side_by_side(server, translator):
     assert translate_html(server, text) == {"translatedText": expected}
 
 
-def test_a_broken_and_indented_paragraph_is_translated_as_one_line(server, translator):
+def test_indented_paragraph_is_translated_as_one_line(server, translator):
     words = "\n\t\t".join(SENTENCE.split())
     answer = translate_html(server, f"<ul>\n\t<li>\n\t\t{words}\n\t</li>\n</ul>")
     translation = translator.translate([SENTENCE])[0]

@@ -5,7 +5,7 @@ character.
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from t2tlite.programs.serving.sentence_splitter import split_text
@@ -152,10 +152,18 @@ WHITE_SPACE = st.sampled_from(
 )
 
 
-@settings(deadline=None, derandomize=True)
-@given(st.lists(st.one_of(st.text(max_size=8), WHITE_SPACE)).map("".join))
-def test_any_text_is_put_together_again(text):
-    result = split_text(text)
+LANGUAGES = st.sampled_from("en de fr es pt it nl ru el ja zh ar hi hy th xx".split())
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(
+    st.lists(st.one_of(st.text(max_size=8), WHITE_SPACE)).map("".join),
+    LANGUAGES,
+)
+@example("Ela viu o J.\u00a0A. Santos.", "pt")
+@example("\u00a0A.\u00a0B", "pt")
+def test_any_text_is_put_together_again(text, language):
+    result = split_text(text, language)
     assert result.join([segment.sentence for segment in result.segments]) == text
     for before, sentence in result.segments:
         assert not any(map(str.isalnum, before.replace("\u3164", "")))
@@ -163,6 +171,17 @@ def test_any_text_is_put_together_again(text):
         assert sentence == sentence.strip()
         assert len(sentence.splitlines()) == 1
     assert not any(map(str.isalnum, result.after))
+
+
+def test_a_line_at_which_sentencex_panics_is_one_sentence(monkeypatch):
+    panic = type("PanicException", (BaseException,), {})
+
+    def segment(code, text):
+        raise panic
+
+    monkeypatch.setattr("sentencex.segment", segment)
+    segments = split_text("We cry. We laugh.\nYes.").segments
+    assert [sentence for _, sentence in segments] == ["We cry. We laugh.", "Yes."]
 
 
 def test_a_long_line_is_split_as_a_short_one():
