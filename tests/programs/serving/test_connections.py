@@ -10,13 +10,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
 from fastapi import Request
 from running import WAIT_S, Running, running
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.server import LoopErrors, allowed_connections
@@ -228,6 +228,27 @@ def test_answer_that_is_not_read_is_dropped(quick):
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert len(answer) < LONG
     assert quick.get("/long").content == b"x" * LONG
+
+
+def test_stream_that_is_not_read_ends():
+    with server_of(stalled_s=0.5) as server:
+        ended = threading.Event()
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"x" * 10_000
+                    await asyncio.sleep(0)
+            finally:
+                ended.set()
+
+        async def stream() -> StreamingResponse:
+            return StreamingResponse(lines())
+
+        server.server.config.app.add_api_route("/stream", stream)
+        with Peer(server, get(b"/stream")):
+            assert ended.wait(WAIT_S)
+        until(lambda: server.service.active == 0)
 
 
 def test_answer_that_is_read_slowly_is_sent(quick):
