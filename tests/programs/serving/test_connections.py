@@ -354,6 +354,16 @@ def test_requests_that_do_not_wait_for_answers_are_bounded():
         assert answers.count(b"HTTP/1.1 ") == 5
 
 
+def test_requests_behind_the_last_one_are_not_answered(caplog):
+    last = b"GET /health HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+    with server_of(pipelined=4, linger_s=0.5) as server:
+        for behind in (HEALTH, HEALTH * 100, b"\r\n" * 40_000, b"garbage\r\n\r\n"):
+            with Peer(server, last + behind) as peer:
+                assert peer.rest().count(b"HTTP/1.1 ") <= 1
+        assert server.get("/health").status_code == 200
+    assert caplog.text == ""
+
+
 def test_every_request_of_a_client_that_leaves_is_told():
     with server_of() as server:
         gone = threading.Event()
