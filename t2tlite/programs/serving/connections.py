@@ -302,7 +302,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unanswered = [
             cycle for cycle in self._unanswered if not cycle.response_complete
         ]
-        super().on_response_complete()
+        # else uvicorn would begin with the next request
+        if self._linger_until is None:
+            super().on_response_complete()
 
     def refuse(self, problem: RequestError) -> None:
         """Answers with a problem of what is being read, and ends the connection."""

@@ -10,13 +10,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
 from fastapi import Request
 from running import WAIT_S, Running, running
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from t2tlite.programs.serving.connections import ConnectionLimits
 from t2tlite.programs.serving.server import LoopErrors, allowed_connections
@@ -230,6 +230,27 @@ def test_answer_that_is_not_read_is_dropped(quick):
     assert quick.get("/long").content == b"x" * LONG
 
 
+def test_stream_that_is_not_read_ends():
+    with server_of(stalled_s=0.5) as server:
+        ended = threading.Event()
+
+        async def lines() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"x" * 10_000
+                    await asyncio.sleep(0)
+            finally:
+                ended.set()
+
+        async def stream() -> StreamingResponse:
+            return StreamingResponse(lines())
+
+        server.server.config.app.add_api_route("/stream", stream)
+        with Peer(server, get(b"/stream")):
+            assert ended.wait(WAIT_S)
+        until(lambda: server.service.active == 0)
+
+
 def test_answer_that_is_read_slowly_is_sent(quick):
     with Peer(quick, get(b"/long")) as peer:
         size = 0
@@ -331,6 +352,16 @@ def test_requests_that_do_not_wait_for_answers_are_bounded():
             answers = peer.rest()
         assert answers.count(b"HTTP/1.1 200 OK\r\n") == 5
         assert answers.count(b"HTTP/1.1 ") == 5
+
+
+def test_requests_behind_the_last_one_are_not_answered(caplog):
+    last = b"GET /health HTTP/1.1\r\nConnection: close\r\n" + HOST + b"\r\n"
+    with server_of(pipelined=4, linger_s=0.5) as server:
+        for behind in (HEALTH, HEALTH * 100, b"\r\n" * 40_000, b"garbage\r\n\r\n"):
+            with Peer(server, last + behind) as peer:
+                assert peer.rest().count(b"HTTP/1.1 ") <= 1
+        assert server.get("/health").status_code == 200
+    assert caplog.text == ""
 
 
 def test_every_request_of_a_client_that_leaves_is_told():
