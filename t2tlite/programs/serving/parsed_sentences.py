@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 
 from t2tlite.programs.serving.sentence_splitter import split_text
-from t2tlite.trees.tree import split_words
 
 END_MARKS = frozenset(".!?…。！？")
 # brackets and quotation marks that only close, in Unicode and as treebanks write them
@@ -67,7 +66,8 @@ class Line:
 
 
 def parsed_sentences(text: str) -> list[str]:
-    """The sentences of a text, each with single spaces between its words.
+    """The sentences of a text, each with single spaces between its words, which white
+    space of any kind separates, as in a list of sentences.
 
     >>> parsed_sentences("He said : `` Stop ! '' She left .")
     ["He said : `` Stop ! ''", 'She left .']
@@ -80,7 +80,7 @@ def parsed_sentences(text: str) -> list[str]:
             line = Line()
             sentences.append([])
             splits = False
-        for word in split_words(sentence):
+        for word in sentence.split():
             if line.begins_sentence(word, splits):
                 sentences.append([])
             splits = splits and line.closes(word)

@@ -31,11 +31,15 @@ from t2tlite.programs.serving.parsed_sentences import parsed_sentences
         ["`` Stop ! '' he said .", "She left ."],
         ["He said : `` Stop ! ''"],
         ["They left .", "The dogs ' tails moved ."],
-        ["10\u00a0000 men left .", "She stayed ."],
     ],
 )
 def test_what_closes_a_sentence_belongs_to_it(sentences):
     assert parsed_sentences(" ".join(sentences)) == sentences
+
+
+def test_words_are_separated_as_in_a_list_of_sentences():
+    text = "He  said :\t`` 10\u00a0000 ! '' She left ."
+    assert parsed_sentences(text) == ["He said : `` 10 000 ! ''", "She left ."]
 
 
 def test_lines_are_apart():
