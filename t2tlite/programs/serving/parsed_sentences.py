@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.serving.sentence_splitter import Segment, split_text
 
 END_MARKS = frozenset(".!?…。！？")
 # brackets and quotation marks that only close, in Unicode and as treebanks write them
@@ -72,22 +72,23 @@ def parsed_sentences(text: str) -> list[str]:
     >>> parsed_sentences("He said : `` Stop ! '' She left .")
     ["He said : `` Stop ! ''", 'She left .']
     """
+    split = split_text(text)
     sentences: list[list[str]] = []
     line = Line()
-    for before, sentence in split_text(text).segments:
-        splits = True  # before the first word, and behind words that close
-        if _breaks_line(before) or not sentences:
-            line = Line()
-            sentences.append([])
-            splits = False
-        for word in sentence.split():
-            if line.begins_sentence(word, splits):
+    # what stands between sentences has words too, such as a dash
+    for before, sentence in [*split.segments, Segment(split.after, "")]:
+        parts = f"{before}{sentence}".splitlines()
+        # before the first word, and behind words that close; not in a line that is new
+        splits = bool(sentence) and len(parts) == 1
+        for number, part in enumerate(parts):
+            if number or not sentences:
+                line = Line()
                 sentences.append([])
-            splits = splits and line.closes(word)
-            line.add(word)
-            sentences[-1].append(word)
-    return [" ".join(words) for words in sentences]
-
-
-def _breaks_line(space: str) -> bool:
-    return len(f"{space}.".splitlines()) > 1
+                splits = False
+            for word in part.split():
+                if line.begins_sentence(word, splits):
+                    sentences.append([])
+                splits = splits and line.closes(word)
+                line.add(word)
+                sentences[-1].append(word)
+    return [" ".join(words) for words in sentences if words]
