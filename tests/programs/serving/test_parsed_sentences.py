@@ -42,6 +42,23 @@ def test_white_space_of_any_kind_separates_words():
     assert parsed_sentences(text) == ["10 000 men left .", "She\u200b stayed ."]
 
 
+def test_words_are_separated_as_in_a_list_of_sentences():
+    text = "He  said :\t`` 10\u00a0000 ! '' She left ."
+    assert parsed_sentences(text) == ["He said : `` 10 000 ! ''", "She left ."]
+
+
+def test_every_word_is_in_a_sentence():
+    """Also those without a letter, on whatever side of a sentence."""
+    texts = (
+        "-- He left . -- She stayed . * * *",
+        "# 5 ! '' ? -- \n * \n '' He left . '' \n\n -- She stayed .",
+        "! ! !",
+        "'' . '' . ''",
+    )
+    for text in texts:
+        assert " ".join(parsed_sentences(text)).split() == text.split()
+
+
 def test_lines_are_apart():
     assert parsed_sentences("He said : `` Stop !\n'' She left .") == [
         "He said : `` Stop !",
