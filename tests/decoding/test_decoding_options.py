@@ -207,7 +207,7 @@ NOT_TEXT = [
     b"red cat",
     bytearray(b"red cat"),
     {"red cat": "dog"},
-    {"red cat", "dog"},
+    {"red cat"},
 ]
 
 

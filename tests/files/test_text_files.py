@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import itertools
 import lzma
 import os
 import subprocess
@@ -170,6 +171,7 @@ ZSTD = bytes.fromhex("28b52ffd0458110000610a55c8cc1e")
         ("x.txt", b"a\rb\rc\r", r"which has 3 CR and no LF\. Convert it: tr '\\r'"),
         ("x.gz", gzip.compress(b"a\rb"), r"which has 1 CR and no LF\."),
     ],
+    ids=itertools.count(),
 )
 def test_what_is_not_text_is_named(
     tmp_path: Path, name: str, content: bytes, message: str
