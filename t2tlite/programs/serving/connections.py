@@ -9,14 +9,11 @@ import ctypes
 import dataclasses
 import heapq
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from uvicorn.server import ServerState
 
 from t2tlite.programs.serving.errors import RequestError
-
-if TYPE_CHECKING:
-    from t2tlite.programs.serving.bounded_protocol import BoundedProtocol
 
 # fewer bytes that clients no longer leave unread are not worth a search for free memory
 TRIMMED_BYTES = 1 << 25
@@ -47,13 +44,37 @@ class ConnectionLimits:
     unsent_bytes: int = 1 << 28  # of the answers of all clients
 
 
+class Connection(Protocol):
+    """One of the connections, which keeps within its own limits."""
+
+    answers: int  # that it got
+
+    def unsent_bytes(self) -> int:
+        """The bytes of answers that the client has not made room for."""
+
+    def waits_for_client(self) -> bool:
+        """Whether the client must send or read something next."""
+
+    def last_progress(self) -> float:
+        """When the client last began a request, or read something of its answer."""
+
+    def close_if_overdue(self, now: float) -> None:
+        """Ends the connection if its client is too slow."""
+
+    def refuse(self, problem: RequestError) -> None:
+        """Answers with a problem, and ends the connection."""
+
+    def drop(self) -> None:
+        """Ends the connection at once."""
+
+
 class Connections(ServerState):
     """All connections of a server, and their limits."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         super().__init__()
         self.limits = limits
-        self.open: set[BoundedProtocol] = set()
+        self.open: set[Connection] = set()
         # the greatest number of unsent bytes since memory was given back to the system
         self._peak_bytes = 0
 
@@ -62,7 +83,7 @@ class Connections(ServerState):
         """Whether a client has not yet made room for all of its answer."""
         return any(connection.unsent_bytes() for connection in self.open)
 
-    def make_room(self, new: BoundedProtocol) -> None:
+    def make_room(self, new: Connection) -> None:
         """Closes connections if `new` is one too many: those that have made the server
         wait for longest, or `new` itself if the server computes for all others.
         """
@@ -110,12 +131,12 @@ def give_back_memory() -> None:
         trim(0)
 
 
-def _patience(connection: BoundedProtocol) -> tuple[bool, float]:
+def _patience(connection: Connection) -> tuple[bool, float]:
     """A key by which those come first that are closed to make room: connections that
     were never answered, then those that have made the server wait for longest.
     """
     return connection.answers > 0, connection.last_progress()
 
 
-def _last_progress(connection: BoundedProtocol) -> float:
+def _last_progress(connection: Connection) -> float:
     return connection.last_progress()
