@@ -23,11 +23,8 @@ from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
-from t2tlite.programs.serving.connections import (
-    BoundedProtocol,
-    ConnectionLimits,
-    Connections,
-)
+from t2tlite.programs.serving.bounded_protocol import BoundedProtocol
+from t2tlite.programs.serving.connections import ConnectionLimits, Connections
 from t2tlite.programs.serving.languages import language_pairs, with_tags
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
