@@ -155,8 +155,8 @@ def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkey
             "",
             [],
             (
-                r"needs at least one pair with text on both sides in train2\. Received:"
-                r" 0 pairs\. Check its files"
+                r"must have equally many lines, and not be empty\. Received: back\.en"
+                r" with 0, back\.de with 0\."
             ),
         ),
         (

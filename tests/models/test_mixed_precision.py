@@ -97,10 +97,17 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
             alpha=0.6,
         )
         assert scores.dtype == tf.float32
-        results.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_allclose(results[0][1], results[1][1], atol=0.1)
-    assert (results[0][0] == EOS).any()
+        results.append((np.asarray(ids), np.asarray(scores)))
+    (mixed_ids, mixed_scores), (single_ids, single_scores) = results
+    np.testing.assert_allclose(mixed_scores[:, 0], single_scores[:, 0], atol=0.1)
+    # which of two hypotheses of nearly equal scores is better is not determined
+    for best, beam, scores in zip(
+        mixed_ids[:, 0], single_ids, single_scores, strict=True
+    ):
+        same = (beam == best).all(axis=1)
+        assert same.any()
+        assert scores[same][0] > scores[0] - 0.1
+    assert (mixed_ids == EOS).any()
 
 
 @pytest.mark.slow

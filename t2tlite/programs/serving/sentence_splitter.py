@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 import sentencex
 
+from t2tlite.vocabularies.normalisation import JOINER
+
 # Letters and digits of every script; not invisible fillers, which Unicode counts as
 # letters, nor the digit of an emoji such as 1️⃣
 LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
@@ -57,6 +59,7 @@ BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][\"'”’»]?[)\]]\s+(?=\S)"
 BULLETS = frozenset("*•‣◦⁃∙·▪▫●○■□◆◇►▶-–—#>~=|_")
 VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f\u20e3")
 EMOJI_PLANE = range(0x1F000, 0x1FB00)
+EMOJI_TAGS = range(0xE0020, 0xE0080)  # of flags
 
 
 class Segment(NamedTuple):
@@ -240,9 +243,14 @@ def _behind_bullets(piece: str, start: int) -> int:
 
 
 def _is_aside(character: str) -> bool:
-    """Whether this is white space, invisible, or a part of an emoji."""
+    """Whether this is white space, or a part of an emoji.
+
+    Other invisible characters belong to the sentence, whose vocabulary removes them.
+    """
     return (
         character.isspace()
-        or unicodedata.category(character) in ("So", "Cf")
+        or unicodedata.category(character) == "So"
         or ord(character) in EMOJI_PLANE
+        or character == JOINER
+        or ord(character) in EMOJI_TAGS
     )
