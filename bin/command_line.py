@@ -59,10 +59,9 @@ def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
     flags: dict[str, Flag] = {}
     for entry in names:
         if isinstance(entry, str):
-            flags |= {
-                "output_dir" if name == RUNS else name: DEFINITIONS[name]
-                for name in entry.split()
-            }
+            for name in entry.split():
+                flag = "output_dir" if name == RUNS else name
+                flags[flag] = DEFINITIONS[name]
         else:
             flags |= field_flags(entry)
     return flags
@@ -91,12 +90,13 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
         if name not in command_flags and value is not None
     }
     args = {name: value for name, value in args.items() if name in command_flags}
-    return Args(
-        **args,
-        options={
-            name: tuple(v) if isinstance(v, list) else v for name, v in options.items()
-        },
-    )
+    options = {name: as_option(value) for name, value in options.items()}
+    return Args(**args, options=options)
+
+
+def as_option(value: Any) -> Any:
+    """A flag's value as a field of a frozen dataclass has it: a list as a tuple."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def help_text(doc: str | None, names: Sequence[Names]) -> str:

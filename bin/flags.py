@@ -33,6 +33,7 @@ import t2tlite
 from t2tlite import registry
 from t2tlite.bin.command_line import (
     Names,
+    as_option,
     definitions,
     help_text,
     own_flags,
@@ -303,14 +304,11 @@ def filled(cls: type[C], args: Args, **others: Any) -> C:
     """An object whose fields are flags of the command; `others` are values for those
     not given.
     """
-    given = {
-        field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)
-    }
-    values = {
-        name: tuple(v) if isinstance(v, list) else v
-        for name, v in given.items()
-        if v is not None
-    }
+    values = {}
+    for field in dataclasses.fields(cls):
+        value = getattr(args, field.name, None)
+        if value is not None:
+            values[field.name] = as_option(value)
     return cls(**(others | values))
 
 

@@ -34,12 +34,12 @@ def show_hparams(name: str, changes: str) -> str:
         "",
     ]
     for field in dataclasses.fields(HParams):
-        value, usual = getattr(shown, field.name), getattr(base, field.name)
-        differs = value != usual
-        lines.append(
-            f"{'*' if differs else ' '} {field.name}={value}"
-            + (f"  [{usual}]" if differs else "")
-        )
+        value = getattr(shown, field.name)
+        usual = getattr(base, field.name)
+        if value == usual:
+            lines.append(f"  {field.name}={value}")
+        else:
+            lines.append(f"* {field.name}={value}  [{usual}]")
         meaning = textwrap.wrap(
             facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False
         )

@@ -32,10 +32,9 @@ def check(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     if not folder.exists():
         folder.hparams()  # raises
-    check_not_overwritten(
-        [(str(file), file) for file in folder.report_files],
-        [(str(file), file) for file in folder.own_files()],
-    )
+    outputs = [(str(file), file) for file in folder.report_files]
+    inputs = [(str(file), file) for file in folder.own_files()]
+    check_not_overwritten(outputs, inputs)
 
 
 @flags.command(

@@ -156,9 +156,9 @@ class ParallelText(Problem):
             getattr(self, f"{base}_source")[files],
             getattr(self, f"{base}_target")[files],
         )
-        return [Path(name).expanduser() for name in sources], [
-            Path(name).expanduser() for name in targets
-        ]
+        source_paths = [Path(name).expanduser() for name in sources]
+        target_paths = [Path(name).expanduser() for name in targets]
+        return source_paths, target_paths
 
 
 def _base(split: str) -> str:

@@ -139,14 +139,11 @@ class Wmt14(Problem):
         if not complete and not any(archives.values()):
             return []
         if archives:
-            missing = "\n".join(
-                (
-                    f"  {corpus}: unpack {paths[0]}"
-                    if paths
-                    else f"  {corpus}: in {corpus.archive}"
-                )
-                for corpus, paths in archives.items()
-            )
+            lines = []
+            for corpus, paths in archives.items():
+                what = f"unpack {paths[0]}" if paths else f"in {corpus.archive}"
+                lines.append(f"  {corpus}: {what}")
+            missing = "\n".join(lines)
             raise FileNotFoundError(
                 f"{self.name()} needs all its files in {tmp_dir}, both files of a pair"
                 f" in one folder. Received: {len(complete)} of {len(pairs)} pairs."
@@ -354,6 +351,14 @@ def _files_by_name(folder: Path) -> dict[str, list[Path]]:
     return by_name
 
 
+def _with_endings(by_name: dict[str, list[Path]], name: str) -> list[Path]:
+    """The files of a name, also compressed."""
+    paths = []
+    for ending in ENDINGS:
+        paths += by_name[name + ending]
+    return paths
+
+
 def _find_pair(
     corpus: Corpus, by_name: dict[str, list[Path]]
 ) -> tuple[Path, Path] | None:
@@ -363,11 +368,9 @@ def _find_pair(
     Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may lack
     sentences), then the one nearest to --tmp_dir.
     """
-    for names in corpus.names:
-        source, target = (
-            [path for ending in ENDINGS for path in by_name[name + ending]]
-            for name in names
-        )
+    for source_name, target_name in corpus.names:
+        source = _with_endings(by_name, source_name)
+        target = _with_endings(by_name, target_name)
         pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
         if pairs:
             return min(

@@ -230,24 +230,27 @@ def _encode_chunk(
         return task.split, _entry(
             task.path, store.source_lengths, store.target_lengths, dropped
         )
-    texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
-    sources, targets = (
-        encoders[0].encode_batch(texts[0]),
-        encoders[-1].encode_batch(texts[1]),
-    )
-    rows = zip(task.pairs, sources, targets, strict=True)
-    reasons: list[str | None] = [None] * len(task.pairs)
-    if is_training(task.split):
-        reasons = [
-            task.limits.reason_to_drop(pair, len(source), len(target))
-            for pair, source, target in rows
-        ]
-    kept = [row for row, reason in enumerate(reasons) if reason is None]
-    dropped = {reason: reasons.count(reason) for reason in DROPPED}
+    source_texts = [source for source, _ in task.pairs]
+    target_texts = [target for _, target in task.pairs]
+    sources = encoders[0].encode_batch(source_texts)
+    targets = encoders[-1].encode_batch(target_texts)
+    dropped = dict.fromkeys(DROPPED, 0)
+    kept_sources = []
+    kept_targets = []
+    for pair, source, target in zip(task.pairs, sources, targets, strict=True):
+        reason = None
+        if is_training(task.split):
+            reason = task.limits.reason_to_drop(pair, len(source), len(target))
+        if reason is None:
+            kept_sources.append(source)
+            kept_targets.append(target)
+        else:
+            dropped[reason] += 1
+    texts = (source_texts, target_texts)
     lengths = write_shard(
         task.path,
-        [sources[row] for row in kept],
-        [targets[row] for row in kept],
+        kept_sources,
+        kept_targets,
         vocab_size=max(encoder.vocab_size for encoder in encoders),
         texts=None if is_training(task.split) else texts,
         notes={"dropped": json.dumps(dropped)},

@@ -100,11 +100,9 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
         elif not changes:
-            changes += [
-                f"{path} is not the {entry.file} it was made from"
-                for path, entry in zip(paths, recorded, strict=True)
-                if not entry.is_of(path)
-            ]
+            for path, entry in zip(paths, recorded, strict=True):
+                if not entry.is_of(path):
+                    changes.append(f"{path} is not the {entry.file} it was made from")
     for key in sorted({*then, *now}):
         if then.get(key) != now.get(key):
             changes.append(

@@ -233,12 +233,11 @@ class DataBuild:
         except FileNotFoundError:
             files = []  # reading the text says what is missing
         vocabularies = [Path(name).expanduser() for name in self.problem.vocab_file]
+        inputs = [(str(path), path) for path in files]
+        inputs += [(f"--vocab_file={path}", path) for path in vocabularies]
         check_not_overwritten(
             [(f"{path}, which holds the data", path) for path in outputs],
-            [
-                *((str(path), path) for path in files),
-                *((f"--vocab_file={path}", path) for path in vocabularies),
-            ],
+            inputs,
         )
 
     def read_corpus(self) -> TextSample:

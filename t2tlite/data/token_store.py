@@ -97,13 +97,13 @@ class TokenStore:
         self._shards = [_open_shard(path) for path in paths]
         # of each shard: where each row begins, int32 [rows + 1], and the ids, uint16 or
         # int32 [tokens]
-        self._columns = {
-            side: [
-                (shard[side].offsets.to_numpy(), shard[side].values.to_numpy())
-                for shard in self._shards
+        self._columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for side in SIDES:
+            columns = [shard[side] for shard in self._shards]
+            self._columns[side] = [
+                (column.offsets.to_numpy(), column.values.to_numpy())
+                for column in columns
             ]
-            for side in SIDES
-        }
         # int64 [shards + 1]
         self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES

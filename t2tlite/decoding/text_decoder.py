@@ -117,16 +117,12 @@ class TextDecoder:
         task = task or self.task_under(options)
         sources = [task.source(sentence) for sentence in sentences]
         encoded = self._encode(self.source_encoder, sources, rules, origin)
-        is_blank = self.source_encoder.is_blank
-        ids = [
-            [] if is_blank(source) else row
-            for source, row in zip(sources, encoded, strict=True)
-        ]
-        prefixes = (
-            None
-            if prefix is None
-            else self._encode_prefixes(sentences, prefix, options, origin)
-        )
+        ids = []
+        for source, row in zip(sources, encoded, strict=True):
+            ids.append([] if self.source_encoder.is_blank(source) else row)
+        prefixes = None
+        if prefix is not None:
+            prefixes = self._encode_prefixes(sentences, prefix, options, origin)
         wanted = options.return_beams
         # sampling may return more outputs than that
         beam_size = max(wanted, options.beam_size)
@@ -134,16 +130,15 @@ class TextDecoder:
             options, return_beams=task.hypotheses(wanted, beam_size)
         )
         batches = rules.batches(sources, options.batch_size)
-        guides = (
-            [self._guide(task, source) for source in sources]
-            if options.tree_constraint
-            else None
-        )
+        guides = None
+        if options.tree_constraint:
+            guides = [self._guide(task, source) for source in sources]
         n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
-        return [
-            task.choose(source, list(map(self._hypothesis, hypotheses)), wanted)
-            for source, hypotheses in zip(sources, n_best, strict=True)
-        ]
+        outputs = []
+        for source, found in zip(sources, n_best, strict=True):
+            hypotheses = list(map(self._hypothesis, found))
+            outputs.append(task.choose(source, hypotheses, wanted))
+        return outputs
 
     def decode_and_score(
         self,
@@ -233,14 +228,14 @@ class TextDecoder:
             for j, output in enumerate(outputs)
             if output.ids
         ]
-        alignments: list[list[Alignment]] = [
-            [[] for _ in outputs] for outputs in n_best
-        ]
-        pairs = (
-            [source_ids[i] for i, _ in places],
-            [n_best[i][j].ids for i, j in places],
-        )
-        for number, weights in self._decoder(self.options()).cross_attention(*pairs):
+        alignments: list[list[Alignment]] = []
+        for outputs in n_best:
+            alignments.append([[] for _ in outputs])
+        sources_to_align = [source_ids[i] for i, _ in places]
+        targets_to_align = [n_best[i][j].ids for i, j in places]
+        decoder = self._decoder(self.options())
+        weights_of = decoder.cross_attention(sources_to_align, targets_to_align)
+        for number, weights in weights_of:
             i, j = places[number]
             output = n_best[i][j]
             columns, source_words = aligned[i]

@@ -127,14 +127,11 @@ class Checkpoints:
         """Raises ValueError if a best or averaged checkpoint is later than the newest,
         of `step`; None: there is no checkpoint.
         """
-        later = [
-            str(folder)
-            for folder in (self._run.best_folder, self._run.averaged_folder)
-            if any(
-                step is None or step_of(path) > step
-                for path in list_checkpoints(folder)
-            )
-        ]
+        later = []
+        for folder in (self._run.best_folder, self._run.averaged_folder):
+            steps = [step_of(path) for path in list_checkpoints(folder)]
+            if steps and (step is None or max(steps) > step):
+                later.append(str(folder))
         if not later:
             return
         newest, start = "missing", "anew"

@@ -101,9 +101,10 @@ def make_evaluation(
 
     def evaluate() -> Evaluation:
         iterator = iter(distribute(strategy, store, plan, 0, batches))
-        return _of_sums(
-            [[float(value) for value in step(iterator)] for _ in range(batches)]
-        )
+        sums = []
+        for _ in range(batches):
+            sums.append([float(value) for value in step(iterator)])
+        return _of_sums(sums)
 
     return evaluate
 

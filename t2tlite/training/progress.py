@@ -141,10 +141,9 @@ class Progress:
         """Records (source, output, reference) of some sentences for a table of
         TensorBoard's.
         """
-        table = [
-            ("source", "output", "reference"),
-            *(tuple(_as_markdown(cell) for cell in row) for row in rows),
-        ]
+        table = [["source", "output", "reference"]]
+        for row in rows:
+            table.append(list(map(_as_markdown, row)))
         with self._recording():
             tf.summary.text("samples", table, step=step)
 

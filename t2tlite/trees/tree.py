@@ -292,8 +292,11 @@ def _constituent(
     """The tree of a closed bracket, which begins at `place`; `items` are its label, if
     any, and children.
     """
-    label = items[0] if items and isinstance(items[0], str) else None
-    children = items if label is None else items[1:]
+    label = None
+    children = items
+    if items and isinstance(items[0], str):
+        label = items[0]
+        children = items[1:]
     texts = [item if isinstance(item, str) else "(...)" for item in items]
     shown = _shortened(f"({' '.join(texts)})")
     if not children:

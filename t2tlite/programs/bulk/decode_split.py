@@ -112,11 +112,10 @@ def decode_split(
     results = source_file, reference_file, record_file
     for path in (target, *results):
         check_writable(path)
+    outputs = [(str(path), path) for path in (target, *results)]
     data = [dataset.folder / entry.file for entry in dataset.manifest.entries()]
-    check_not_overwritten(
-        [(str(path), path) for path in (target, *results)],
-        [(f"{path}, which is of the data", path) for path in data],
-    )
+    inputs = [(f"{path}, which is of the data", path) for path in data]
+    check_not_overwritten(outputs, inputs)
     text = Input(Origin(f"the sources of {split}"), lambda: iter(sources))
     text.check(job)
     split_job = SplitJob(model, job.options)

@@ -111,7 +111,7 @@ class DecodeJob:
         lines: Iterable[str],
         origin: Origin,
         max_sentences: int,
-        is_ready: Callable[[], bool] = lambda: True,
+        is_ready: Callable[[], bool] | None = None,
         one_by_one: bool = False,
     ) -> Iterator[Window]:
         """The windows of lines, which are read when their window is cut.
@@ -121,14 +121,17 @@ class DecodeJob:
         lines are one window, whatever has arrived, or with `one_by_one` each is.
         """
         size: int | None = max(max_sentences, self.options.batch_size)
+        is_ready = is_ready or _always
         if self.depends_on_batch:
-            size, is_ready = 1 if one_by_one else None, lambda: True
+            size = 1 if one_by_one else None
+            is_ready = _always
         window: list[str] = []
         for line in lines:
             window.append(line)
             if len(window) == size or not is_ready():
                 yield Window(window, origin)
-                origin, window = origin.after(len(window)), []
+                origin = origin.after(len(window))
+                window = []
         if window:
             yield Window(window, origin)
 
@@ -325,6 +328,10 @@ def _split_lines(
                 f"Each line must be {form}. Received: {origin.line(i)}: {line[:60]!r}."
             )
         yield source, text
+
+
+def _always() -> bool:
+    return True
 
 
 def _json_line(value: dict[str, object]) -> str:

@@ -79,12 +79,15 @@ def verify(
         options = dataclasses.replace(
             settings.decoding, beam_size=beam_size, return_beams=1
         )
-        n_bests = [compare.decoded(each, sentences, options) for each in models]
-        by_run, by_export = ([n_best[:1] for n_best in each] for each in n_bests)
+        by_run = compare.decoded(models[0], sentences, options)
+        by_run = [n_best[:1] for n_best in by_run]
+        by_export = compare.decoded(models[1], sentences, options)
+        by_export = [n_best[:1] for n_best in by_export]
         if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
             compare.check_hypotheses(sentences, by_run, by_export)
             targets = [best.text for [best] in by_run]
-            ours, theirs = (compare.scored(each, sentences, targets) for each in models)
+            ours = compare.scored(models[0], sentences, targets)
+            theirs = compare.scored(models[1], sentences, targets)
             compare.check_log_probs(sentences, ours, theirs, LOG_PROB_TOLERANCE)
         equal.append(
             sum(

@@ -116,30 +116,28 @@ class Exported:
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence's whole beam, best first."""
         if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
-            task, strip = (
-                self._model.task_under(self._options),
-                rules_of(self._options).strips,
-            )
+            task = self._model.task_under(self._options)
             sentences = [task.source(sentence) for sentence in sentences]
-            sentences = [
-                sentence.strip() if strip else sentence for sentence in sentences
-            ]
+            if rules_of(self._options).strips:
+                sentences = [sentence.strip() for sentence in sentences]
         decode = getattr(self._loaded, TASKS[self._model.task.name].signature)
         outputs = decode(
             self._input(self._source, self._model.source_encoder, sentences),
             return_beams=0,
         )
-        columns = (
-            outputs[name].numpy() for name in (self._target.noun, "scores", "log_probs")
-        )
-        return [
-            [
-                Hypothesis(self._text(text), float(score), float(log_prob))
-                for text, score, log_prob in zip(*n_best, strict=True)
-                if is_filled(score)
-            ]
-            for n_best in zip(*columns, strict=True)
-        ]
+        texts = outputs[self._target.noun].numpy()
+        scores = outputs["scores"].numpy()
+        log_probs = outputs["log_probs"].numpy()
+        n_best_lists = []
+        for columns in zip(texts, scores, log_probs, strict=True):
+            n_best_list = []
+            for text, score, log_prob in zip(*columns, strict=True):
+                if is_filled(score):
+                    n_best_list.append(
+                        Hypothesis(self._text(text), float(score), float(log_prob))
+                    )
+            n_best_lists.append(n_best_list)
+        return n_best_lists
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The log-probability of each target."""
@@ -154,9 +152,9 @@ class Exported:
     ) -> Tensor:
         if side.tokenizer is not None:
             return tf.constant(texts)
-        rows = [
-            [] if encoder.is_blank(text) else encoder.encode(text) for text in texts
-        ]
+        rows = []
+        for text in texts:
+            rows.append([] if encoder.is_blank(text) else encoder.encode(text))
         return tf.ragged.constant(rows, tf.int32, ragged_rank=1).to_tensor(PAD)
 
     def _text(self, output: bytes | np.ndarray) -> str:

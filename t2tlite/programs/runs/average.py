@@ -105,10 +105,11 @@ def _evaluated(
         for name in evaluate:
             measured[name][candidate] = evaluate[name]()
     if len(evaluate) > 1:
-        measured[ALL_DEV_SETS] = {
-            candidate: together(metrics[candidate] for metrics in measured.values())
-            for candidate in candidates
-        }
+        all_sets = {}
+        for candidate in candidates:
+            evaluations = [metrics[candidate] for metrics in measured.values()]
+            all_sets[candidate] = together(evaluations)
+        measured[ALL_DEV_SETS] = all_sets
     return measured
 
 

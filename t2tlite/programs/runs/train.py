@@ -38,7 +38,7 @@ from t2tlite.programs.runs.same_model import (
 )
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.schedules import SCHEDULES
-from t2tlite.tasks.task import Score
+from t2tlite.tasks.task import Output, Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import ALL_DEV_SETS, Evaluation
@@ -233,14 +233,13 @@ def _settings(
         "evaluations": folder.evaluations_file,
         "best evaluation": folder.best_file,
     }
+    digests = {}
+    for name, path in records.items():
+        digests[name] = file_sha256(path)[:12] if path.is_file() else "none"
+    checkpoints = folder.checkpoints()
     return {
-        "newest checkpoint": (
-            step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0
-        ),
-        **{
-            name: file_sha256(path)[:12] if path.is_file() else "none"
-            for name, path in records.items()
-        },
+        "newest checkpoint": step_of(checkpoints[-1]) if checkpoints else 0,
+        **digests,
         "t2tlite": t2tlite.__version__,
         "problem": dataset.name,
         "vocabulary": dataset.manifest.vocabulary_sha256[:12],
@@ -415,15 +414,16 @@ def _hooks(
         """
         for name in job.more_dev:
             decoded[name] = scorer.decode_and_score(*texts[name], scorer.options())
-        all_sources, all_references = (
-            [line for pair in texts.values() for line in pair[side]] for side in (0, 1)
-        )
-        n_best = [outputs for name in texts for outputs in decoded[name].n_best]
+        all_sources: list[str] = []
+        all_references: list[str] = []
+        n_best: list[list[Output]] = []
+        for name, (dev_sources, dev_references) in texts.items():
+            all_sources += dev_sources
+            all_references += dev_references
+            n_best += decoded[name].n_best
         scores = {name: decoded[name].score for name in job.more_dev}
-        return {
-            **scores,
-            ALL_DEV_SETS: scorer.score_outputs(all_sources, all_references, n_best),
-        }
+        together = scorer.score_outputs(all_sources, all_references, n_best)
+        return scores | {ALL_DEV_SETS: together}
 
     def samples() -> list[Sample]:
         greedy = sampler.options(beam_size=1)
@@ -467,7 +467,9 @@ def scored_text(
             f" none in {name}. Put one sentence on each line."
         )
     sources, references = store.source_text(), store.target_text()
-    return [sources[i] for i in chosen], [references[i] for i in chosen]
+    chosen_sources = [sources[i] for i in chosen]
+    chosen_references = [references[i] for i in chosen]
+    return chosen_sources, chosen_references
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:

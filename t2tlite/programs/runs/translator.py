@@ -134,11 +134,9 @@ class Translator(TextDecoder):
         they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = self.task.parser(self.manifest.name)
-        texts = (
-            [penn_words(text) for text in as_list(sentences)]
-            if raw_text
-            else as_list(sentences)
-        )
+        texts = as_list(sentences)
+        if raw_text:
+            texts = list(map(penn_words, texts))
         n_best = self.decode(texts, self.options(**options), task=task)
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
@@ -169,11 +167,9 @@ class Translator(TextDecoder):
             )
         chosen = self.options(**options)
         scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
-        per_token = rules_of(chosen).scores_per_token
-        return one_or_all(
-            sources,
-            [target.score if per_token else target.log_prob for target in scored],
-        )
+        if rules_of(chosen).scores_per_token:
+            return one_or_all(sources, [target.score for target in scored])
+        return one_or_all(sources, [target.log_prob for target in scored])
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """The pieces of a sentence and its translation, and the attention weights of
@@ -214,10 +210,10 @@ class Translator(TextDecoder):
         # one sentence: no padding
         inputs = np.array([pair.source_tokens], np.int32)
         targets = np.array([pair.target_tokens], np.int32)
-        encoder, decoder, cross = (
-            [np.asarray(layer)[0] for layer in stack]
-            for stack in self.engine.attention(inputs, targets)
-        )
+        stacks = []
+        for stack in self.engine.attention(inputs, targets):
+            stacks.append([np.asarray(layer)[0] for layer in stack])
+        encoder, decoder, cross = stacks
         # Words are those of the texts as they were given, by which the caller counts: a
         # vocabulary may normalise "½" to "1⁄2", or drop a character.
         source_words = words_of_pieces(

@@ -44,7 +44,9 @@ class ServedModel:
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""
-        return [f"{self.tag} {source}" if self.tag else source for source in sources]
+        if not self.tag:
+            return list(sources)
+        return [f"{self.tag} {source}" for source in sources]
 
     @property
     def makes_trees(self) -> bool:

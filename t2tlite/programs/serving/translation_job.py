@@ -51,15 +51,16 @@ class TranslationJob:
 
     def hypotheses(self, outputs: Sequence[AlignedOutput]) -> list[Hypothesis]:
         """The n-best list of a sentence."""
-        return [
-            Hypothesis(
+        hypotheses = []
+        for output, alignment in outputs[: self._n_best]:
+            hypothesis = Hypothesis(
                 text=output.text,
                 score=output.score,
                 log_prob=output.log_prob,
                 alignment=None if alignment is None else pharaoh(alignment),
             )
-            for output, alignment in outputs[: self._n_best]
-        ]
+            hypotheses.append(hypothesis)
+        return hypotheses
 
     def assemble(self, results: Sequence[Sequence[AlignedOutput]]) -> list[Translation]:
         """The texts with the outputs of all their sentences."""
