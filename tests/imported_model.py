@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy_softmax import log_softmax
 from tensor2tensor_checkpoint import variables_of, write_checkpoint
+from tiny_run import last_of_each
 
 from t2tlite.bin import t2t_decoder, t2t_import
 from t2tlite.programs.runs.translator import Translator
@@ -19,7 +20,7 @@ WSJ_VOCABULARY = "vocab.wsj_parsing.32768.subwords"
 
 def imported(folder: Path, *flags: str) -> Path:
     """A run directory made by t2t-import."""
-    assert t2t_import.main([*flags, f"--output_dir={folder}"]) == 0
+    assert t2t_import.main(last_of_each(*flags, f"--output_dir={folder}")) == 0
     return folder
 
 

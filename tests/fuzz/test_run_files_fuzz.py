@@ -34,7 +34,8 @@ from t2tlite.run_folder import RunFolder
 # In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3),
 # theirs/ (tensor2tensor's run) and before/ (its import). PACKAGE stands for the user's
 # package.
-NEW = "--problem=twenty_words --data_dir=data --t2t_usr_dir=PACKAGE"
+PROBLEM = "--problem=twenty_words --t2t_usr_dir=PACKAGE"
+NEW = f"{PROBLEM} --data_dir=data"
 THEIRS = "--t2t_checkpoint=theirs --t2t_vocab=vocab.subwords"
 FLAGS = {
     "report": (
@@ -74,7 +75,7 @@ FLAGS = {
     "datagen": (t2t_datagen.main, f"{NEW} --num_processes=1"),
     "resumed datagen": (
         t2t_datagen.main,
-        f"{NEW} --data_dir=unfinished --num_processes=1 --train_size=40",
+        f"{PROBLEM} --data_dir=unfinished --num_processes=1 --train_size=40",
     ),
     "table3": (
         t2t_table3.main,
