@@ -65,7 +65,7 @@ def read_hparams(args: argparse.Namespace) -> HParams:
     """The hparams that the arguments name."""
     import t2tlite.hparams  # noqa: F401  registers the sets
 
-    return registry.hparams(args.hparams_set).override(args.hparams)
+    return registry.get_hparams(args.hparams_set).override(args.hparams)
 
 
 def make_store(args: argparse.Namespace, folder: Path) -> TokenStore:

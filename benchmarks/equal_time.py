@@ -237,7 +237,7 @@ def train_onmt(args: argparse.Namespace, dataset: Dataset, onmt_main: Path) -> R
         write_lines(folder / f"train.{side}", [" ".join(map(str, row)) for row in ids])
     sources = encoder.encode_batch(dataset.store("test").source_text())
     write_lines(folder / "test.source", [" ".join(map(str, row)) for row in sources])
-    hparams = registry.hparams(args.hparams_set).override(args.hparams)
+    hparams = registry.get_hparams(args.hparams_set).override(args.hparams)
     for name, text in onmt_files(hparams, folder, args.frequency).items():
         write_text(folder / name, text)
     threads = [

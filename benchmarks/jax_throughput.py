@@ -169,7 +169,7 @@ def main() -> None:
     results: list[Training | Decoding] = []
     device, rates = jax.devices()[0], {}
     for name in args.hparams_sets:
-        hparams = registry.hparams(name).override(args.hparams)
+        hparams = registry.get_hparams(name).override(args.hparams)
         model = build_transformer(hparams, args.vocab_size, args.vocab_size)
         dtype = model.compute_dtype
         if dtype not in rates:

@@ -126,7 +126,7 @@ def experiments(rows: tuple[Experiment, ...]) -> list[list[str]]:
     lines = []
     for row in rows:
         flops = training_flops(
-            registry.hparams(row.hparams_set), row.vocab_size, row.lengths
+            registry.get_hparams(row.hparams_set), row.vocab_size, row.lengths
         )
         lines.append(
             [row.result, f"`{row.hparams_set}`", row.corpus, row.paper, *costs(flops)]

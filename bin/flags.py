@@ -52,7 +52,7 @@ from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
-from t2tlite.data.pipeline import Pipeline
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.files.atomic_file import DISK_IS_FULL
 from t2tlite.quiet import import_tensorflow
 
@@ -197,7 +197,7 @@ def check_data(args: Args) -> None:
     a problem or an option is unknown.
     """
     if args.generate_data:
-        registry.problem(*require(args, "problem"), **args.options)
+        registry.get_problem(*require(args, "problem"), **args.options)
     else:
         open_data(args)
 
@@ -212,11 +212,11 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     from t2tlite.data.generate import generate
 
     example = "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
-    problem = registry.problem(
+    problem = registry.get_problem(
         *require(args, "problem", example=example), **args.options
     )
     importlib.import_module("t2tlite.tasks")
-    registry.task(problem.task)  # raises if there is none, before hours of work
+    registry.get_task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
     return generate(problem, data_dir(args), tmp_dir, args.num_processes, pipeline)
 
@@ -275,7 +275,9 @@ def open_data(args: Args) -> Dataset:
         )
     except FileNotFoundError as error:
         if args.problem:
-            registry.problem(args.problem)  # an unknown name is the mistake to report
+            registry.get_problem(
+                args.problem
+            )  # an unknown name is the mistake to report
         raise FileNotFoundError(
             f"{error} Or add --generate_data to this command."
         ) from error

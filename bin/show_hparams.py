@@ -19,7 +19,7 @@ def show_hparams(name: str, changes: str) -> str:
     """The fields of a set with `changes`, as in --hparams; `*` marks those that differ
     from transformer_base.
     """
-    base, shown = HParams(), registry.hparams(name).override(changes)
+    base, shown = HParams(), registry.get_hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
     lines = [f"{name}{changed}", ""]
     lines += textwrap.wrap(

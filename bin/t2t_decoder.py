@@ -82,8 +82,8 @@ from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
+    from t2tlite.data.beam_pipeline import Pipeline
     from t2tlite.data.dataset import Dataset
-    from t2tlite.data.pipeline import Pipeline
     from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
     from t2tlite.run_folder import RunFolder
 

@@ -51,7 +51,7 @@ def main(args: flags.Args) -> None:
         folder.hparams()
     # none recorded, or not registered: the report says so
     with contextlib.suppress(ValueError):
-        base = registry.hparams(folder.flags().get("hparams_set", ""))
+        base = registry.get_hparams(folder.flags().get("hparams_set", ""))
     for path in write_report(
         folder, Path(args.data_dir) if args.data_dir else None, base
     ):

@@ -65,7 +65,7 @@ def sweep_of(args: flags.Args) -> Sweep:
     if not args.dry_run:
         (output_dir,) = flags.require(args, "output_dir")
         check_files.check_apart(args, Path(output_dir))
-    base = registry.hparams(args.hparams_set or "transformer_base").override(
+    base = registry.get_hparams(args.hparams_set or "transformer_base").override(
         args.hparams
     )
     if args.train_steps is not None:

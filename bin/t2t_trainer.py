@@ -131,7 +131,9 @@ def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
     if folder.checkpoints() and not args.hparams_set:
         return folder.hparams()
     if args.hparams_set or not args.warm_start_from:
-        return registry.hparams(*flags.require(args, "hparams_set", example=EXAMPLE))
+        return registry.get_hparams(
+            *flags.require(args, "hparams_set", example=EXAMPLE)
+        )
     from t2tlite.programs.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)

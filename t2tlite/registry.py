@@ -85,7 +85,7 @@ def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     return function
 
 
-def task(name: str) -> Any:
+def get_task(name: str) -> Any:
     """The class of a registered task. Raises ValueError if there is no such task."""
     return _find(_tasks, name, "task")
 
@@ -106,7 +106,7 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
     ]
 
 
-def problem(name: str, **options: object) -> Any:
+def get_problem(name: str, **options: object) -> Any:
     """The problem of a registered name, reversed if the name ends in `_rev`.
 
     The options are values for its fields, such as `vocab_size=8000`. Raises ValueError
@@ -126,7 +126,7 @@ def problem(name: str, **options: object) -> Any:
     return cls(reverse=name != base, **options)
 
 
-def hparams(name: str) -> Any:
+def get_hparams(name: str) -> Any:
     """The HParams of a registered set.
 
     Raises ValueError if there is no such set, or if its function raises an exception or

@@ -201,7 +201,7 @@ def test_sets_for_files_of_your_own(name):
                 if not flag or not problems & set(words):
                     continue
                 hparam_set = flag.partition("=")[2]
-                hparams = registry.hparams(hparam_set)
+                hparams = registry.get_hparams(hparam_set)
                 assert hparams.pre_norm, line
                 assert hparams.dtype_policy == "auto", line
                 assert re.search(rf"\| `{hparam_set}` \|.*\bBLEU \d.*\bcore", text)

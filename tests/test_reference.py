@@ -153,7 +153,7 @@ def sets_section() -> str:
     base = HParams()
     for name in registry.list_hparams():
         changes = []
-        for field, (value, _) in registry.hparams(name).diff(base).items():
+        for field, (value, _) in registry.get_hparams(name).diff(base).items():
             changes.append(code(f"{field}={value}"))
         text = inspect.cleandoc(registry.hparams_doc(name))
         paragraphs = [prose(paragraph) for paragraph in text.split("\n\n")]

@@ -63,21 +63,23 @@ def test_snake_case(name, expected):
 
 def test_names_stand_for_what_was_registered(filled):
     problem_class, function = filled
-    assert registry.problem("copy_task") == problem_class(vocab_size=100, reverse=False)
-    assert isinstance(registry.problem("copy_task"), problem_class)
-    assert registry.problem("copy_task") is not registry.problem("copy_task")
+    assert registry.get_problem("copy_task") == problem_class(
+        vocab_size=100, reverse=False
+    )
+    assert isinstance(registry.get_problem("copy_task"), problem_class)
+    assert registry.get_problem("copy_task") is not registry.get_problem("copy_task")
     assert (
         function()
-        == registry.hparams("transformer_mine")
+        == registry.get_hparams("transformer_mine")
         == HParams().override("num_heads=1")
     )
-    assert registry.hparams("transformer_mine") is not registry.hparams(
+    assert registry.get_hparams("transformer_mine") is not registry.get_hparams(
         "transformer_mine"
     )
 
 
 def test_reversed_and_options(filled):
-    problem = registry.problem("copy_task_rev", vocab_size=7, sizes=(1, 2))
+    problem = registry.get_problem("copy_task_rev", vocab_size=7, sizes=(1, 2))
     assert (problem.reverse, problem.vocab_size, problem.sizes) == (True, 7, (1, 2))
     assert problem.name() == "copy_task"  # both directions share their data
 
@@ -104,7 +106,7 @@ def test_reversed_and_options(filled):
 )
 def test_unknown_problem(filled, name, message):
     with pytest.raises(ValueError, match=message):
-        registry.problem(name)
+        registry.get_problem(name)
 
 
 def test_unknown_hparam_set(filled):
@@ -115,11 +117,11 @@ def test_unknown_hparam_set(filled):
             r" 'transformer_mine'\?"
         ),
     ):
-        registry.hparams("transformer_mien")
+        registry.get_hparams("transformer_mien")
     with pytest.raises(
         ValueError, match=r"There is no hparam set 'q'\. Known: transformer_mine\."
     ):
-        registry.hparams("q")
+        registry.get_hparams("q")
 
 
 def _misspelt():
@@ -172,7 +174,7 @@ def _with_argument(size):
 def test_hparam_set_whose_function_is_wrong(filled, function, message):
     registry.register_hparams(function)
     with pytest.raises(ValueError, match=message) as error:
-        registry.hparams(function.__name__)
+        registry.get_hparams(function.__name__)
     assert f"hparam set '{function.__name__}'" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -185,7 +187,7 @@ def test_unknown_option(filled, option):
     )
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):
-        registry.problem("copy_task_rev", **{option: True})
+        registry.get_problem("copy_task_rev", **{option: True})
 
 
 def test_problem_without_options(empty):
@@ -200,7 +202,7 @@ def test_problem_without_options(empty):
         ValueError,
         match=r"Problem 'bare' has no option 'vocab_size'\. Its options: none\.",
     ):
-        registry.problem("bare", vocab_size=3)
+        registry.get_problem("bare", vocab_size=3)
 
 
 def test_a_name_is_taken_once(filled):
@@ -272,8 +274,8 @@ def test_what_t2tlite_registers():
     for name, line in {**registry.list_problems(), **registry.list_hparams()}.items():
         assert re.fullmatch(r"\S.*[.)]", line), f"{name}: {line!r}"
     for name in problems:
-        assert registry.problem(name).name() == name
-        assert registry.problem(f"{name}_rev").reverse
+        assert registry.get_problem(name).name() == name
+        assert registry.get_problem(f"{name}_rev").reverse
 
 
 PACKAGE = '''"""A user's package."""
@@ -319,8 +321,8 @@ def test_user_package(user_package, monkeypatch, name):
     flags.import_user_package(name.format(user_package))
     assert sys.path == path
     assert list(registry.list_problems()) == ["spell_backwards", "spell_backwards_rev"]
-    assert registry.problem("spell_backwards").name() == "spell_backwards"
-    assert registry.hparams("transformer_spelling").num_heads == 2
+    assert registry.get_problem("spell_backwards").name() == "spell_backwards"
+    assert registry.get_hparams("transformer_spelling").num_heads == 2
     # a second command in this process: nothing is registered twice
     flags.import_user_package(str(user_package))
 

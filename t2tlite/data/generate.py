@@ -24,6 +24,7 @@ from typing import Any
 import t2tlite
 from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask, LengthLimits
@@ -41,7 +42,6 @@ from t2tlite.data.manifest import (
     SplitEntry,
     is_training,
 )
-from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import (
     copy_file,

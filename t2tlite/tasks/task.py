@@ -123,7 +123,7 @@ def open_task(name: str, options: Mapping[str, object]) -> Task:
     """The task of this name for a problem with these options; ValueError if no such
     task is registered.
     """
-    task: Task = registry.task(name).from_options(options)
+    task: Task = registry.get_task(name).from_options(options)
     return task
 
 

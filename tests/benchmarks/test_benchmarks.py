@@ -268,7 +268,7 @@ def test_the_project_has_both_blocks(docs):
 
 
 def test_equal_time_gives_opennmt_tf_the_hparams():
-    hparams = registry.hparams("transformer_multi30k").override("batch_size=1024")
+    hparams = registry.get_hparams("transformer_multi30k").override("batch_size=1024")
     files = equal_time.onmt_files(hparams, Path("/runs/onmt"), frequency=400)
     assert (
         "num_layers=4, num_units=128,\n    num_heads=4, ffn_inner_dim=512,\n    dropout=0.3"

@@ -188,7 +188,7 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
         == 0
     )
     assert kept[0].options == {"highest": 5}
-    assert registry.problem("counting_up", **kept[0].options).highest == 5
+    assert registry.get_problem("counting_up", **kept[0].options).highest == 5
     assert (
         flags.Command("Doc.", names, kept.append)(
             ["--help", "--t2t_usr_dir", str(package)]

@@ -89,7 +89,7 @@ def trained_parser(tmp_path_factory, short_sentences):
         )
     assert status == 0, err.getvalue()
     dev = list(
-        registry.problem("grammar_parsing", linearisation="tags").trees("dev", None)
+        registry.get_problem("grammar_parsing", linearisation="tags").trees("dev", None)
     )
     return Made(folder / "data", folder / "run", err.getvalue(), dev)
 
@@ -454,7 +454,7 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     assert train(tmp_path / "data", run, *flags) == 0
     assert decode(run, "--split=dev", FAST) == 0
     shown = capsys.readouterr().out
-    gold = list(registry.problem("grammar_parsing").trees("dev", None))
+    gold = list(registry.get_problem("grammar_parsing").trees("dev", None))
     (decoded,) = (run / "decodes").glob("dev.2.*.txt")
     f1 = f1_of(decoded, gold)
     tagging = r", tagging accuracy \d+\.\d\d" if linearisation == "t2t" else ""

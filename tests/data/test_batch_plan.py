@@ -281,7 +281,7 @@ def test_xla_gets_at_most_24_shapes_of_wmt_lengths(name, replicas):
     nearly each has its own.
     """
     sources, targets = corpus(200_000, seed=7)
-    hparams = registry.hparams(name)
+    hparams = registry.get_hparams(name)
     for jit_compile in (False, True):
         hparams = dataclasses.replace(hparams, jit_compile=jit_compile)
         plan = training_plan(hparams, sources, targets, replicas, seed=1)

@@ -12,10 +12,10 @@ import pytest
 from tiny_task import FileTask, TinyTask, contents, sentences, write_pairs
 
 from t2tlite.data import encode_shards
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
-from t2tlite.data.pipeline import Pipeline
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 

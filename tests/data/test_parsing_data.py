@@ -84,7 +84,7 @@ def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
 def test_raw_files_in_the_home_folder(own_trees, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(own_trees.parent))
     data = generate(
-        registry.problem("wsj_parsing", vocab_size=330),
+        registry.get_problem("wsj_parsing", vocab_size=330),
         tmp_path / "data",
         f"~/{own_trees.name}",
         1,
@@ -103,7 +103,7 @@ def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
     ]
     assert datagen(tmp_path, *command) == 0
     dataset = open_dataset(tmp_path, "grammar_parsing")
-    symbols = registry.problem(
+    symbols = registry.get_problem(
         "grammar_parsing", train_size=400, linearisation=linearisation
     ).symbols(None)
     # of 4 kinds of clause and 8 of phrase; the tags that are no letters alone are . ,

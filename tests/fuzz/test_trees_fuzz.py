@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2tlite.bin import t2t_evalb
-from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Hypothesis
 from t2tlite.trees.evalb import score_sentence
@@ -22,6 +21,7 @@ from t2tlite.trees.tree import (
     parse_tree,
     read_trees,
 )
+from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
 LABELS = "TOP S NP NP-SBJ-1 NP=2 ADVP|PRT -NONE- -LRB- , `` . XX - = /S S1".split()

@@ -22,7 +22,7 @@ SETS = sorted(
 
 @pytest.fixture
 def base() -> HParams:
-    return registry.hparams("transformer_base")
+    return registry.get_hparams("transformer_base")
 
 
 def test_base_is_the_papers(base):
@@ -57,7 +57,7 @@ def test_base_is_the_papers(base):
 
 
 def test_big_is_the_papers(base):
-    big = registry.hparams("transformer_big")
+    big = registry.get_hparams("transformer_big")
     assert {name: here for name, (here, _) in big.diff(base).items()} == {
         "hidden_size": 1024,  # Table 3, last row
         "filter_size": 4096,
@@ -66,7 +66,7 @@ def test_big_is_the_papers(base):
         "train_steps": 300_000,
     }
     # 6.1
-    assert registry.hparams("transformer_big_enfr").diff(big) == {
+    assert registry.get_hparams("transformer_big_enfr").diff(big) == {
         "layer_prepostprocess_dropout": (0.1, 0.3)
     }
 
@@ -105,8 +105,8 @@ def test_parsers_are_the_papers(base):
     """Section 6.3: 4 layers, d_model 1024, 16K and 32K tokens; dropout and learning
     rate chosen on section 22.
     """
-    parser = registry.hparams("transformer_parsing_wsj")
-    semi = registry.hparams("transformer_parsing_semi")
+    parser = registry.get_hparams("transformer_parsing_wsj")
+    semi = registry.get_hparams("transformer_parsing_semi")
     changes = {name: here for name, (here, _) in parser.diff(base).items()}
     assert (changes.pop("num_hidden_layers"), changes.pop("hidden_size")) == (4, 1024)
     # else "unchanged"
@@ -120,8 +120,8 @@ def test_parsers_are_the_papers(base):
         "layer_prepostprocess_dropout",
         "attention_dropout",
     }
-    assert registry.problem("wsj_parsing").vocab_size == 16_000
-    assert registry.problem("wsj_parsing_semi").vocab_size == 32_000
+    assert registry.get_problem("wsj_parsing").vocab_size == 16_000
+    assert registry.get_problem("wsj_parsing_semi").vocab_size == 32_000
 
 
 def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
@@ -131,7 +131,7 @@ def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
         ("wsj", "transformer_parsing_base"),
         ("semi", "transformer_parsing_big"),
     ):
-        hparams = registry.hparams(f"transformer_parsing_{ours}")
+        hparams = registry.get_hparams(f"transformer_parsing_{ours}")
         assert {n: getattr(hparams, n) for n in names} == {
             n: theirs[name][n] for n in names
         }
@@ -139,9 +139,9 @@ def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_set(name):
-    hparams = registry.hparams(name)
+    hparams = registry.get_hparams(name)
     assert isinstance(hparams, HParams)
-    assert hparams == registry.hparams(name)
+    assert hparams == registry.get_hparams(name)
     assert HParams.from_json(hparams.to_json()) == hparams
     for field in dataclasses.fields(HParams):
         assert type(getattr(hparams, field.name)) is type(field.default), field.name
@@ -150,5 +150,5 @@ def test_every_set(name):
 
 def test_sets_differ():
     assert len(SETS) >= 5
-    jsons = [registry.hparams(name).to_json() for name in SETS]
+    jsons = [registry.get_hparams(name).to_json() for name in SETS]
     assert len(set(jsons)) == len(jsons)

@@ -133,7 +133,7 @@ FROZEN = {
 
 @pytest.mark.parametrize("name", FROZEN)
 def test_data_is_frozen(name, drawn_once):
-    problem = registry.problem(name, train_size=5000)
+    problem = registry.get_problem(name, train_size=5000)
     for split, digest in FROZEN[name].items():
         if name == "grammar_parsing":
             lines = [format_tree(tree) for tree in problem.trees(split, None)]
@@ -147,11 +147,11 @@ def test_data_is_frozen(name, drawn_once):
 
 
 def test_problems_are_registered():
-    problem = registry.problem("grammar_ende", train_size=10)
+    problem = registry.get_problem("grammar_ende", train_size=10)
     assert (problem.source_language, problem.target_language) == ("en", "de")
     assert len(list(problem.pairs("train", None))) == 10
-    assert registry.problem("grammar_enfr_rev").reverse
-    assert registry.problem("grammar_enfr").target_language == "fr"
+    assert registry.get_problem("grammar_enfr_rev").reverse
+    assert registry.get_problem("grammar_enfr").target_language == "fr"
     assert registry.list_problems()["grammar_ende"].startswith("English to German")
 
 

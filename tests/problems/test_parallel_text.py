@@ -33,7 +33,7 @@ def corpus(
 
 
 def test_files_of_each_split(corpus: dict[str, Any]) -> None:
-    problem = registry.problem(
+    problem = registry.get_problem(
         "parallel_text", **corpus, source_language="en", target_language="de"
     )
     assert isinstance(problem, ParallelText)
@@ -135,14 +135,14 @@ def test_an_option_without_its_counterpart(
 ) -> None:
     message = rf"Received: --{split}_{given}=a,b alone\. Add --{split}_{missing}\."
     with pytest.raises(ValueError, match=message):
-        registry.problem("parallel_text", **{f"{split}_{given}": ("a", "b")})
+        registry.get_problem("parallel_text", **{f"{split}_{given}": ("a", "b")})
 
 
 def test_one_name_instead_of_a_tuple() -> None:
     with pytest.raises(
         ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"
     ):
-        registry.problem(
+        registry.get_problem(
             "parallel_text", train_source="train.en", train_target="train.de"
         )
 
@@ -186,7 +186,7 @@ def test_as_many_source_files_as_target_files(split: str) -> None:
         r" source file\."
     )
     with pytest.raises(ValueError, match=message):
-        registry.problem(
+        registry.get_problem(
             "parallel_text",
             **{f"{split}_source": ("a", "b"), f"{split}_target": ("c",)},
         )

@@ -26,7 +26,7 @@ def numbers(pairs):
 
 
 def test_sections_of_the_treebank(treebank):
-    problem = registry.problem("wsj_parsing")
+    problem = registry.get_problem("wsj_parsing")
     pairs = {split: list(problem.pairs(split, treebank)) for split in problem.splits()}
 
     def expected(sections):
@@ -51,7 +51,7 @@ def test_sections_of_the_treebank(treebank):
 
 
 def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
-    problem = registry.problem("wsj_parsing")
+    problem = registry.get_problem("wsj_parsing")
     before = list(problem.pairs("train", treebank))
     first = next(treebank.rglob("wsj_0298.mrg"))
     (treebank / "z").mkdir()
@@ -60,7 +60,7 @@ def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
 
 
 def test_plain_files(own_trees):
-    problem = registry.problem("wsj_parsing")
+    problem = registry.get_problem("wsj_parsing")
     assert numbers(problem.pairs("test", own_trees)) == [
         "test0",
         "test1",
@@ -79,7 +79,7 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
         path.unlink()
     path = next(treebank.rglob("wsj_0298.mrg"))
     path.write_text("(S (NN")  # would be an error of its own
-    problem = registry.problem("wsj_parsing")
+    problem = registry.get_problem("wsj_parsing")
     with pytest.raises(
         FileNotFoundError,
         match=r"Received: .*LDC99T42, without files of section 22 \(dev\)\.",
@@ -106,7 +106,7 @@ def test_a_file_that_lies_there_twice(treebank):
             r" .*/wsj_1099\.mrg"
         ),
     ):
-        next(registry.problem("wsj_parsing").pairs("dev", treebank))
+        next(registry.get_problem("wsj_parsing").pairs("dev", treebank))
 
 
 @pytest.mark.parametrize("missing", ["dev", "test"])
@@ -116,11 +116,11 @@ def test_a_missing_plain_file(own_trees, missing):
         FileNotFoundError,
         match=rf"Received: .*{missing}\.trees, which does not exist\.",
     ):
-        next(registry.problem("wsj_parsing").pairs("train", own_trees))
+        next(registry.get_problem("wsj_parsing").pairs("train", own_trees))
 
 
 def test_folder_without_trees_and_no_folder(tmp_path):
-    problem = registry.problem("wsj_parsing")
+    problem = registry.get_problem("wsj_parsing")
     with pytest.raises(
         FileNotFoundError,
         match=r"either train\.trees, dev\.trees and test\.trees, or.*section 02, 03",
@@ -137,7 +137,7 @@ def test_unknown_split(own_trees):
     with pytest.raises(
         ValueError, match=r"split must be one of train, dev, test\. Received: 'tset'\."
     ):
-        next(registry.problem("wsj_parsing").pairs("tset", own_trees))
+        next(registry.get_problem("wsj_parsing").pairs("tset", own_trees))
 
 
 # trees parsed automatically
@@ -151,7 +151,7 @@ def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
             f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()
         )
     )
-    problem = registry.problem(
+    problem = registry.get_problem(
         "wsj_parsing_semi", extra_trees=(str(plain), str(packed))
     )
     *pairs, last = problem.pairs("train", own_trees)
@@ -170,7 +170,7 @@ def test_trees_without_words_are_left_out_and_counted(own_trees, tmp_path, capsy
     extra.write_text("\n".join([filled(CLEAN, "x1"), *none, filled(CLEAN, "x2")]))
     dev = own_trees / "dev.trees"
     dev.write_text("(())\n" + dev.read_text())
-    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(extra),))
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
     for _ in range(2):
         assert numbers(problem.pairs("train", own_trees))[120:] == ["x1", "x2"]
         assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
@@ -186,7 +186,7 @@ def test_trees_without_words_are_left_out_and_counted(own_trees, tmp_path, capsy
 def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
     extra = tmp_path / "auto.trees"
     extra.write_text(f"(())\n{tree}\n")
-    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(extra),))
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
     with pytest.raises(
         ValueError, match=r"auto\.trees, line 2: a bracket holds a label"
     ):
@@ -194,7 +194,7 @@ def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
 
 
 def test_semi_without_extra_trees(own_trees):
-    problem = registry.problem("wsj_parsing_semi")
+    problem = registry.get_problem("wsj_parsing_semi")
     with pytest.raises(
         ValueError,
         match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\.",
@@ -203,12 +203,12 @@ def test_semi_without_extra_trees(own_trees):
     with pytest.raises(
         ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."
     ):
-        registry.problem("wsj_parsing_semi", extra_trees="a.trees")
+        registry.get_problem("wsj_parsing_semi", extra_trees="a.trees")
 
 
 def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
-    problem = registry.problem(
+    problem = registry.get_problem(
         "wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),)
     )
     with pytest.raises(
@@ -222,7 +222,7 @@ def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
 
 @pytest.mark.parametrize(("linearisation", "written"), WRITTEN.items())
 def test_linearisations(own_trees, linearisation, written):
-    problem = registry.problem("wsj_parsing", linearisation=linearisation)
+    problem = registry.get_problem("wsj_parsing", linearisation=linearisation)
     assert next(problem.pairs("dev", own_trees)) == (
         filled(WORDS, "dev0"),
         filled(written, "dev0"),
@@ -240,7 +240,7 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
         "in the place": "(PP XX (NP XX XX )NP )PP",
         "the place": "(NP XX XX )NP",
     }
-    problem = registry.problem("wsj_parsing", fragments=2)
+    problem = registry.get_problem("wsj_parsing", fragments=2)
     pairs = list(problem.pairs("train", own_trees))
     assert len(pairs) == 3 * 120
     for source, target in pairs:
@@ -251,17 +251,19 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
     assert len({re.sub(r"train\d+", "", source) for source, _ in pairs}) == 6
     assert list(problem.pairs("train", own_trees)) == pairs
     assert len(list(problem.pairs("dev", own_trees))) == 6
-    many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
+    many = list(
+        registry.get_problem("wsj_parsing", fragments=9).pairs("train", own_trees)
+    )
     assert len(many) == 6 * 120  # as many as there are
     with pytest.raises(
         ValueError, match=r"fragments must be at least 0\. Received: -1\."
     ):
-        registry.problem("wsj_parsing", fragments=-1)
+        registry.get_problem("wsj_parsing", fragments=-1)
 
 
 def test_substitutions_follow_all_trees_in_training_alone(own_trees):
-    plain = list(registry.problem("wsj_parsing").pairs("train", own_trees))
-    problem = registry.problem("wsj_parsing", substitutions=2)
+    plain = list(registry.get_problem("wsj_parsing").pairs("train", own_trees))
+    problem = registry.get_problem("wsj_parsing", substitutions=2)
     pairs = list(problem.pairs("train", own_trees))
     assert len(pairs) == 3 * 120
     assert pairs[:120] == plain
@@ -270,7 +272,7 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     assert {target for _, target in pairs} == {target for _, target in plain}
     assert len(list(problem.pairs("dev", own_trees))) == 6
     with_fragments = list(
-        registry.problem("wsj_parsing", substitutions=2, fragments=1).pairs(
+        registry.get_problem("wsj_parsing", substitutions=2, fragments=1).pairs(
             "train", own_trees
         )
     )
@@ -279,7 +281,7 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     with pytest.raises(
         ValueError, match=r"substitutions must be at least 0\. Received: -1\."
     ):
-        registry.problem("wsj_parsing", substitutions=-1)
+        registry.get_problem("wsj_parsing", substitutions=-1)
 
 
 @pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
@@ -291,7 +293,7 @@ def test_unknown_linearisation(name):
             r" 'flat'\."
         ),
     ):
-        registry.problem(name, linearisation="flat")
+        registry.get_problem(name, linearisation="flat")
 
 
 @pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
@@ -332,7 +334,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
 
 
 def test_grammar_parsing(drawn_once):
-    problem = registry.problem("grammar_parsing", train_size=300)
+    problem = registry.get_problem("grammar_parsing", train_size=300)
     pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
     assert {split: len(rows) for split, rows in pairs.items()} == {
         "train": 300,
@@ -353,7 +355,7 @@ def test_grammar_parsing(drawn_once):
 
 
 def test_grammar_parsing_reads_the_same_trees_as_the_grammar():
-    trees = registry.problem("grammar_parsing", train_size=20).trees("train", None)
+    trees = registry.get_problem("grammar_parsing", train_size=20).trees("train", None)
     assert [format_tree(t) for t in trees] == [
         f"(TOP {s.tree})" for s in grammar.sentences("train", 20)
     ]

@@ -90,7 +90,7 @@ def unpack(folder: Path, foreign: str) -> list[Path]:
 @pytest.mark.parametrize("foreign", ["de", "fr"])
 def test_unpacked_archives(tmp_path: Path, foreign: str) -> None:
     paths = unpack(tmp_path, foreign)
-    problem = registry.problem(f"wmt_en{foreign}")
+    problem = registry.get_problem(f"wmt_en{foreign}")
     assert isinstance(problem, PROBLEMS[foreign])
     assert problem.splits() == ("train", "dev", "test")
     assert list(problem.pairs("train", tmp_path)) == [

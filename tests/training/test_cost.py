@@ -115,7 +115,7 @@ def test_parameters_of_the_papers_models(name, millions, share):
     """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its
     65 of base.
     """
-    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(
+    assert parameters(registry.get_hparams(name), 37_000) / 1e6 == pytest.approx(
         millions, rel=share
     )
 

@@ -76,7 +76,7 @@ def trained(t2t):
     size = "small" if t2t.name == "tensor2tensor" else "large"
     width = {"small": 16, "large": 64}[size]
     hparams = (
-        registry.hparams("transformer_base_t2t")
+        registry.get_hparams("transformer_base_t2t")
         .override(CHANGES)
         .override(f"hidden_size={width},filter_size={2 * width}")
     )
@@ -144,7 +144,7 @@ def test_its_own_schedule_and_separate_embeddings():
     vocabularies.
     """
     data = np.load(TWO_VOCABULARIES)
-    hparams = registry.hparams("transformer_base_t2t").override(
+    hparams = registry.get_hparams("transformer_base_t2t").override(
         CHANGES_OF_TWO_VOCABULARIES
     )
     load = functools.partial(

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from t2tlite.config import DecodeHParams
-from t2tlite.data.pipeline import Pipeline
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.atomic_file import replaceable
 from t2tlite.files.records import read_record, write_record

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import drawings, folded, listing, paragraph, table
-from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.tasks.task import Task
 from t2tlite.trees.tree import format_tree, parse_tree
+from t2tlite.trees.tree_drawing import tree_svg
 
 SENTENCES, TREES = 8, 4  # shown
 

@@ -61,17 +61,21 @@ async def answer_error(request: Request, error: Exception) -> Response:
     """The response to a refused request, to missing or wrong parameters, and to an
     unknown path or method.
     """
+    return error_response(_as_request_error(request, error))
+
+
+def _as_request_error(request: Request, error: Exception) -> RequestError:
+    if isinstance(error, RequestError):
+        return error
     if isinstance(error, RequestValidationError):
-        error = RequestError(400, sentence_about(error.errors()))
-    elif isinstance(error, HTTPException):
-        problem = error.detail
-        if error.status_code == 404:
-            problem = NO_SUCH_PATH
-        elif error.status_code == 405:
-            methods = (error.headers or {}).get("Allow", "another method")
-            problem = f"This path takes {methods}. Received: {request.method}."
-        error = RequestError(
-            error.status_code, f"{problem} The page /docs lists what there is."
-        )
-    assert isinstance(error, RequestError)
-    return error_response(error)
+        return RequestError(400, sentence_about(error.errors()))
+    if not isinstance(error, HTTPException):
+        raise error
+    problem = error.detail
+    if error.status_code == 404:
+        problem = NO_SUCH_PATH
+    elif error.status_code == 405:
+        methods = (error.headers or {}).get("Allow", "another method")
+        problem = f"This path takes {methods}. Received: {request.method}."
+    advice = "The page /docs lists what there is."
+    return RequestError(error.status_code, f"{problem} {advice}")

@@ -11,7 +11,7 @@ import logging
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
@@ -246,8 +246,7 @@ def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> s
 
 def _path(error: ErrorDetails | Mapping[str, object]) -> list[str | int]:
     """The field that an error is about, and the indices in it."""
-    location = error["loc"]
-    assert isinstance(location, tuple)
+    location = cast("tuple[str | int, ...]", error["loc"])
     names = [part for part in location if part != "query"]
     return [str(part) for part in names[:1]] + [
         part for part in names[1:] if isinstance(part, int)

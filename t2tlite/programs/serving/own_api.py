@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import as_list
-from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
@@ -25,6 +24,7 @@ from t2tlite.programs.serving.served_model import (
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
 from t2tlite.trees.tree import Tree
+from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
 if TYPE_CHECKING:

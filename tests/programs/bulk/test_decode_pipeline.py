@@ -10,7 +10,7 @@ import time
 import pytest
 
 from t2tlite.bin import t2t_decoder
-from t2tlite.data.pipeline import Pipeline
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
 from t2tlite.programs.bulk.decode_pipeline import decode_by_workers

@@ -52,7 +52,7 @@ def applied(name: str, base: HParams) -> HParams:
 )
 def test_row_is_the_papers(row, line):
     name, *columns, parameters = line
-    hparams = registry.hparams(f"transformer_{name}")
+    hparams = registry.get_hparams(f"transformer_{name}")
     heads = hparams.num_heads
     assert row.name == name
     assert row.apply(transformer_base()) == hparams

@@ -115,8 +115,8 @@ def test_fields_say_whether_tensor2tensor_has_them(sets):
 def test_our_sets_are_tensor2tensors(sets, size):
     """But for the number of steps, which is the paper's."""
     ours, papers = (
-        registry.hparams(f"transformer_{size}_t2t"),
-        registry.hparams(f"transformer_{size}"),
+        registry.get_hparams(f"transformer_{size}_t2t"),
+        registry.get_hparams(f"transformer_{size}"),
     )
     theirs, notes = convert_hparams(sets[f"transformer_{size}"])
     assert dataclasses.replace(ours, train_steps=theirs.train_steps) == theirs

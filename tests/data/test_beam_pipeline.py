@@ -15,8 +15,8 @@ from tiny_task import TinyTask, contents
 
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.generate import generate
-from t2tlite.data.pipeline import Pipeline
 from t2tlite.files.atomic_file import temporary_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
@@ -159,7 +159,7 @@ sys.path.insert(0, sys.argv[1])
 from tiny_task import TinyTask
 from t2tlite.data import encode_shards
 from t2tlite.data.generate import generate
-from t2tlite.data.pipeline import Pipeline
+from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.files.atomic_file import temporary_path
 encode_shards.CHUNK_PAIRS = 50
 write = encode_shards.write_shard
