@@ -275,9 +275,8 @@ def open_data(args: Args) -> Dataset:
         )
     except FileNotFoundError as error:
         if args.problem:
-            registry.get_problem(
-                args.problem
-            )  # an unknown name is the mistake to report
+            # an unknown name is the mistake to report
+            registry.get_problem(args.problem)
         raise FileNotFoundError(
             f"{error} Or add --generate_data to this command."
         ) from error

@@ -135,8 +135,8 @@ class TextDecoder:
             guides = [self._guide(task, source) for source in sources]
         n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
         outputs = []
-        for source, found in zip(sources, n_best, strict=True):
-            hypotheses = list(map(self._hypothesis, found))
+        for source, results in zip(sources, n_best, strict=True):
+            hypotheses = list(map(self._hypothesis, results))
             outputs.append(task.choose(source, hypotheses, wanted))
         return outputs
 
