@@ -113,8 +113,8 @@ def split_text(text: str, language: str = "en") -> SplitText:
 
 
 def sentence_pieces(line: str, language: str) -> Iterator[str]:
-    """A line cut where sentences begin; invisible characters between two belong to the
-    first.
+    """A line cut where sentences begin. Invisible characters that stand there belong to
+    the sentence that begins.
     """
     ignored = list(IGNORED.finditer(line))
     visible_pieces = _visible_pieces(IGNORED.sub("", line), language)
@@ -126,7 +126,7 @@ def sentence_pieces(line: str, language: str) -> Iterator[str]:
     start = 0
     removed = 0  # characters before `end` that are not in the visible line
     for visible_end in itertools.accumulate(lengths):
-        while ignored and ignored[-1].start() - removed <= visible_end:
+        while ignored and ignored[-1].start() - removed < visible_end:
             removed += len(ignored.pop()[0])
         end = visible_end + removed
         yield line[start:end]

@@ -54,7 +54,7 @@ from t2tlite.programs.serving.sentence_splitter import split_text
         ("(See there.) [And here.] Go.", ["(See there.)", "[And here.]", "Go."]),
         ("We cry.\u00a0We laugh.\u3000Yes.", ["We cry.", "We laugh.", "Yes."]),
         ("We cry.\u200b We laugh.\u200f", ["We cry.\u200b", "We laugh.\u200f"]),
-        ("\ufeffWe cry. \u200fWe laugh.", ["\ufeffWe cry. \u200f", "We laugh."]),
+        ("\ufeffWe cry. \u200fWe laugh.", ["\ufeffWe cry.", "\u200fWe laugh."]),
         ("We cry.\u200b\u200b\u00a0We laugh.", ["We cry.\u200b\u200b", "We laugh."]),
         ("1.\u200b We cry.", ["1.\u200b We cry."]),
         ("\u2022\u200b We cry.", ["We cry."]),
