@@ -5,6 +5,7 @@ a form.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import io
 import json
 import logging
@@ -88,9 +89,11 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
 
 
 def json_object(body: bytes) -> Fields:
-    """A JSON object with any fields; RequestError 400 if the body is not one."""
+    """A JSON object with any fields, perhaps behind a byte order mark; RequestError 400
+    if the body is not one.
+    """
     try:
-        content = from_json(body)
+        content = from_json(body.removeprefix(codecs.BOM_UTF8))
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):

@@ -15,8 +15,9 @@ from t2tlite.programs.serving.schemas import LibreDetection
 READ = 4000  # characters of a text
 CLEAR = 1.5  # how much likelier than the next language one must be
 # A text of a list with no more characters than this is detected by the whole list, as
-# LibreTranslate does
+# LibreTranslate does, unless its own language is as clear as this, in percent
 SHORT = 40
+CLEAR_ALONE = 99
 # the probability that one needs among all 140, if the classifier does not know all
 # candidates
 SURE = 0.5
@@ -63,16 +64,18 @@ def detect_each(
 ) -> list[list[LibreDetection]]:
     """The candidates that each text of a list may be in, most likely first.
 
-    A text that is short, or for which nothing speaks for one of them, is taken to be in
-    the language of the whole list.
+    A text that is short and not clear, or for which nothing speaks for one of them, is
+    taken to be in the language of the whole list.
     """
     whole = detect("\n".join(texts), candidates)
+    if len(texts) == 1:
+        return [whole]
     detected = []
     for text in texts:
-        ranked = whole
-        if len(text) > SHORT and len(texts) > 1:
-            ranked = detect(text, candidates)
-        detected.append(ranked if ranked and ranked[0].confidence else whole)
+        ranked = detect(text, candidates)
+        needed = CLEAR_ALONE if len(text) <= SHORT else 0
+        is_clear = bool(ranked) and ranked[0].confidence > needed
+        detected.append(ranked if is_clear else whole)
     return detected
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from t2tlite.programs.serving.html_tokens import Token
 from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT, OPENING
 from t2tlite.programs.serving.tag_projection import CLOSING_MARKS, Mark, Role
+from t2tlite.vocabularies.normalisation import IGNORED
 
 # These elements may begin and end within a word
 FORMATTING = frozenset(
@@ -46,7 +47,9 @@ class Item(NamedTuple):
     # of a text without the white space at its ends, which are empty for markup
     core_start: int
     core_end: int
-    text: str = ""  # with one space for white space, and none at its ends
+    text: str = ""  # visible characters, with one space for white space inside
+    space_before: bool = False  # whether a text begins with white space
+    space_behind: bool = False
     markup: str = ""
     name: str = ""  # of a tag
     role: Role = Role.POINT
@@ -56,8 +59,16 @@ class Item(NamedTuple):
     @classmethod
     def of_text(cls, document: str, start: int, end: int) -> Item:
         core_start, core_end = _core(document, start, end)
-        text = " ".join(html.unescape(document[core_start:core_end]).split())
-        return cls(start, end, core_start, core_end, text)
+        written = IGNORED.sub("", html.unescape(document[start:end]))
+        return cls(
+            start,
+            end,
+            core_start,
+            core_end,
+            text=" ".join(written.split()),
+            space_before=written[:1].isspace(),
+            space_behind=written[-1:].isspace(),
+        )
 
     @classmethod
     def of_markup(
@@ -72,16 +83,16 @@ class Item(NamedTuple):
         start = token.start
         markup = document[start:end]
         return cls(
-            start, end, start, end, "", markup, token.name, role, element, is_object
+            start,
+            end,
+            start,
+            end,
+            markup=markup,
+            name=token.name,
+            role=role,
+            element=element,
+            is_object=is_object,
         )
-
-    @property
-    def space_before(self) -> bool:
-        return self.start < self.core_start
-
-    @property
-    def space_behind(self) -> bool:
-        return self.core_end < self.end
 
 
 class Run(NamedTuple):
@@ -330,7 +341,7 @@ class _Text:
         self._marks.append(mark)
 
     def add_text(self, item: Item) -> None:
-        if item.space_before or not item.text:
+        if item.space_before:
             self._add_space()
         if not item.text:
             return

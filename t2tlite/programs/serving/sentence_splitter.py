@@ -5,6 +5,7 @@ A line is split where sentencex splits it, a splitter with rules and abbreviatio
 some 300 languages. The rules of this module come after its own:
 
 - A line break always ends a sentence.
+- What the rule for text removes, such as a zero-width space, is not seen.
 - A sentence ends before white space, or behind a full stop that needs none, such as 。.
   What follows does not begin in lower case.
 - The number of a list item, such as `2.` or `b)`, belongs to the sentence behind it,
@@ -18,6 +19,7 @@ some 300 languages. The rules of this module come after its own:
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -25,7 +27,7 @@ from typing import NamedTuple
 
 import sentencex
 
-from t2tlite.vocabularies.normalisation import JOINER
+from t2tlite.vocabularies.normalisation import IGNORED, JOINER, MAY_BE_IGNORED
 
 # Letters and digits of every script; not invisible fillers, which Unicode counts as
 # letters, nor the digit of an emoji such as 1️⃣
@@ -111,7 +113,29 @@ def split_text(text: str, language: str = "en") -> SplitText:
 
 
 def sentence_pieces(line: str, language: str) -> Iterator[str]:
-    """A line cut where sentences begin."""
+    """A line cut where sentences begin. Invisible characters that stand there belong to
+    the sentence that begins.
+    """
+    ignored = list(IGNORED.finditer(line))
+    visible_pieces = _visible_pieces(IGNORED.sub("", line), language)
+    if not ignored:
+        yield from visible_pieces
+        return
+    *lengths, _ = map(len, visible_pieces)
+    ignored.reverse()
+    start = 0
+    removed = 0  # characters before `end` that are not in the visible line
+    for visible_end in itertools.accumulate(lengths):
+        while ignored and ignored[-1].start() - removed < visible_end:
+            removed += len(ignored.pop()[0])
+        end = visible_end + removed
+        yield line[start:end]
+        start = end
+    yield line[start:]
+
+
+def _visible_pieces(line: str, language: str) -> Iterator[str]:
+    """A line without invisible characters cut where sentences begin."""
     code = re.split("[-_]", language)[0].lower()
     content = line.rstrip()
     start = 0
@@ -232,12 +256,14 @@ def _sentence_end(piece: str) -> int:
 
 
 def _behind_bullets(piece: str, start: int) -> int:
-    """Behind the bullets at `start`, which end with white space, or else `start`."""
+    """Behind the bullets at `start`, which end with white space, or else `start`.
+    Invisible characters do not count.
+    """
     end = start
-    while piece[end] in BULLETS:
+    while piece[end] in BULLETS or MAY_BE_IGNORED.match(piece[end]):
         end += 1
     behind = end
-    while piece[behind].isspace():
+    while piece[behind].isspace() or MAY_BE_IGNORED.match(piece[behind]):
         behind += 1
     return behind if behind > end else start
 

@@ -40,6 +40,11 @@ def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
         ("<p>&nbsp;</p> <i>...</i>", [], "<p>&nbsp;</p> <i>...</i>"),
         ("<p>two\nlines</p>\n<pre>two\nlines</pre>", ["two lines", "two", "lines"],
          "<p>TWO LINES</p>\n<pre>TWO\nLINES</pre>"),
+        ("<a>dog</a>&#8203;<a>cat</a> x", ["dog", "cat x"], "<a>DOG</a>&#8203;<a>CAT</a> X"),
+        ("<a>dog&shy;</a><a>\u200bcat</a> x", ["dog", "cat x"], "<a>DOG</a><a>CAT</a> X"),
+        ("<i>We cry.</i>&zwnj;<a>You</a>", ["We cry.", "You"], "<i>WE CRY.</i>&zwnj;<a>YOU</a>"),
+        ("a <b>d&shy;og</b>\ufeff c", ["a dog c"], "A <b>DOG</b> C"),
+        ("a&NonBreakingSpace;<b>b</b>&nbspc", ["a b c"], "A <b>B</b> C"),
     ],
 )  # fmt: skip
 def test_text_is_translated_and_markup_is_not(document, texts, shouted):

@@ -218,6 +218,22 @@ def test_short_texts_have_the_language_of_the_whole_list(from_two_languages):
     assert [each["language"] for each in answer["detectedLanguage"]] == ["fr"] * 3
 
 
+def test_clear_short_texts_have_their_own_language(server):
+    texts = ["Der Hund sieht die Katze im Garten.", "The dog sees the cat.", "Die Tür"]
+    request = {"q": texts, "source": "auto", "target": "de"}
+    answer = server.post("/translate", request).json()
+    languages = [each["language"] for each in answer["detectedLanguage"]]
+    assert languages == ["de", "en", "de"]
+    assert answer["translatedText"][0] == texts[0]
+    assert answer["translatedText"][1] != texts[1]
+
+
+def test_a_byte_order_mark_before_json_is_skipped(server, translator):
+    body = b'\xef\xbb\xbf{"q": "red cat", "source": "en", "target": "de"}'
+    answer = server.send("/translate", body)
+    assert answer.json()["translatedText"] == translator.translate("red cat")
+
+
 def test_text_in_the_target_language_stays_as_it_is(server):
     for text, form in ((f"  {GERMAN}\n", "text"), (f"<p>{GERMAN} &amp;</p>", "html")):
         request = {"q": text, "source": "auto", "target": "de", "format": form}

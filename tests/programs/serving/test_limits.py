@@ -183,10 +183,13 @@ def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
 
 
 def test_languages_of_many_texts_are_detected_in_time():
-    """As many as a request may have that are not detected by the whole."""
+    """As many as a request may have, long and short ones."""
     texts = [f"{number:06} the cat is on the table, oh so red" for number in range(487)]
     started = time.process_time()
     detect_each(texts, ["de", "en", "fr"])
+    assert time.process_time() - started < LIMIT_S
+    started = time.process_time()
+    detect_each(["The cat is here."] * 1000, ["de", "en", "fr"])
     assert time.process_time() - started < LIMIT_S
 
 
