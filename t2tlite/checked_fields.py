@@ -107,12 +107,14 @@ class CheckedFields:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if type(value) is int and abs(value) > self.largest:
+            facts = facts_of(field)
+            # a field with a limit of its own names that one
+            has_limit = facts.kind is int and facts.high is not None
+            if type(value) is int and abs(value) > self.largest and not has_limit:
                 raise ValueError(
                     f"{field.name} must be a number of at most {self.largest:,}."
                     f" Received: {value}."
                 )
-            facts = facts_of(field)
             if facts.kind in CHECKED and (
                 value is not None or field.default is not None
             ):

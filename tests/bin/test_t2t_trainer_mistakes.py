@@ -66,6 +66,11 @@ def refused(tiny_run, tmp_path, capsys, *more, status=1):
             " 5000000000.",
         ),
         (
+            "--random_seed=18446744073709551615",
+            "random_seed must be at least 0 and at most 4294967295. Received:"
+            " 18446744073709551615.",
+        ),
+        (
             "--worker_gpu=99",
             (
                 "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees"
