@@ -78,7 +78,7 @@ from t2tlite.files.same_file import (
     NamedFile,
     check_not_overwritten,
 )
-from t2tlite.files.text_files import STANDARD_INPUT, check_file
+from t2tlite.files.text_files import STANDARD_INPUT, check_file, read_lines
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
@@ -243,7 +243,10 @@ def _check_before_work(
     source = args.decode_from_file or args.score_file
     target = _target(args)
     if source:
-        check_file(source)
+        path = check_file(source)
+        if path != STANDARD_INPUT and path.is_file():
+            # finds archives, UTF-16 and most other encodings
+            next(read_lines(path), None)
     _check_not_overwritten(args, folder)
     if target:
         parent = Path(target).parent

@@ -22,6 +22,8 @@ def test_mistakes(tiny_run, tmp_path):
     absent = f"--output_dir={tmp_path}/absent"
     text = tmp_path / "in.txt"
     text.write_text("red cat\n", encoding="utf-8")
+    (tmp_path / "utf16.txt").write_text("red cat\n", encoding="utf-16")
+    (tmp_path / "latin1.txt").write_text("café\n", encoding="latin-1")
     names = ["--problem=grammar_ende", "--hparams_set=transformer_tiny"]
     data = f"--data_dir={tmp_path}"
     file = f"--decode_from_file={text}"
@@ -42,6 +44,8 @@ def test_mistakes(tiny_run, tmp_path):
         ("t2t_decoder", [absent, file], "The run must be a folder"),
         ("t2t_decoder", [run, "--split=tets"], "Did you mean 'test'"),
         ("t2t_decoder", [run, "--decode_from_file=absent"], "absent, which does not"),
+        ("t2t_decoder", [run, "--decode_from_file=utf16.txt"], "which is UTF-16"),
+        ("t2t_decoder", [run, "--score_file=latin1.txt"], "line 1: text must be UTF-8"),
         ("t2t_decoder", [run, file, "--checkpoint_path=7"], "There is no checkpoint"),
         ("t2t_decoder", [run, file, "--decode_hparams=beam=2"], "no field 'beam'"),
         ("t2t_decoder", [run, file, "--split=test"], "One of --decode_from_file"),
