@@ -55,7 +55,8 @@ def test_files_and_headings_exist(document):
 
 def test_names_in_the_design_are_those_of_the_code():
     """A file `x.py`, wherever it is, and each word of a name `x.y`."""
-    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    pages = [ROOT / "docs" / name for name in ("design.md", "decisions.md")]
+    design = "".join(page.read_text(encoding="utf-8") for page in pages)
     files = [
         path
         for folder in FOLDERS
