@@ -26,6 +26,8 @@ from t2tlite.programs.visualise.attention_weights import (
 
 # in one page: 53 MB, about what a browser opens without trouble
 MAX_WEIGHTS = 20_000_000
+# Their numbers multiply to the number of weights of a kind.
+WEIGHT_AXES = ("layers", "heads", "queries", "keys")
 SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
 SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
@@ -45,10 +47,9 @@ def page(
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
-    count = sum(
-        math.prod(len(kind[part]) for part in ("layers", "heads", "queries", "keys"))
-        for kind in shown
-    )
+    count = 0
+    for kind in shown:
+        count += math.prod(len(kind[part]) for part in WEIGHT_AXES)
     if count > MAX_WEIGHTS:
         raise ValueError(
             f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose"

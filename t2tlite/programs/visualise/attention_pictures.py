@@ -280,10 +280,12 @@ def _label(piece: str) -> str:
 
 def _width(pieces: Sequence[str], points: float) -> float:
     """Room for the longest label; CJK characters are as wide as high."""
-    wide = max(
-        sum(1.0 if c >= "\u1100" else 0.62 for c in _label(piece)) for piece in pieces
-    )
-    return wide * points / 72 + 0.1
+    widths = [0.0]
+    for piece in pieces:
+        label = _label(piece)
+        wide = sum(1 for character in label if character >= "\u1100")
+        widths.append(wide + 0.62 * (len(label) - wide))
+    return max(widths) * points / 72 + 0.1
 
 
 def _letters(width: float, points: float) -> int:
