@@ -24,6 +24,7 @@ from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.programs.visualise.attention_page import page
+from t2tlite.vocabularies.normalisation import is_blank
 
 router = APIRouter(prefix="/v1", tags=["t2tlite"])
 
@@ -68,13 +69,13 @@ async def _attention(
     """
     model = service.catalogue.any_model(body.source, body.target)
     translation = None
-    if body.translation and body.translation.strip():
+    if body.translation and not is_blank(body.translation):
         translation = body.translation
     texts = [body.q] if translation is None else [body.q, translation]
     service.check_size(texts)
     for name, text in zip(("q", "translation"), texts, strict=False):
-        if not text.strip() or "\n" in text or "\r" in text:
-            received = "one with a line break" if text.strip() else "a blank one"
+        if is_blank(text) or "\n" in text or "\r" in text:
+            received = "a blank one" if is_blank(text) else "one with a line break"
             raise RequestError(
                 400,
                 f"{name} must be a sentence, without line breaks and not blank."

@@ -134,10 +134,10 @@ def test_scores_are_the_models(server, translator):
 
 
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
-    response = server.post(
-        "/v1/attention", {"q": SENTENCES[0], "translation": " "}
-    ).json()
-    assert response["translation"] == translator.translate(SENTENCES[:1])[0]
+    for blank in ("\u200b", " "):
+        body = {"q": SENTENCES[0], "translation": blank}
+        response = server.post("/v1/attention", body).json()
+        assert response["translation"] == translator.translate(SENTENCES[:1])[0]
     assert [word["text"] for word in response["source_words"]] == SENTENCES[0].split()
     assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in response["weights"])
     response = server.post(
@@ -159,6 +159,7 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
     ("body", "message"),
     [
         ({"q": " "}, "q must be a sentence, .* Received: a blank one. Send"),
+        ({"q": "\u200b"}, "q must be a sentence, .* Received: a blank one. Send"),
         (
             {"q": "red\ncat"},
             "q must be a sentence, .* Received: one with a line break.",
