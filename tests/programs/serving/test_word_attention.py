@@ -13,6 +13,7 @@ from running import running, served
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
+from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
 
@@ -192,7 +193,10 @@ def test_text_of_which_nothing_is_left(normalising, text):
     assert answer.status_code == 200
     response = normalising.post("/v1/attention", {"q": text})
     assert response.status_code in (200, 400)
-    if response.status_code == 400:
+    if is_blank(text):
+        assert response.status_code == 400
+        assert "Received: a blank one." in response.json()["error"]
+    elif response.status_code == 400:
         assert response.json()["error"].startswith("A sentence must have words")
     pair = {"source": "en", "target": "de"}
     for path, body in (
