@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.tasks.task import Output
 from t2tlite.types import Seq2SeqModel

@@ -11,7 +11,7 @@ from pathlib import Path
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export import compare
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     PATIENCE,
     SUPPORTED,
@@ -20,6 +20,7 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     check_quantization,
     computable_types,
     import_ctranslate2,
+    open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.programs.export.formats import Settings
@@ -63,7 +64,7 @@ def verify(
     quantization = settings.quantization or FLOAT32
     keras = compare.keras_model(model)
     engine = CTranslate2Engine(
-        folder,
+        open_translator(folder, quantization),
         model.encoders,
         quantization,
         keras.hparams.max_positions,
@@ -117,7 +118,7 @@ def _paragraphs(encoders: Sequence[TextEncoder], settings: Settings) -> list[str
         )
     else:
         imports = (
-            "from t2tlite.programs.export.ctranslate2_decoder import"
+            "from t2tlite.programs.export.ctranslate2_engine import"
             " vocabulary_tokens\nfrom t2tlite.vocabularies.encoders import"
             " open_encoder\n"
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import keras
 
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import check_export, decoded, keras_model, scored

@@ -23,8 +23,7 @@ from t2tlite.programs.export.graph import TASKS, DecodingGraph
 from t2tlite.programs.export.graph_text import GraphText, graph_text
 from t2tlite.quiet import quiet_stderr
 from t2tlite.tasks.task import Hypothesis
-from t2tlite.tokens import PAD
-from t2tlite.types import Tensor
+from t2tlite.types import PAD, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
