@@ -23,17 +23,19 @@ from keras import ops
 
 from t2tlite.decoding.constraints import Constraint
 from t2tlite.decoding.rules import length_penalty
-from t2tlite.decoding.search_ops import take_slots, top_tokens, while_loop
+from t2tlite.decoding.search_ops import (
+    NEVER,
+    BeamResult,
+    DecodeStep,
+    is_filled,
+    take_slots,
+    top_tokens,
+    while_loop,
+)
 from t2tlite.types import EOS, DecodingCache, Tensor
 
-NEVER = -1e9  # score of an empty slot
 FIRST_CAPACITY = 8  # positions
 
-# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
-# cache)
-DecodeStep = Callable[
-    [Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]
-]
 # (cache, int32 [N], capacity) -> the cache of these sentences with this capacity
 ResizeCache = Callable[[DecodingCache, Tensor, Tensor], DecodingCache]
 
@@ -62,20 +64,6 @@ class BeamState(NamedTuple):
     # float32 [B, M, R, M]: 1 if a hypothesis was in that slot at that position
     ancestors: Tensor
     cache: DecodingCache  # of the model
-
-
-class BeamResult(NamedTuple):
-    """The n-best list of each sentence."""
-
-    ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
-    scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
-    # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
-    log_probs: Tensor
-
-
-def is_filled(scores: Tensor) -> Tensor:
-    """Whether slots with these scores or log-probabilities have a hypothesis."""
-    return scores > NEVER / 2
 
 
 def beam_search(
@@ -152,16 +140,18 @@ class _BeamSearch:
         """The state before the first step: equal empty hypotheses, all but one with
         score NEVER.
         """
-        batch, beam_size = ops.shape(max_lengths)[0], self.beam_size
-        first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)
+        batch = ops.shape(max_lengths)[0]
+        size = self.beam_size
+        first_only = ops.where(ops.arange(size) > 0, NEVER, 0.0)
+        first_only = ops.cast(first_only, "float32")[None]  # [1, M]
         hypotheses = Hypotheses(
-            alive_ids=ops.zeros((batch, beam_size, self.length), dtype="int32"),
-            alive_log_probs=ops.tile(ops.cast(first_only, "float32")[None], (batch, 1)),
-            finished_ids=ops.zeros((batch, beam_size, self.length), dtype="int32"),
-            finished_scores=ops.full((batch, beam_size), NEVER, dtype="float32"),
-            finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
+            alive_ids=ops.zeros((batch, size, self.length), dtype="int32"),
+            alive_log_probs=ops.tile(first_only, (batch, 1)),
+            finished_ids=ops.zeros((batch, size, self.length), dtype="int32"),
+            finished_scores=ops.full((batch, size), NEVER, dtype="float32"),
+            finished_log_probs=ops.full((batch, size), NEVER, dtype="float32"),
         )
-        ancestors = ops.zeros((batch, beam_size, capacity, beam_size), dtype="float32")
+        ancestors = ops.zeros((batch, size, capacity, size), dtype="float32")
         sentences = ops.arange(batch, dtype="int32")
         step = ops.convert_to_tensor(0, dtype="int32")
         return BeamState(step, sentences, max_lengths, hypotheses, ancestors, cache)
@@ -176,9 +166,8 @@ class _BeamSearch:
             is_final = is_filled(scores[:, 0])
         else:
             is_final = scores[:, self.n_best - 1] >= best_possible
-        return ops.logical_and(
-            ops.logical_not(is_final), state.step < state.max_lengths
-        )
+        has_room = state.step < state.max_lengths
+        return ops.logical_and(ops.logical_not(is_final), has_room)
 
     def any_unfinished(self, state: BeamState) -> Tensor:
         return ops.any(self.unfinished(state))
@@ -186,10 +175,8 @@ class _BeamSearch:
     def advance(self, state: BeamState) -> BeamState:
         """Decodes one position; sentences that are done do not change."""
         active = self.unfinished(state)  # [B]
-        # [B, M]
-        last = ops.take(
-            state.hypotheses.alive_ids, ops.maximum(state.step - 1, 0), axis=2
-        )
+        before = ops.maximum(state.step - 1, 0)
+        last = ops.take(state.hypotheses.alive_ids, before, axis=2)  # [B, M]
         # [L], 1 at this position
         here = ops.cast(ops.equal(ops.arange(self.length), state.step), "float32")
         # [1, M, 1, M]
@@ -200,10 +187,9 @@ class _BeamSearch:
         # [B, M, V]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         hypotheses, parents = self._continue(state, logits, ops.cast(here, "int32"))
-        kept = [
-            _where(active, new, old)
-            for new, old in zip(hypotheses, state.hypotheses, strict=True)
-        ]
+        kept = []
+        for new, old in zip(hypotheses, state.hypotheses, strict=True):
+            kept.append(_where(active, new, old))
         ancestors = _where(active, take_slots(ancestors, parents), ancestors)
         return state._replace(
             step=state.step + 1,
@@ -221,42 +207,34 @@ class _BeamSearch:
         `logits` [B, M, V] are those of position `state.step`, at which `here`, int32
         [L], is 1.
         """
-        step, hypotheses, allowed = state.step, state.hypotheses, None
+        old = state.hypotheses
+        allowed = None
         if self.constrain is not None:
-            allowed = self.constrain(
-                logits, hypotheses.alive_ids, step, state.sentences
-            )
+            allowed = self.constrain(logits, old.alive_ids, state.step, state.sentences)
         # [B, 2M]
         tokens, log_probs, slots = _best_continuations(
-            logits, allowed, hypotheses.alive_log_probs
+            logits, allowed, old.alive_log_probs
         )
-        # [B, 2M, L]
-        ids = (
-            take_slots(hypotheses.alive_ids, slots) * (1 - here)
-            + tokens[:, :, None] * here
-        )
+        ids = take_slots(old.alive_ids, slots) * (1 - here)  # [B, 2M, L]
+        ids = ids + tokens[:, :, None] * here
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
-        # [B, M]
-        alive_log_probs, alive = ops.top_k(
-            ops.where(is_end, NEVER, log_probs), self.beam_size
-        )
+        unended = ops.where(is_end, NEVER, log_probs)
+        alive_log_probs, alive = ops.top_k(unended, self.beam_size)  # [B, M]
 
         is_finished = ops.logical_and(is_end, is_filled(log_probs))
-        penalty = length_penalty(ops.cast(step + 1, "float32"), self.alpha)
+        penalty = length_penalty(ops.cast(state.step + 1, "float32"), self.alpha)
         scores = ops.where(is_finished, log_probs / penalty, NEVER)  # [B, 2M]
         # [B, 3M], like those below
-        scores = ops.concatenate([hypotheses.finished_scores, scores], axis=1)
+        scores = ops.concatenate([old.finished_scores, scores], axis=1)
         finished_scores, finished = ops.top_k(scores, self.beam_size)  # [B, M]
-        finished_ids = ops.concatenate([hypotheses.finished_ids, ids], axis=1)
-        finished_log_probs = ops.concatenate(
-            [hypotheses.finished_log_probs, log_probs], axis=1
-        )
+        finished_ids = ops.concatenate([old.finished_ids, ids], axis=1)
+        log_probs = ops.concatenate([old.finished_log_probs, log_probs], axis=1)
         continued = Hypotheses(
             alive_ids=take_slots(ids, alive),
             alive_log_probs=alive_log_probs,
             finished_ids=take_slots(finished_ids, finished),
             finished_scores=finished_scores,
-            finished_log_probs=take_slots(finished_log_probs, finished),
+            finished_log_probs=take_slots(log_probs, finished),
         )
         return continued, take_slots(slots, alive)
 
@@ -265,7 +243,8 @@ def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
     """`new` [B, ...] of the sentences that are active, bool [B], and `old` of the
     others.
     """
-    return ops.where(ops.reshape(active, (-1,) + (1,) * (len(new.shape) - 1)), new, old)
+    shape = (-1,) + (1,) * (len(new.shape) - 1)
+    return ops.where(ops.reshape(active, shape), new, old)
 
 
 def _search_and_resize(
@@ -279,9 +258,8 @@ def _search_and_resize(
         """Whether most of the batch is unfinished, and the cache is not full."""
         waiting = ops.sum(ops.cast(search.unfinished(state), "int32"))
         mostly_unfinished = 2 * waiting > ops.shape(state.max_lengths)[0]
-        return ops.logical_and(
-            mostly_unfinished, state.step < ops.shape(state.ancestors)[2]
-        )
+        has_room = state.step < ops.shape(state.ancestors)[2]
+        return ops.logical_and(mostly_unfinished, has_room)
 
     def search_and_shrink(
         state: BeamState, results: Hypotheses
@@ -289,32 +267,31 @@ def _search_and_resize(
         """`results` [B, ...] are those of all sentences."""
         state = while_loop(fits, search.advance, state)
         rows = state.sentences[:, None]
-        pairs = zip(results, state.hypotheses, strict=True)
-        results = Hypotheses(
-            *(ops.scatter_update(old, rows, new) for old, new in pairs)
-        )
         left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
+        updated = []
+        waiting = []
+        for old, new in zip(results, state.hypotheses, strict=True):
+            updated.append(ops.scatter_update(old, rows, new))
+            waiting.append(ops.take(new, left, axis=0))
         capacity = ops.shape(state.ancestors)[2]
-        added = ops.where(
-            state.step < capacity, 0, ops.minimum(capacity, search.length - capacity)
-        )
+        doubled = ops.minimum(capacity, search.length - capacity)
+        added = ops.where(state.step < capacity, 0, doubled)
         ancestors = ops.take(state.ancestors, left, axis=0)
         state = BeamState(
             step=state.step,
             sentences=ops.take(state.sentences, left, axis=0),
             max_lengths=ops.take(state.max_lengths, left, axis=0),
-            hypotheses=Hypotheses(
-                *(ops.take(x, left, axis=0) for x in state.hypotheses)
-            ),
+            hypotheses=Hypotheses(*waiting),
             ancestors=ops.pad(ancestors, ((0, 0), (0, 0), (0, added), (0, 0))),
             cache=resize_cache(state.cache, left, capacity + added),
         )
-        return state, results
+        return state, Hypotheses(*updated)
+
+    def any_left(state: BeamState, results: Hypotheses) -> Tensor:
+        return ops.size(state.sentences) > 0
 
     loop = start, start.hypotheses
-    return ops.while_loop(
-        lambda state, _: ops.size(state.sentences) > 0, search_and_shrink, loop
-    )[1]
+    return ops.while_loop(any_left, search_and_shrink, loop)[1]
 
 
 def _result(
@@ -323,21 +300,16 @@ def _result(
     """The finished hypotheses of each sentence, or if there are none the alive ones;
     max_penalty is [B].
     """
-    has_finished = is_filled(hypotheses.finished_scores[:, :1])  # [B, 1]
+    alive_ids, alive_log_probs, ids, scores, log_probs = hypotheses
     penalty = max_penalty[:, None] if penalise_unfinished else 1.0
-    alive_scores = hypotheses.alive_log_probs / penalty  # [B, M]
-    alive_scores = ops.where(is_filled(hypotheses.alive_log_probs), alive_scores, NEVER)
-    scores = ops.where(has_finished, hypotheses.finished_scores, alive_scores)
-    log_probs = ops.where(
-        has_finished, hypotheses.finished_log_probs, hypotheses.alive_log_probs
-    )
-    return BeamResult(
-        ids=ops.where(
-            has_finished[:, :, None], hypotheses.finished_ids, hypotheses.alive_ids
-        ),
-        scores=scores,
-        log_probs=ops.where(is_filled(scores), log_probs, NEVER),
-    )
+    alive_scores = alive_log_probs / penalty  # [B, M]
+    alive_scores = ops.where(is_filled(alive_log_probs), alive_scores, NEVER)
+    has_finished = is_filled(scores[:, :1])  # [B, 1]
+    ids = ops.where(has_finished[:, :, None], ids, alive_ids)
+    scores = ops.where(has_finished, scores, alive_scores)
+    log_probs = ops.where(has_finished, log_probs, alive_log_probs)
+    log_probs = ops.where(is_filled(scores), log_probs, NEVER)
+    return BeamResult(ids, scores, log_probs)
 
 
 def _best_continuations(
@@ -353,17 +325,16 @@ def _best_continuations(
     beam_size = alive_log_probs.shape[1]
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
-    # [B, M, each]
-    values, tokens = top_tokens(logits if allowed is None else allowed, each)
-    largest = (
-        values[:, :, :1] if allowed is None else ops.max(logits, axis=-1, keepdims=True)
-    )
+    if allowed is None:
+        values, tokens = top_tokens(logits, each)  # [B, M, each]
+        largest = values[:, :, :1]
+    else:
+        values, tokens = top_tokens(allowed, each)
+        largest = ops.max(logits, axis=-1, keepdims=True)
     # less the largest logit
     log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))
     log_probs = values - largest - log_sum + alive_log_probs[:, :, None]
-    # [B, 2M]
-    log_probs, order = ops.top_k(ops.reshape(log_probs, (-1, beam_size * each)), wanted)
-    tokens = ops.take_along_axis(
-        ops.reshape(tokens, (-1, beam_size * each)), order, axis=1
-    )
+    flat = (-1, beam_size * each)
+    log_probs, order = ops.top_k(ops.reshape(log_probs, flat), wanted)  # [B, 2M]
+    tokens = ops.take_along_axis(ops.reshape(tokens, flat), order, axis=1)
     return tokens, log_probs, ops.cast(order // each, "int32")

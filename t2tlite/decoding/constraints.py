@@ -40,13 +40,8 @@ def no_repeat_ngram(
     """Forbids tokens that would complete a sequence of `size` tokens that the
     hypothesis already has.
     """
-    (rows, vocab), length = (
-        (
-            ops.shape(logits)[0] * ids.shape[1],
-            logits.shape[-1],
-        ),
-        ops.shape(ids)[2],
-    )
+    rows = ops.shape(logits)[0] * ids.shape[1]
+    length = ops.shape(ids)[2]
     ids = ops.reshape(ids, (rows, length))
     positions = ops.arange(length)
     repeats = ops.logical_and(positions >= size - 1, positions < step)[None]  # [1, L]
@@ -55,12 +50,12 @@ def no_repeat_ngram(
         last = ops.take(ids, ops.maximum(step - back, 0), axis=1)[:, None]  # [B * M, 1]
         # [B * M, L]
         repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))
-    lowered = ops.where(ops.broadcast_to(repeats, (rows, length)), FORBIDDEN, 0.0)
-    # [B * M, L, 2]
-    at = ops.stack([ops.tile(ops.arange(rows)[:, None], (1, length)), ids], axis=-1)
-    sums = ops.scatter(
-        ops.reshape(at, (-1, 2)), ops.reshape(lowered, (-1,)), (rows, vocab)
-    )
+    repeats = ops.broadcast_to(repeats, (rows, length))
+    lowered = ops.where(repeats, FORBIDDEN, 0.0)
+    row_numbers = ops.tile(ops.arange(rows)[:, None], (1, length))
+    places = ops.reshape(ops.stack([row_numbers, ids], axis=-1), (-1, 2))
+    shape = (rows, logits.shape[-1])
+    sums = ops.scatter(places, ops.reshape(lowered, (-1,)), shape)
     return logits + ops.reshape(sums, ops.shape(logits))
 
 
@@ -75,14 +70,12 @@ def forced_prefix(
     """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, `otherwise`
     applies.
     """
-    # [N, 1, 1]
-    forced = ops.take(ops.take(prefixes, step, axis=1), sentences)[:, None, None]
-    # [N, 1, V]
-    is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)
+    of_step = ops.take(prefixes, step, axis=1)  # [B]
+    token = ops.take(of_step, sentences)[:, None, None]  # [N, 1, 1]
+    is_token = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), token)
+    forced = ops.where(is_token, logits, FORBIDDEN)
     allowed = otherwise(logits, ids, step, sentences)
-    return ops.where(
-        ops.equal(forced, PAD), allowed, ops.where(is_forced, logits, FORBIDDEN)
-    )
+    return ops.where(ops.equal(token, PAD), allowed, forced)
 
 
 def all_of(

@@ -63,6 +63,14 @@ class TokenHypothesis(NamedTuple):
     log_prob: float  # log-probability (natural) of the tokens, the EOS included
 
 
+class PairBatch(NamedTuple):
+    """Sources and targets that are scored together, and their indices."""
+
+    indices: list[int]
+    sources: list[Sequence[int]]
+    targets: list[Sequence[int]]
+
+
 class OutOfMemoryError(Exception):
     """A batch does not fit into memory."""
 
@@ -110,8 +118,9 @@ class Engine(abc.ABC):
         ValueError if the engine does not support an option, there is not enough memory
         for one sentence, or the options allow no translation of it.
         """
-        has_prefixes = any(sentence.prefix for sentence in sentences)
-        self.check_supported(options, *([PREFIXES] if has_prefixes else []))
+        self.check_supported(options)
+        if any(sentence.prefix for sentence in sentences):
+            self.check_supported(options, PREFIXES)
         if batches is None:
             lengths = [len(sentence.ids) for sentence in sentences]
             batches = batches_by_length(
@@ -148,16 +157,11 @@ class Engine(abc.ABC):
         """
         self.check_supported(options)
         log_probs = [0.0] * len(sources)
-        lengths = []
-        for source, target in zip(sources, targets, strict=True):
-            lengths.append(max(len(source), len(target), 1))
-        for indices in batches_by_length(lengths, options.batch_size):
-            batch_sources = [sources[i] for i in indices]
-            batch_targets = [targets[i] for i in indices]
-            scores = self._score_batch(batch_sources, batch_targets)
-            for i, score in zip(indices, scores, strict=True):
+        for batch in _pair_batches(sources, targets, options.batch_size):
+            scores = self._score_batch(batch.sources, batch.targets)
+            for i, score in zip(batch.indices, scores, strict=True):
                 log_probs[i] = float(score)
-            done(len(indices))
+            done(len(batch.indices))
         return log_probs
 
     def cross_attention(
@@ -170,12 +174,11 @@ class Engine(abc.ABC):
         layers: [T, S] without EOS.
 
         Row t is of the position that predicts token t. Sources and targets are token
-        ids without EOS. A batch of pairs is computed when its first is needed; pairs
-        without tokens are left out. Raises ValueError if the engine does not support an
-        option, or has no cross-attention.
+        ids without EOS. A batch of pairs is computed when its first is needed. Raises
+        ValueError if the engine does not support an option, or has no cross-attention.
         """
         self.check_supported(options, ALIGNMENTS)
-        return self._cross_attention(sources, targets, options.batch_size)
+        return self._attend(_pair_batches(sources, targets, options.batch_size))
 
     @abc.abstractmethod
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
@@ -241,21 +244,12 @@ class Engine(abc.ABC):
         second = self._decode_or_halve(batch[half:], limits[half:], options)
         return first + second
 
-    def _cross_attention(
-        self,
-        sources: Sequence[Sequence[int]],
-        targets: Sequence[Sequence[int]],
-        batch_size: int,
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        lengths = []
-        for source, target in zip(sources, targets, strict=True):
-            lengths.append(max(len(source), len(target)))
-        for indices in batches_by_length(lengths, batch_size):
-            batch_sources = [sources[i] for i in indices]
-            batch_targets = [targets[i] for i in indices]
-            weights_of_batch = self._attend_batch(batch_sources, batch_targets)
-            for i, weights in zip(indices, weights_of_batch, strict=True):
-                yield i, weights[: len(targets[i]), : len(sources[i])]
+    def _attend(self, batches: Iterable[PairBatch]) -> Iterator[tuple[int, np.ndarray]]:
+        for indices, sources, targets in batches:
+            weights_of_batch = self._attend_batch(sources, targets)
+            rows = zip(indices, sources, targets, weights_of_batch, strict=True)
+            for i, source, target, weights in rows:
+                yield i, weights[: len(target), : len(source)]
 
     def _refuse(self, source: Sequence[int], options: DecodeHParams) -> None:
         """Raises ValueError for a source without hypotheses, with the reason."""
@@ -301,6 +295,19 @@ def batches_by_length(
         end = start + max(1, rows)
         yield filled[start:end]
         start = end
+
+
+def _pair_batches(
+    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
+) -> Iterator[PairBatch]:
+    """Batches of pairs whose longer sides have about equal length."""
+    lengths = []
+    for source, target in zip(sources, targets, strict=True):
+        lengths.append(max(len(source), len(target), 1))
+    for indices in batches_by_length(lengths, batch_size):
+        batch_sources = [sources[i] for i in indices]
+        batch_targets = [targets[i] for i in indices]
+        yield PairBatch(indices, batch_sources, batch_targets)
 
 
 def check_supported(

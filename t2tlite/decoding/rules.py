@@ -9,7 +9,7 @@ What differs between the two is a method or an attribute of `rules_of(options)`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,15 +29,6 @@ def length_penalty(length: Number, alpha: float | Number) -> Number:
     return ((5.0 + length) / 6.0) ** alpha  # type: ignore[operator]
 
 
-class Penalties(NamedTuple):
-    """Which scores are divided by the length penalty; the others are
-    log-probabilities.
-    """
-
-    any: bool
-    unfinished: bool  # those of hypotheses without an EOS
-
-
 class Rules:
     """Our rules: an output depends only on its source and the options."""
 
@@ -45,6 +36,8 @@ class Rules:
     depends_on_batch = False
     strips = False  # whether white space at both ends of a text is removed
     keeps_sequences = False  # whether outputs are the decoded sequences themselves
+    # whether the scores of hypotheses without an EOS have a length penalty too
+    penalises_unfinished = True
     scores_per_token = False  # whether `score` is a mean negative log-probability
 
     def batches(
@@ -59,8 +52,9 @@ class Rules:
         """
         return lengths + extra_length + 1
 
-    def penalties(self, options: DecodeHParams) -> Penalties:
-        return Penalties(any=True, unfinished=True)
+    def penalises(self, options: DecodeHParams) -> bool:
+        """Whether scores have a length penalty."""
+        return True
 
     def score(self, log_prob: float, tokens: int, alpha: float) -> float:
         """The score of a given target from its log-probability and its number of
@@ -75,6 +69,7 @@ class Tensor2TensorRules(Rules):
     depends_on_batch = True
     strips = True
     keeps_sequences = True
+    penalises_unfinished = False
     scores_per_token = True
 
     def batches(
@@ -90,9 +85,9 @@ class Tensor2TensorRules(Rules):
         """As ours, but all are those of the longest source of the batch."""
         return super().limits(np.full_like(lengths, lengths.max()), extra_length)
 
-    def penalties(self, options: DecodeHParams) -> Penalties:
-        """Greedy search has none."""
-        return Penalties(any=options.beam_size > 1 or options.samples, unfinished=False)
+    def penalises(self, options: DecodeHParams) -> bool:
+        """As ours, but greedy search has no length penalty."""
+        return options.beam_size > 1 or options.samples
 
     def score(self, log_prob: float, tokens: int, alpha: float) -> float:
         return -log_prob / tokens

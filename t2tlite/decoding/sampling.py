@@ -16,10 +16,14 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import BeamResult, DecodeStep
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
 from t2tlite.decoding.rules import length_penalty
-from t2tlite.decoding.search_ops import take_slots, while_loop
+from t2tlite.decoding.search_ops import (
+    BeamResult,
+    DecodeStep,
+    take_slots,
+    while_loop,
+)
 from t2tlite.types import EOS, DecodingCache, Tensor
 
 # so that a random number, times a sum, is below the sum in float32
@@ -64,21 +68,15 @@ def sample(
         top_p: draw from the most probable tokens that together have at least this
             probability; 1 for all.
     """
-    batch, slots, length = (
-        ops.shape(max_lengths)[0],
-        uniforms.shape[1],
-        ops.shape(uniforms)[2],
-    )
     choose = functools.partial(
         draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p
     )
-    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
-    sampling = _Sampling(
-        decode_step, batch, length, max_lengths, uniforms, own_slot, choose, constrain
-    )
+    sampling = _Sampling(decode_step, max_lengths, uniforms, choose, constrain)
+    batch = ops.shape(max_lengths)[0]
+    slots = uniforms.shape[1]
     start = SamplingState(
         step=ops.convert_to_tensor(0, dtype="int32"),
-        ids=ops.zeros((batch, slots, length), dtype="int32"),
+        ids=ops.zeros_like(uniforms, dtype="int32"),
         log_probs=ops.zeros((batch, slots), dtype="float32"),
         lengths=ops.zeros((batch, slots), dtype="int32"),
         finished=ops.zeros((batch, slots), dtype="bool"),
@@ -89,9 +87,8 @@ def sample(
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)
-    return BeamResult(
-        take_slots(state.ids, order), scores, take_slots(state.log_probs, order)
-    )
+    ids = take_slots(state.ids, order)
+    return BeamResult(ids, scores, take_slots(state.log_probs, order))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,54 +96,48 @@ class _Sampling:
     """The steps of sampling; fields without a comment are arguments of `sample`."""
 
     decode_step: DecodeStep
-    batch: int | Tensor  # B
-    length: int | Tensor  # L
     max_lengths: Tensor
     uniforms: Tensor
-    own_slot: Tensor  # float32 [1, M, 1, M]: a sample stays in its slot
     choose: Callable[[Tensor, Tensor], Tensor]  # `draw` with its options
     constrain: Constraint | None
 
     def active(self, state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
-        return ops.logical_and(
-            ops.logical_not(state.finished), state.step < self.max_lengths[:, None]
-        )
+        has_room = state.step < self.max_lengths[:, None]
+        return ops.logical_and(ops.logical_not(state.finished), has_room)
 
     def any_active(self, state: SamplingState) -> Tensor:
         return ops.any(self.active(state))
 
     def advance(self, state: SamplingState) -> SamplingState:
         """Decodes one position; samples that are not active do not change."""
+        batch, _, length = ops.shape(state.ids)
+        slots = state.ids.shape[1]
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        past = ops.cast(ops.arange(self.length) <= state.step, "float32")  # [L]
-        # [B, M, L, M]
-        ancestors = ops.tile(
-            self.own_slot * past[None, None, :, None], (self.batch, 1, 1, 1)
-        )
+        # [1, M, 1, M], a sample stays in its slot
+        own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
+        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]
+        ancestors = ops.tile(own_slot * past[None, None, :, None], (batch, 1, 1, 1))
         # [B, M, V]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         allowed = logits
         if self.constrain is not None:
-            allowed = self.constrain(
-                logits, state.ids, state.step, ops.arange(self.batch)
-            )
-        # [B, M]
-        tokens = self.choose(allowed, ops.take(self.uniforms, state.step, axis=2))
-        # [B, M]
+            sentences = ops.arange(batch)
+            allowed = self.constrain(logits, state.ids, state.step, sentences)
+        uniform = ops.take(self.uniforms, state.step, axis=2)
+        tokens = self.choose(allowed, uniform)  # [B, M], like those below
         chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]
+        log_probs = chosen - ops.logsumexp(logits, axis=-1)
         active = self.active(state)
+        ends = ops.logical_and(active, ops.equal(tokens, EOS))
         # [L], 1 at this position
-        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "int32")
+        here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")
         return SamplingState(
             step=state.step + 1,
             ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
-            log_probs=state.log_probs
-            + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
+            log_probs=state.log_probs + ops.where(active, log_probs, 0.0),
             lengths=state.lengths + ops.cast(active, "int32"),
-            finished=ops.logical_or(
-                state.finished, ops.logical_and(active, ops.equal(tokens, EOS))
-            ),
+            finished=ops.logical_or(state.finished, ends),
             cache=cache,
         )
 
@@ -170,9 +161,8 @@ def draw(
         ordered = -ops.sort(-logits, axis=-1)  # most probable first
         probabilities = ops.softmax(ordered, axis=-1)
         before = ops.cumsum(probabilities, axis=-1) - probabilities
-        least = ops.min(
-            ops.where(before < top_p, ordered, -FORBIDDEN), axis=-1, keepdims=True
-        )
+        kept = ops.where(before < top_p, ordered, -FORBIDDEN)
+        least = ops.min(kept, axis=-1, keepdims=True)
         logits = ops.where(logits >= least, logits, FORBIDDEN)
     weights = ops.softmax(logits, axis=-1)
     sums = ops.cumsum(weights, axis=-1)

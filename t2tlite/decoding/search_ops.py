@@ -1,19 +1,43 @@
-"""Operations of beam search and of sampling, in keras.ops alone."""
+"""What beam search and sampling share: their step, their result and their operations,
+in keras.ops alone.
+"""
 
-# B batch, M hypotheses of a sentence, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, R capacity of the cache, V
+# vocabulary
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from keras import ops
 
-from t2tlite.types import Tensor
+from t2tlite.types import DecodingCache, Tensor
 
+NEVER = -1e9  # score of an empty slot
 BLOCK = 64  # tokens, in `top_tokens`
 
 S = TypeVar("S", bound=tuple[Any, ...])  # the state of a loop, a NamedTuple
+
+# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
+# cache)
+DecodeStep = Callable[
+    [Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]
+]
+
+
+class BeamResult(NamedTuple):
+    """The n-best list of each sentence."""
+
+    ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
+    scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
+    # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
+    log_probs: Tensor
+
+
+def is_filled(scores: Tensor) -> Tensor:
+    """Whether slots with these scores or log-probabilities have a hypothesis."""
+    return scores > NEVER / 2
 
 
 def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: S) -> S:
@@ -42,27 +66,22 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if size < 4 * count * BLOCK:
         values, tokens = ops.top_k(logits, count)
         return values, ops.cast(tokens, "int32")
-    beam_size, blocks = logits.shape[1], -(-size // BLOCK)
+    beam_size = logits.shape[1]
+    blocks = -(-size // BLOCK)
     if size % BLOCK:
-        logits = ops.pad(
-            logits,
-            ((0, 0), (0, 0), (0, blocks * BLOCK - size)),
-            constant_values=-float("inf"),
-        )
+        padding = ((0, 0), (0, 0), (0, blocks * BLOCK - size))
+        logits = ops.pad(logits, padding, constant_values=-float("inf"))
     rows = ops.reshape(logits, (-1, blocks, BLOCK))  # [B * M, blocks, BLOCK]
-    _, chosen = ops.top_k(ops.max(rows, axis=2), count)
+    _, best = ops.top_k(ops.max(rows, axis=2), count)
     # [B * M, count], the first block first
-    chosen = ops.sort(ops.cast(chosen, "int32"), axis=1)
-    values, places = ops.top_k(
-        ops.reshape(take_slots(rows, chosen), (-1, count * BLOCK)), count
-    )
+    best = ops.sort(ops.cast(best, "int32"), axis=1)
+    candidates = ops.reshape(take_slots(rows, best), (-1, count * BLOCK))
+    values, places = ops.top_k(candidates, count)
     places = ops.cast(places, "int32")
-    tokens = (
-        ops.take_along_axis(chosen, places // BLOCK, axis=1) * BLOCK + places % BLOCK
-    )
-    return ops.reshape(values, (-1, beam_size, count)), ops.reshape(
-        tokens, (-1, beam_size, count)
-    )
+    block = ops.take_along_axis(best, places // BLOCK, axis=1)
+    tokens = block * BLOCK + places % BLOCK
+    shape = (-1, beam_size, count)
+    return ops.reshape(values, shape), ops.reshape(tokens, shape)
 
 
 def take_slots(x: Tensor, slots: Tensor) -> Tensor:
@@ -70,6 +89,5 @@ def take_slots(x: Tensor, slots: Tensor) -> Tensor:
     named slots.
     """
     flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))  # [B * N, ...]
-    # [B, K]
-    rows = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1] + slots
-    return ops.take(flat, rows, axis=0)
+    firsts = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1]  # [B, 1]
+    return ops.take(flat, firsts + slots, axis=0)

@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
-# An upper bound of a text's tokens without encoding it: of an ASCII character, which
-# tensor2tensor's subwords may spell as \126;_, and of each further byte of another in
-# UTF-8, where NFKC makes up to 33 bytes of 3.
-ASCII_TOKENS, FURTHER_BYTE_TOKENS = 6, 17
+# Bounds for the tokens of a text, which need no encoding. tensor2tensor's subwords may
+# spell an ASCII character as \126;_; NFKC makes up to 33 bytes of UTF-8 of 3.
+ASCII_TOKENS = 6  # of an ASCII character
+FURTHER_BYTE_TOKENS = 17  # of each further byte of another character, in UTF-8
 
 R = TypeVar("R")
 

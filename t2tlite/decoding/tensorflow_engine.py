@@ -2,8 +2,7 @@
 given targets.
 """
 
-# B batch, S source length, T target length, M beam size, L maximum length, V
-# vocabulary, W tokens of a sentence's words
+# B batch, S source length, T target length, M beam size, L maximum length
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
+from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.bracket_constraint import bracket_constraint
 from t2tlite.decoding.constraints import (
     Constraint,
@@ -38,6 +37,7 @@ from t2tlite.decoding.engine import (
 )
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 
@@ -55,10 +55,7 @@ SEARCH_SPECS = (
 EXTRA_SPECS = {
     "prefixes": IDS,  # [B, L]
     "uniforms": tf.TensorSpec((None, None, None), tf.float32),  # [B, M, L]
-    # the arguments of `bracket_constraint`
-    "classes": IDS,  # [2, V]
-    "tokens": IDS,  # [B, W]
-    "choices": IDS,  # [B, W]
+    "brackets": (IDS, IDS, IDS),  # arguments of `bracket_constraint`
 }
 
 
@@ -90,13 +87,13 @@ class TensorFlowEngine(Engine):
         self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
     ) -> list[list[TokenHypothesis]]:
         length = self._padded(int(limits.max()))
-        extra_inputs = {}
-        if any(sentence.prefix for sentence in sentences):
-            prefixes = [sentence.prefix for sentence in sentences]
+        extra_inputs: dict[str, Any] = {}
+        prefixes = [sentence.prefix for sentence in sentences]
+        if any(prefixes):
             extra_inputs["prefixes"] = _block(prefixes, length)
         constraints = [each.constraint for each in sentences if each.constraint]
         if constraints:
-            extra_inputs |= _constraint_inputs(constraints)
+            extra_inputs["brackets"] = _bracketings(constraints)
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
         compiled = self._compiled_search(_built_for(options), *extra_inputs)
@@ -148,7 +145,8 @@ class TensorFlowEngine(Engine):
         position for its EOS.
         """
         width = self._padded(max(map(len, rows)) + 1)
-        return _block([[*row, EOS][:width] for row in rows], width)
+        with_eos = [[*row, EOS][:width] for row in rows]
+        return _block(with_eos, width)
 
 
 def _of_pairs(
@@ -170,16 +168,14 @@ def _built_for(options: DecodeHParams) -> DecodeHParams:
     )
 
 
-def _constraint_inputs(constraints: Sequence[Bracketing]) -> dict[str, np.ndarray]:
-    """The arguments of `bracket_constraint`: those of sentences of one vocabulary."""
-    width = max(len(constraint.tokens) for constraint in constraints)
+def _bracketings(
+    constraints: Sequence[Bracketing],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first arguments of `bracket_constraint`, for sentences of one vocabulary."""
     tokens = [constraint.tokens for constraint in constraints]
     choices = [constraint.choices for constraint in constraints]
-    return {
-        "classes": constraints[0].classes,
-        "tokens": _block(tokens, width),
-        "choices": _block(choices, width, ABSENT),
-    }
+    width = max(map(len, tokens))
+    return constraints[0].classes, _block(tokens, width), _block(choices, width, ABSENT)
 
 
 def _uniforms(
@@ -217,12 +213,10 @@ def _hypotheses(result: BeamResult, n_best: int) -> list[list[TokenHypothesis]]:
     n_best_lists = []
     for slots in zip(ids, scores, log_probs, strict=True):
         hypotheses = []
-        for row, score, log_prob in zip(*slots, strict=True):
+        for row, *numbers in zip(*slots, strict=True):
+            score, log_prob = map(float, numbers)
             if is_filled(score):
-                hypothesis = TokenHypothesis(
-                    _content(row), float(score), float(log_prob)
-                )
-                hypotheses.append(hypothesis)
+                hypotheses.append(TokenHypothesis(_content(row), score, log_prob))
         n_best_lists.append(hypotheses)
     return n_best_lists
 
@@ -240,14 +234,9 @@ def constraint_of(
 ) -> Constraint | None:
     """What the options and the extra inputs forbid, or None if nothing."""
     constraints: list[Constraint] = []
-    if "classes" in extra_inputs:
-        bracketing = bracket_constraint(
-            extra_inputs["classes"],
-            extra_inputs["tokens"],
-            extra_inputs["choices"],
-            max_lengths,
-        )
-        constraints.append(bracketing)
+    if "brackets" in extra_inputs:
+        brackets = extra_inputs["brackets"]
+        constraints.append(bracket_constraint(*brackets, max_lengths))
     if options.no_repeat_ngram_size:
         size = options.no_repeat_ngram_size
         constraints.append(functools.partial(no_repeat_ngram, size))
@@ -275,11 +264,11 @@ def search(
     is an int if XLA compiles the search. `extra_inputs` are of EXTRA_SPECS; sampling
     requires uniforms.
     """
-    penalties = rules_of(options).penalties(options)
+    rules = rules_of(options)
     common = {
         "max_lengths": max_lengths,
-        "alpha": alpha if penalties.any else 0.0,
-        "penalise_unfinished": penalties.unfinished,
+        "alpha": alpha if rules.penalises(options) else 0.0,
+        "penalise_unfinished": rules.penalises_unfinished,
         "constrain": constraint_of(options, max_lengths, extra_inputs),
     }
     slots = options.hypotheses

@@ -121,11 +121,10 @@ class TextDecoder:
         wanted = options.return_beams
         # sampling may return more outputs than the beam is wide
         beam_size = max(wanted, options.beam_size)
-        for_task = dataclasses.replace(
-            options, return_beams=task.hypotheses(wanted, beam_size)
-        )
+        needed = task.hypotheses(wanted, beam_size)
+        options = dataclasses.replace(options, return_beams=needed)
         batches = rules.batches(sources, options.batch_size)
-        n_best = self.engine.decode(to_decode, for_task, done, batches)
+        n_best = self.engine.decode(to_decode, options, done, batches)
         outputs = []
         for source, tokens in zip(sources, n_best, strict=True):
             hypotheses = [self._hypothesis(each) for each in tokens]
@@ -152,10 +151,7 @@ class TextDecoder:
         store.
         """
         task = self.task_under(options)
-        references = []
-        for source, target in zip(sources, targets, strict=True):
-            references.append(task.reference(source, target))
-        return references
+        return list(map(task.reference, sources, targets))
 
     def score_outputs(
         self,
@@ -224,19 +220,19 @@ class TextDecoder:
             words = word_pieces(self.source_encoder, ids, source, tag_words)
             source_words.append(words)
         alignments: list[list[Alignment]] = []
-        pairs: list[tuple[int, int]] = []  # a sentence and one of its outputs
+        places: list[tuple[int, int]] = []  # the sentence and the output of each pair
+        pair_sources: list[Sequence[int]] = []
+        pair_targets: list[Sequence[int]] = []
         for i, outputs in enumerate(n_best):
             alignments.append([[] for _ in outputs])
             for j, output in enumerate(outputs):
                 if output.ids:
-                    pairs.append((i, j))
-        weights_of = self.engine.cross_attention(
-            [source_ids[i] for i, _ in pairs],
-            [n_best[i][j].ids for i, j in pairs],
-            self.options(),
-        )
-        for number, weights in weights_of:
-            i, j = pairs[number]
+                    places.append((i, j))
+                    pair_sources.append(source_ids[i])
+                    pair_targets.append(output.ids)
+        pairs = self.engine.cross_attention(pair_sources, pair_targets, self.options())
+        for number, weights in pairs:
+            i, j = places[number]
             output = n_best[i][j]
             target_words = word_pieces(self.target_encoder, output.ids, output.sequence)
             alignments[i][j] = align(weights, source_words[i], target_words)
@@ -322,18 +318,17 @@ def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) 
     if not isinstance(n_best, list | tuple):
         raise ValueError(f"{required} Received: {described(n_best)}.")
     for outputs in n_best:
+        wrong = None
         # a hypothesis is a tuple too
         if not isinstance(outputs, list | tuple) or hasattr(outputs, "ids"):
+            wrong = f"{described(outputs)} among them"
+        elif not all(hasattr(output, "ids") for output in outputs):
+            wrong = f"outputs without ids, {described(outputs)}"
+        if wrong:
             raise ValueError(
-                f"{required} Received: {described(outputs)} among them. n_best of the"
-                " list of sentences returns such lists, too."
+                f"{required} Received: {wrong}. n_best of the list of sentences"
+                " returns such lists; translate returns only text."
             )
-        for output in outputs:
-            if not hasattr(output, "ids"):
-                raise ValueError(
-                    f"{required} Received: {described(output)} as an output. n_best of"
-                    " the list of sentences returns outputs, and translate only text."
-                )
     if len(n_best) != len(sentences):
         raise ValueError(
             f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."

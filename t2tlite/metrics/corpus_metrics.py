@@ -130,10 +130,9 @@ def paired_bootstrap(
     for translations in (baseline, system):
         check_lines(translations, *all_references)
     check_seed("seed", seed)
-    chosen = {
-        type(metric).__name__: metric
-        for metric in _metrics(metrics, tokenize, lowercase)
-    }
+    chosen = {}
+    for metric in _metrics(metrics, tokenize, lowercase):
+        chosen[type(metric).__name__] = metric
     with _seeded(seed):
         test = PairedTest(
             [("baseline", baseline), ("system", system)],
@@ -166,17 +165,19 @@ def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metri
         raise ValueError(
             f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}."
         )
-    metrics = {
-        "bleu": lambda: BLEU(tokenize=tokenize, lowercase=lowercase),
-        "chrf": lambda: CHRF(lowercase=lowercase),
-        "ter": TER,
-    }
-    for name in names:
-        if name not in METRICS:
+    metrics: list[Metric] = []
+    for name in dict.fromkeys(names):
+        if name == "bleu":
+            metrics.append(BLEU(tokenize=tokenize, lowercase=lowercase))
+        elif name == "chrf":
+            metrics.append(CHRF(lowercase=lowercase))
+        elif name == "ter":
+            metrics.append(TER())
+        else:
             raise ValueError(
                 f"metrics must be of {', '.join(METRICS)}. Received: {name!r}."
             )
-    return [metrics[name]() for name in dict.fromkeys(names)]
+    return metrics
 
 
 @contextlib.contextmanager

@@ -98,18 +98,20 @@ class ParsingTask(Task):
         them.
         """
         words = split_words(source)
-        blank: list[Output] = []
-        if not words:
-            for text, score, log_prob, ids in hypotheses[:wanted]:
-                blank.append(Parse(None, score, log_prob, Counter(), text, ids))
-            return blank
         parses: list[tuple[int, Parse]] = []
         aligned = 0
         for text, score, log_prob, ids in hypotheses:
-            restored = self.linearisation.read(text, words)
-            parse = Parse(restored.tree, score, log_prob, restored.repairs, text, ids)
-            parses.append((restored.misaligned, parse))
-            aligned += restored.misaligned == 0
+            tree = None
+            repairs: Counter[str] = Counter()
+            misaligned = 0
+            if words:
+                restored = self.linearisation.read(text, words)
+                tree = restored.tree
+                repairs = restored.repairs
+                misaligned = restored.misaligned
+            parse = Parse(tree, score, log_prob, repairs, text, ids)
+            parses.append((misaligned, parse))
+            aligned += misaligned == 0
             if aligned == wanted:
                 # no later hypothesis is better than these, and restoring trees takes
                 # time
@@ -119,7 +121,9 @@ class ParsingTask(Task):
 
     def reference(self, source: str, target: str) -> str:
         """The gold tree in brackets."""
-        return format_tree(self.gold_tree(source, target))
+        words = split_words(source)
+        restored = self.linearisation.read(target, words, fit_tags=False)
+        return format_tree(restored.tree)
 
     def score(
         self,
@@ -133,14 +137,6 @@ class ParsingTask(Task):
         """
         gold = [parse_tree(reference) for reference in references]
         predicted = [_tree_of(output) for output in outputs]
-        return self.score_trees(gold, predicted)
-
-    def gold_tree(self, source: str, target: str) -> Tree:
-        """The tree of a target of the token store, which keeps its tags."""
-        words = split_words(source)
-        return self.linearisation.read(target, words, fit_tags=False).tree
-
-    def score_trees(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> Score:
         score, _ = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
@@ -217,14 +213,14 @@ class SequenceTask(TranslationTask):
         outputs: Sequence[Output],
         slow_metrics: bool = False,
     ) -> Score:
-        """As `ParsingTask.score`, of the trees that sequences represent."""
+        """As `ParsingTask.score`, of the trees that the sequences represent."""
         gold = []
-        predicted = []
-        for source, reference, output in zip(sources, references, outputs, strict=True):
-            gold.append(self.parsing.gold_tree(source, reference))
-            restored = self.parsing.linearisation.read(output.text, split_words(source))
-            predicted.append(restored.tree)
-        return self.parsing.score_trees(gold, predicted)
+        parses = []
+        for source, target, output in zip(sources, references, outputs, strict=True):
+            gold.append(self.parsing.reference(source, target))
+            sequence = Hypothesis(output.text, output.score, output.log_prob)
+            parses += self.parsing.choose(source, [sequence], 1)
+        return self.parsing.score(sources, gold, parses)
 
 
 def parser(task: Task, problem: str) -> ParsingTask:

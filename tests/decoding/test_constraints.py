@@ -10,7 +10,6 @@ import pytest
 from table_model import BEAM, EOS, VOCAB, TableModel, padded
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.beam_search import NEVER
 from t2tlite.decoding.constraints import (
     FORBIDDEN,
     all_of,
@@ -18,6 +17,7 @@ from t2tlite.decoding.constraints import (
     min_length,
     no_repeat_ngram,
 )
+from t2tlite.decoding.search_ops import NEVER
 from t2tlite.decoding.tensorflow_engine import constraint_of
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary

@@ -261,7 +261,7 @@ def test_other_lists_of_strings_are_accepted(model, make):
         (
             ["red cat"],
             [["rote katze"]],
-            r"Received: 'rote katze' as an output\. n_best of the list of sentences",
+            r"Received: outputs without ids, \['rote katze'\]\. n_best of the list",
         ),
         (["red cat"], [None], r"Received: None among them\."),
         (

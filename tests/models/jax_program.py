@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from t2tlite.decoding.beam_search import BeamResult, beam_search
+from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.constraints import (
     all_of,
     forced_prefix,
@@ -21,6 +21,7 @@ from t2tlite.decoding.constraints import (
     no_repeat_ngram,
 )
 from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.search_ops import BeamResult
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout
 from t2tlite.models.transformer import Transformer

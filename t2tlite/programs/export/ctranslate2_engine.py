@@ -219,7 +219,7 @@ class CTranslate2Engine(Engine):
         n_best = self._search(sentences, int(limits.max()), options)
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
         for i, hypotheses in enumerate(n_best):
-            longest = max(len(hypothesis.tokens) for hypothesis in hypotheses)
+            longest = max(len(each.tokens) for each in hypotheses)
             if longest > limits[i]:
                 too_long[int(limits[i])].append(i)
         for limit, indices in too_long.items():
@@ -268,16 +268,18 @@ class CTranslate2Engine(Engine):
         """The best hypotheses by our score: finished ones, or if there are none, the
         others.
         """
-        penalties = rules_of(options).penalties(options)
-        alpha = options.alpha if penalties.any else 0.0
+        rules = rules_of(options)
+        alpha = options.alpha if rules.penalises(options) else 0.0
         finished = [each for each in hypotheses if each.tokens[-1] == EOS_TOKEN]
-        penalised = bool(finished) or penalties.unfinished
+        penalised = bool(finished) or rules.penalises_unfinished
         ranked = []
         for tokens, log_prob in finished or hypotheses:
             penalty = length_penalty(len(tokens), alpha) if penalised else 1.0
-            ids = [self._target_ids[token] for token in tokens]
-            words = [i for i in ids if i not in (PAD, EOS)]
-            ranked.append(TokenHypothesis(words, log_prob / penalty, log_prob))
+            ids = []
+            for token in tokens:
+                if token not in (PAD_TOKEN, EOS_TOKEN):
+                    ids.append(self._target_ids[token])
+            ranked.append(TokenHypothesis(ids, log_prob / penalty, log_prob))
         ranked.sort(key=lambda hypothesis: -hypothesis.score)
         return ranked[: options.return_beams]
 
@@ -294,4 +296,7 @@ class CTranslate2Engine(Engine):
 
 def _named(rows: Sequence[Sequence[int]], tokens: Sequence[str]) -> list[list[str]]:
     """Rows of ids as CTranslate2's tokens."""
-    return [[tokens[i] for i in row] for row in rows]
+    named = []
+    for row in rows:
+        named.append([tokens[i] for i in row])
+    return named

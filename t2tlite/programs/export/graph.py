@@ -18,9 +18,9 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries
-from t2tlite.decoding.beam_search import BeamResult
 from t2tlite.decoding.engine import LONGEST_BUCKET
 from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.search_ops import BeamResult
 from t2tlite.decoding.tensorflow_engine import log_probs, search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.compare import keras_model

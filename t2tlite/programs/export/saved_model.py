@@ -12,9 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.beam_search import is_filled
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.search_ops import is_filled
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import NBest, check_export, check_hypotheses

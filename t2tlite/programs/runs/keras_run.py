@@ -29,9 +29,7 @@ def built_model(folder: RunFolder, checkpoint: str) -> Transformer:
     """The model to restore a checkpoint into; ValueError if the checkpoint cannot have
     its weights.
     """
-    hparams, sizes = (
-        folder.hparams(),
-        [encoder.vocab_size for encoder in folder.encoders()],
-    )
+    hparams = folder.hparams()
+    sizes = [encoder.vocab_size for encoder in folder.encoders()]
     check_size(checkpoint, count_parameters(hparams, sizes))
     return build_transformer(hparams, *sizes)

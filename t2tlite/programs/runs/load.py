@@ -60,7 +60,8 @@ def load(
             f" engine={engine}."
         )
     folder = RunFolder(run)
-    hparams, manifest = folder.hparams(), folder.manifest()
+    hparams = folder.hparams()
+    manifest = folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
     check_same_model(folder, checkpoint)
     encoders = folder.encoders()
@@ -73,11 +74,9 @@ def load(
         import_tensorflow()
         from t2tlite.programs.runs.keras_run import open_keras
 
-        opened = open_keras(
-            folder,
-            checkpoint,
-            hparams.jit_compile if jit_compile is None else jit_compile,
-        )
+        if jit_compile is None:
+            jit_compile = hparams.jit_compile
+        opened = open_keras(folder, checkpoint, jit_compile)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
@@ -96,26 +95,24 @@ def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) ->
     """Problem, hparam set, parameters, step with its metrics, and run; what is unknown
     is left out.
     """
-    evaluations = []
+    step = step_of(checkpoint)
+    metrics = {}
     # an average was not evaluated
     if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():
         with contextlib.suppress(ValueError):  # damaged; training reports it
-            evaluations = folder.evaluations()
-    step = step_of(checkpoint)
-    metrics = next(
-        (evaluation.metrics for evaluation in evaluations if evaluation.step == step),
-        {},
-    )
-    shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+            for evaluation in folder.evaluations():
+                if evaluation.step == step:
+                    metrics = evaluation.metrics
+                    break
+    label = f"problem {problem}"
     hparams_set = folder.flags().get("hparams_set", "")
-    parts = [
-        f"problem {problem}",
-        f"hparams set {hparams_set}" if hparams_set else "",
-        f"{parameters:,} parameters",
-        f"step {step:,} (dev: {shown})" if shown else f"step {step:,}",
-        f"run {folder}",
-    ]
-    return ", ".join(filter(None, parts))
+    if hparams_set:
+        label += f", hparams set {hparams_set}"
+    label += f", {parameters:,} parameters, step {step:,}"
+    if metrics:
+        shown = [f"{name} {value:.4g}" for name, value in metrics.items()]
+        label += f" (dev: {', '.join(shown)})"
+    return f"{label}, run {folder}"
 
 
 def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
@@ -129,9 +126,8 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
     # None: any data of its vocabulary
     name = None if manifest.imported_from else manifest.name
     if name is None and data_dir is None:
-        names = ",".join(
-            str(folder.path / entry.file) for entry in manifest.vocabulary_entries()
-        )
+        entries = manifest.vocabulary_entries()
+        names = ",".join(str(folder.path / entry.file) for entry in entries)
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its"
             f" vocabulary, t2t-datagen --vocab_file={names}, and name its folder with"

@@ -73,10 +73,11 @@ class Translator(TextDecoder):
         A translation begins with its `prefix`, which may be empty and whose last word
         may be continued, also if a space follows it.
         """
-        starts = None if prefix is None else as_list(prefix)
-        task = self.task.as_sequences()
         n_best = self.decode(
-            as_list(sentences), self.options(**options), prefix=starts, task=task
+            as_list(sentences),
+            self.options(**options),
+            prefix=None if prefix is None else as_list(prefix),
+            task=self.task.as_sequences(),
         )
         return one_or_all(sentences, [outputs[0].text for outputs in n_best])
 
@@ -102,9 +103,9 @@ class Translator(TextDecoder):
         blank. Raises ValueError if `count` is above `beam_size`.
         """
         chosen = self.options(**options)
-        chosen = dataclasses.replace(
-            chosen, return_beams=chosen.beam_size if count is None else count
-        )
+        if count is None:
+            count = chosen.beam_size
+        chosen = dataclasses.replace(chosen, return_beams=count)
         return one_or_all(sentences, self.decode(as_list(sentences), chosen))
 
     @overload
@@ -168,9 +169,9 @@ class Translator(TextDecoder):
             )
         chosen = self.options(**options)
         scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
-        if rules_of(chosen).scores_per_token:
-            return one_or_all(sources, [target.score for target in scored])
-        return one_or_all(sources, [target.log_prob for target in scored])
+        per_token = rules_of(chosen).scores_per_token
+        results = [each.score if per_token else each.log_prob for each in scored]
+        return one_or_all(sources, results)
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """The pieces of a sentence and its translation, and the attention weights of
