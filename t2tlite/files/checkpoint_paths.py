@@ -9,15 +9,14 @@ patterns are used, since a folder's name can be one (lr[1]).
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
 
 CHECKPOINT_PREFIX = "model.ckpt"
 # a run's checkpoint; the last two are folders
@@ -127,22 +126,11 @@ def checkpoint_identity(path: str) -> str:
 
 @contextlib.contextmanager
 def saving_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder for checkpoints, which are moved to `folder` if the block ends
-    without an exception.
+    """Yields an empty folder for checkpoints, which are moved to `folder` if the block
+    ends without an exception.
     """
-    temporary = folder / SAVING
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        files = sorted(path for path in temporary.iterdir() if path.is_file())
-        for path in files:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        for _, files_of_one in itertools.groupby(files, key=lambda path: path.stem):
-            _place(list(files_of_one), folder, os.replace)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with atomic_folder(folder, folder / SAVING, place=_move_checkpoints) as unfinished:
+        yield unfinished
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
@@ -173,7 +161,7 @@ def remove_unfinished(folder: Path) -> None:
     if not folder.is_dir():
         return
     remove_temporary_files(folder)
-    shutil.rmtree(folder / SAVING, ignore_errors=True)
+    remove_leftovers(folder / SAVING)
     checkpoints = list_checkpoints(folder)
     data_file = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)\.data-\d+-of-\d+")
     for path in folder.iterdir():
@@ -204,6 +192,12 @@ def checkpoint_files(path: str) -> list[Path]:
     return sorted(
         file for file in Path(path).parent.iterdir() if name.fullmatch(file.name)
     )
+
+
+def _move_checkpoints(source: Path, target: Path) -> None:
+    """Moves the checkpoints in a folder to another."""
+    for path in list_checkpoints(source):
+        _place(checkpoint_files(path), target, os.replace)
 
 
 def _place(
