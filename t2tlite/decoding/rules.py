@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tasks.task import Task
+from t2tlite.types import Tensor
 
 BATCH_SENTENCES = 32  # tensor2tensor's batch_size, unless it is given
 
@@ -48,9 +47,11 @@ class Rules:
         """
         return None
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
         """The maximum tokens of each output, EOS included, int [B], given the lengths
-        of its batch.
+        of its batch and the greatest of them.
         """
         return lengths + extra_length + 1  # the EOS is not counted in a source's length
 
@@ -85,9 +86,11 @@ class Tensor2TensorRules(Rules):
         size = batch_size or BATCH_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
         """As ours, but extra_length counts from the longest source of the batch."""
-        return super().limits(np.full_like(lengths, lengths.max()), extra_length)
+        return super().limits(0 * lengths + longest, extra_length, longest)
 
     def penalties(self, options: DecodeHParams) -> Penalties:
         """Greedy search has none."""

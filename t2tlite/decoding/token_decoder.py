@@ -91,7 +91,9 @@ class TokenDecoder(abc.ABC):
             if not batch:
                 continue
             lengths = [max(len(sources[i]), len(prefixes[i])) for i in batch]
-            limits = self._rules.limits(np.array(lengths), self.options.extra_length)
+            limits = self._rules.limits(
+                np.array(lengths), self.options.extra_length, max(lengths)
+            )
             limits = np.minimum(limits, self._longest)
             sentences = []
             for i, limit in zip(batch, limits, strict=True):
