@@ -30,11 +30,10 @@ def list_checkpoints(folder: Path) -> list[str]:
     folder may be absent.
     """
     name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
-    checkpoints = [
-        str(path.with_suffix(""))
-        for path in folder.glob("*.index")
-        if name.fullmatch(path.name)
-    ]
+    checkpoints = []
+    for path in folder.glob("*.index"):
+        if name.fullmatch(path.name):
+            checkpoints.append(str(path.with_suffix("")))
     return sorted(checkpoints, key=step_of)
 
 
@@ -97,11 +96,9 @@ def _advice(run: Path, chosen: str) -> str:
         checkpoint = _checkpoint_at(run / name)
         if checkpoint:
             others.append(f"{name} (step {step_of(checkpoint):,})")
-    here = (
-        f" ./{chosen} is the one in the current folder."
-        if os.sep not in chosen and Path(chosen).exists()
-        else ""
-    )
+    here = ""
+    if os.sep not in chosen and Path(chosen).exists():
+        here = f" ./{chosen} is the one in the current folder."
     if not others:
         return f"Train first, or name another.{here}"
     makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
@@ -118,8 +115,8 @@ def step_of(path: str) -> int:
 
 
 def checkpoint_identity(path: str) -> str:
-    """The name of a checkpoint and the SHA-256 of its index, which has the checksums of
-    all weights.
+    """The name of a checkpoint and the SHA-256 of its index, which contains the
+    checksums of all weights.
     """
     return f"{Path(path).name} {file_sha256(Path(f'{path}.index'))}"
 
@@ -143,6 +140,7 @@ def copy_checkpoint(path: str, folder: Path) -> str:
 
 
 def remove_checkpoint(path: str) -> None:
+    """Removes the files of a checkpoint, the index first."""
     for file in reversed(checkpoint_files(path)):
         file.unlink(missing_ok=True)
 
@@ -155,8 +153,8 @@ def remove_other_checkpoints(path: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left in a folder of checkpoints, where no other may
-    be writing.
+    """Removes what killed processes left in a folder of checkpoints. No other process
+    may be writing there.
     """
     if not folder.is_dir():
         return
@@ -172,10 +170,10 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextlib.contextmanager
 def readable_path(path: str) -> Iterator[str]:
-    """The path of a checkpoint as TensorFlow can read it.
+    """Yields a path by which TensorFlow can read a checkpoint.
 
     TensorFlow reads the path as a glob pattern, and so finds no checkpoint in a folder
-    such as lr[1]. For such folders this is a path through a symbolic link.
+    such as lr[1]. There the path leads through a symbolic link.
     """
     if not set(path) & {"[", "\\"}:
         yield path

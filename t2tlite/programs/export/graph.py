@@ -185,7 +185,8 @@ class DecodingGraph:
         limits = rules.limits(lengths, extra_length, longest)
         # the EOS is one of the decoded tokens; a blank sentence has none
         max_lengths = tf.where(empty, 0, tf.minimum(limits, self._longest))
-        length = tf.gather(self._padded_lengths, tf.reduce_max(max_lengths))  # L
+        greatest = tf.maximum(tf.reduce_max(max_lengths), 0)  # of no sentences: 0
+        length = tf.gather(self._padded_lengths, greatest)  # L
 
         def with_beam(size: int) -> Callable[[], BeamResult]:
             options = dataclasses.replace(self._options, beam_size=size, return_beams=1)
