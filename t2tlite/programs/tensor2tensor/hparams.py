@@ -16,15 +16,12 @@ hparam.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from t2tlite.checked_fields import KINDS, facts_of
 from t2tlite.config import HParams
-from t2tlite.json_depth import check_depth
 from t2tlite.schedules import T2T_SCHEDULE
 
 # of an hparam: true or false, a number or text, which is checked when it is read
@@ -145,30 +142,6 @@ NOTED: dict[str, tuple[object, str]] = {
     "activation_dtype": ("float32", _PRECISION),
     "gpu_automatic_mixed_precision": (False, _PRECISION),
 }
-
-
-def read_hparams(path: Path) -> dict[str, Value]:
-    """The content of an hparams.json of tensor2tensor; FileNotFoundError or ValueError
-    if it is not one.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(
-            "The hparams.json that tensor2tensor's trainer writes into --output_dir is"
-            f" required. Received: {path}, which is not a file. Give the folder of its"
-            " training."
-        )
-    try:
-        text = path.read_text(encoding="utf-8")
-        check_depth(text)
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise ValueError(f"a {type(values).__name__}")
-    except ValueError as error:
-        # also if the file is not JSON or not UTF-8
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: {error}. Copy it again."
-        ) from error
-    return values
 
 
 def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
