@@ -126,11 +126,10 @@ def decode_split(
         windows = split_job.cut(*output.skip_done(text), SPLIT_WINDOW)
         write_windows(windows, split_job.run, output, len(sources))
         n_best = read_records(read_lines(output.part))
-        score = model.score_outputs(sources, references, n_best, slow_metrics=True)
-        gold = [
-            task.reference(source, reference)
-            for source, reference in zip(sources, references, strict=True)
-        ]
+        gold = model.references(sources, references, job.options)
+        score = model.score_outputs(
+            sources, gold, n_best, job.options, slow_metrics=True
+        )
         report = [
             *_examples(task, sources, n_best, gold),
             f"{score} on {split} ({len(sources):,} sentences)",

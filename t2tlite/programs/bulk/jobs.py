@@ -21,6 +21,7 @@ from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
 from t2tlite.trees.raw_text import penn_words
 
@@ -99,7 +100,7 @@ class DecodeJob:
         message names it.
         """
         if self.line_format.raw_text:
-            self.model.task.parser(self.model.manifest.name)  # raises for another model
+            parser(self.model.task, self.model.manifest.name)  # raises for another
             lines = map(penn_words, lines)
         if self.line_format.prefixes:
             self.model.check_pair_lengths(_split_lines(lines, origin, PREFIXED), origin)
