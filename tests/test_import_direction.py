@@ -55,7 +55,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
                              ({"decoding.rules", "types"},              {"keras"}),
     ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
-    ("decoding.rules",):     ({"config"},                               {"numpy"}),
+    ("decoding.rules",):     ({"config", "types"},                      {"numpy"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
@@ -102,7 +102,7 @@ def rules_as_markdown() -> str:
 # TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
-    "programs.bulk", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
+    "programs.bulk", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
     "tasks", "trees", "vocabularies",
 }  # fmt: skip
@@ -211,7 +211,7 @@ def test_module_imports_only_what_the_table_allows(module):
         ("t2tlite.programs.runs", "from t2tlite.bin import flags"),
         ("t2tlite.metrics.bleu", "import tensorflow_text"),
         ("t2tlite.problems.grammar", "from t2tlite.training import trainer"),
-        ("t2tlite.decoding.engine", "from t2tlite.programs.export import formats"),
+        ("t2tlite.decoding.engine", "from t2tlite.programs.export import plan"),
         ("t2tlite.run_folder", "from t2tlite.training import cost"),
         ("t2tlite.newcomer", "import os"),
     ],

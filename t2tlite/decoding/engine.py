@@ -220,7 +220,9 @@ class Engine(abc.ABC):
         [B].
         """
         lengths = [max(len(each.ids), len(each.prefix)) for each in batch]
-        limits = rules_of(options).limits(np.array(lengths), options.extra_length)
+        limits = rules_of(options).limits(
+            np.array(lengths), options.extra_length, max(lengths)
+        )
         return np.minimum(limits, self._longest)
 
     def _decode_or_halve(

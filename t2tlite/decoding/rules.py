@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from t2tlite.config import DecodeHParams
+from t2tlite.types import Tensor
 
 BATCH_SENTENCES = 32  # tensor2tensor's default batch size
 
@@ -46,9 +47,11 @@ class Rules:
         """The indices of the sources of each batch, or None to batch by tokens."""
         return None
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
-        """The maximum length of each output in tokens, EOS included, int [B]; `lengths`
-        are those of the sources of a batch, without EOS.
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
+        """The maximum tokens of each output, EOS included, int [B], given the lengths
+        of its batch and the greatest of them.
         """
         return lengths + extra_length + 1
 
@@ -81,9 +84,11 @@ class Tensor2TensorRules(Rules):
         size = batch_size or BATCH_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
-        """As ours, but all are those of the longest source of the batch."""
-        return super().limits(np.full_like(lengths, lengths.max()), extra_length)
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
+        """As ours, but extra_length counts from the longest source of the batch."""
+        return super().limits(0 * lengths + longest, extra_length, longest)
 
     def penalises(self, options: DecodeHParams) -> bool:
         """As ours, but greedy search has no length penalty."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
@@ -120,21 +120,16 @@ def _convert(
     with quiet_stderr():
         from t2tlite.training.checkpoints import read_weights
     weights = read_weights(checkpoint, parameters)
-    unfinished = path.with_name(f".{path.name}.converting")
+    work = path.with_name(f".{path.name}.converting")
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
-        unfinished.mkdir()
-        convert(hparams, weights, encoders, unfinished, path.name)
-        write_record(unfinished / STAMP, stamp)
-        shutil.rmtree(path, ignore_errors=True)
-        unfinished.rename(path)
+        with atomic_folder(path, work) as unfinished:
+            convert(hparams, weights, encoders, unfinished, path.name)
+            write_record(unfinished / STAMP, stamp)
     except KeyError as error:
         raise ValueError(
             f"Checkpoint {checkpoint} is of another model: it has no {error}. Use"
             " another."
         ) from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:

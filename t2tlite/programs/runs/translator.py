@@ -16,8 +16,9 @@ from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.export_folder import ExportFolder
-from t2tlite.programs.export.formats import Settings
+from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.plan import ExportPlan
+from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse, parser
@@ -255,14 +256,20 @@ class Translator(TextDecoder):
         Options are the export's defaults. Raises ValueError if the format cannot
         express the model, or the verification of what was written fails.
         """
-        from t2tlite.programs.export.export import export_model  # loads TensorFlow
-
-        folder = ExportFolder(export_dir, overwrite)
-        folder.check_apart_from(RunFolder(self.run), self.checkpoint)
-        export_model(
-            self, folder, format, Settings(self.options(**options), quantization)
+        plan = ExportPlan(
+            run=RunFolder(self.run),
+            checkpoint=self.checkpoint,
+            hparams=keras_model(self).hparams,
+            manifest=self.manifest,
+            format=find_format(format),
+            decoding=self.options(**options),
+            quantization=quantization,
+            export_dir=export_dir,
+            overwrite=overwrite,
         )
-        return folder.path
+        plan.check()
+        export_model(self, plan)
+        return plan.folder
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from t2tlite.programs.bulk.decode_split import read_records, record_lines
+from t2tlite.programs.bulk.jobs import read_records, record_lines
 from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.tasks.task import Hypothesis
 from t2tlite.trees.tree import parse_tree
