@@ -5,9 +5,9 @@ Each sentence has M slots for its alive hypotheses. When the beam is reordered, 
 keys and values stay where they are: `ancestors` records which slot each hypothesis was
 in at each position, and attention reads those.
 
-Most sentences end long before their maximum length. So where shapes may change, those
-that are done leave the batch whenever they are half of it, and the cache is doubled
-when it is full.
+Most sentences end long before their maximum length. So where shapes may change,
+sentences that are done leave the batch once they are half of it, and the cache begins
+small and is doubled when it is full.
 """
 
 # N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V

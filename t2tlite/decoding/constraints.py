@@ -21,8 +21,8 @@ FORBIDDEN = -1e9  # the logit of a token that must not be chosen
 
 # (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits [N, M, V].
-# Below, each is made by functools.partial from a function of these four after its own
-# first arguments.
+# The functions below have arguments of their own before these four; functools.partial
+# makes a constraint of them.
 Constraint = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 

@@ -280,9 +280,9 @@ def batches_by_length(
     """Batches of indices of sequences of about equal length, the longest first; those
     of length 0 are left out.
 
-    A batch has at most `batch_size` tokens, padding and EOS counted, or by default as
-    many as need a certain memory, given the number of hypotheses of a sentence and the
-    tokens that they have more than it; but at least one sequence.
+    A batch has at most `batch_size` tokens, padding and EOS counted. By default it is
+    limited by BATCH_TOKENS and BATCH_POSITIONS, where each sequence has `hypotheses` of
+    up to `extra_length` tokens more than it. It has at least one sequence.
     """
     order = np.argsort(-np.array(lengths, np.int64), kind="stable").tolist()
     filled = [i for i in order if lengths[i] > 0]

@@ -148,10 +148,10 @@ def draw(
     """Tokens int32 [B, M], drawn from softmax(logits [B, M, V] / temperature) with
     random numbers [B, M] from [0, 1).
 
-    First all but the `keep_top_k` most probable tokens are left out, if that is not 0;
-    then, if `top_p` is below 1, of the remaining distribution those after the most
-    probable tokens whose probabilities add up to `top_p`. The token drawn is the first,
-    by id, at which the cumulative probability is above the random number.
+    If `keep_top_k` is not 0, only that many most probable tokens remain. If `top_p` is
+    below 1, only the fewest most probable of these remain whose probabilities add up to
+    it. The token drawn is the first, by id, whose cumulative probability exceeds the
+    random number.
     """
     logits = logits / temperature
     if keep_top_k:

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
-# Bounds for the tokens of a text, which need no encoding. tensor2tensor's subwords may
-# spell an ASCII character as \126;_; NFKC makes up to 33 bytes of UTF-8 of 3.
+# An upper bound of the number of tokens of a text, without encoding it. tensor2tensor's
+# subwords may spell an ASCII character as \126;_; NFKC may make 33 bytes out of 3.
 ASCII_TOKENS = 6  # of an ASCII character
 FURTHER_BYTE_TOKENS = 17  # of each further byte of another character, in UTF-8
 
@@ -49,8 +49,7 @@ SHOWN = 60  # characters of a wrong value in a message
 def as_list(sentences: str | Iterable[str]) -> list[str]:
     """One string, or the strings of an iterable, as a list.
 
-    Raises ValueError for anything else: text that is not decoded, a dict, or a set,
-    which have no order or no sentences of their own.
+    Raises ValueError for anything else, such as bytes, a dict or a set.
     """
     if isinstance(sentences, str):
         return [sentences]

@@ -235,8 +235,8 @@ def constraint_of(
     """What the options and the extra inputs forbid, or None if nothing."""
     constraints: list[Constraint] = []
     if "brackets" in extra_inputs:
-        brackets = extra_inputs["brackets"]
-        constraints.append(bracket_constraint(*brackets, max_lengths))
+        classes, tokens, choices = extra_inputs["brackets"]
+        constraints.append(bracket_constraint(classes, tokens, choices, max_lengths))
     if options.no_repeat_ngram_size:
         size = options.no_repeat_ngram_size
         constraints.append(functools.partial(no_repeat_ngram, size))

@@ -124,7 +124,7 @@ def paired_bootstrap(
 
     1,000 test sets are drawn from the sentences, with replacement, and both systems are
     scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
-    as it does, and for a seed that NumPy does not take.
+    as it does, and for a seed that NumPy does not accept.
     """
     all_references = [references, *more_references]
     for translations in (baseline, system):
@@ -145,7 +145,7 @@ def paired_bootstrap(
     differences = []
     for name, signature in signatures.items():
         old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
-        # sacrebleu's is the smallest possible then
+        # for equal scores sacrebleu reports its smallest p-value
         p = 1.0 if old.score == new.score else new.p_value
         difference = Difference(
             metric=name,

@@ -21,7 +21,7 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis of beam search as text; of a translation model, a translation.
+    """A decoded sequence as text; for a translation model, a translation.
 
     Attributes:
         text: the decoded text.
@@ -50,27 +50,22 @@ class Output(Protocol):
     @property
     def text(self) -> str:
         """The translation, or the tree in brackets, on one line."""
-        ...
 
     @property
     def score(self) -> float:
         """The log-probability divided by the length penalty."""
-        ...
 
     @property
     def log_prob(self) -> float:
         """The log-probability (natural) of the decoded sequence, its EOS included."""
-        ...
 
     @property
     def sequence(self) -> str:
         """The text as it was decoded."""
-        ...
 
     @property
     def ids(self) -> tuple[int, ...]:
         """The ids of its tokens, without the EOS."""
-        ...
 
 
 class Score(NamedTuple):
@@ -79,8 +74,8 @@ class Score(NamedTuple):
     Attributes:
         name: the main metric, by which the best checkpoint is chosen: "BLEU" or "F1".
         scores: the values by metric: percent, or counts, which are whole numbers.
-        signatures: how they were computed, by metric; of scores computed together only
-            the first has one.
+        signatures: how they were computed, by metric; of metrics that are computed
+            together, only the first has one.
     """
 
     name: str

@@ -4,9 +4,16 @@ import dataclasses
 import re
 
 import pytest
+from fake_engine import FakeEngine
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.engine import ALIGNMENTS, EVERYTHING, PREFIXES, check_supported
+from t2tlite.decoding.engine import (
+    ALIGNMENTS,
+    EVERYTHING,
+    PREFIXES,
+    Sentence,
+    check_supported,
+)
 from t2tlite.programs.export import ctranslate2_engine, saved_model
 
 SUPPORTED = {
@@ -66,3 +73,47 @@ def test_prefixes_and_alignments_are_refused_by_name():
         check_supported(
             "It", SUPPORTED["ctranslate2"], DecodeHParams(), PREFIXES, ALIGNMENTS
         )
+
+
+class Plain(FakeEngine):
+    """Supports nothing but a beam."""
+
+    name = "plain"
+    supported = frozenset({"beam_size"})
+
+
+@pytest.mark.parametrize(
+    ("use", "received"),
+    [
+        (
+            lambda engine: engine.decode([Sentence([5])], DecodeHParams(alpha=1.0)),
+            "alpha=1.0",
+        ),
+        (
+            lambda engine: engine.decode([Sentence([5], [6])], DecodeHParams()),
+            "prefixes",
+        ),
+        (
+            lambda engine: engine.score([[5]], [[6]], DecodeHParams(min_length=2)),
+            "min_length=2",
+        ),
+        (
+            lambda engine: engine.cross_attention([[5]], [[6]], DecodeHParams()),
+            "alignments",
+        ),
+    ],
+    ids=["options", "prefixes", "score", "cross_attention"],
+)
+def test_an_engine_refuses_before_it_computes(use, received):
+    engine = Plain()
+    message = rf"^The engine plain supports beam_size\. Received: {received}\. Leave"
+    with pytest.raises(ValueError, match=message):
+        use(engine)
+    assert engine.decoded == engine.attended == []
+
+
+def test_blank_sentences_and_empty_prefixes_need_no_support():
+    engine = Plain()
+    n_best = engine.decode([Sentence([]), Sentence([5])], DecodeHParams(beam_size=2))
+    assert [hypotheses[0].ids for hypotheses in n_best] == [[], []]
+    assert engine.decoded == [[Sentence([5])]]

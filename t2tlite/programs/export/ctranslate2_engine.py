@@ -120,8 +120,8 @@ def check_computable(quantization: str) -> None:
 def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
     """CTranslate2's name of each id: its piece.
 
-    Names are unique, so of equal pieces only the last has its own, which is the one
-    that encoding yields.
+    Names are unique: of equal pieces only the last, which is the one that encoding
+    yields, keeps its name.
     """
     names: dict[str, int] = {PAD_TOKEN: PAD, EOS_TOKEN: EOS}
     pieces = encoder.pieces(range(encoder.vocab_size))

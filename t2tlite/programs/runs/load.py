@@ -92,8 +92,8 @@ def check_engine_options(engine: str, options: DecodeHParams, *features: str) ->
 
 
 def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:
-    """Problem, hparam set, parameters, step with its metrics, and run; what is unknown
-    is left out.
+    """Problem, hparam set, parameters, step with its metrics, and run; unknown parts
+    are left out.
     """
     step = step_of(checkpoint)
     metrics = {}

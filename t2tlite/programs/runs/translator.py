@@ -71,8 +71,8 @@ class Translator(TextDecoder):
         """The best translation of each sentence, in order; a blank sentence stays
         blank.
 
-        A translation begins with its `prefix`, which may be empty and whose last word
-        may be continued, also if a space follows it.
+        A translation begins with its `prefix`, which may be empty. Its last word may be
+        continued, even if a space follows it.
         """
         n_best = self.decode(
             as_list(sentences),
@@ -179,8 +179,8 @@ class Translator(TextDecoder):
         all heads.
 
         `target` is by default the model's own translation, with the problem's options.
-        A notebook shows the result as a page. A source without words, or of which the
-        vocabulary has no token, raises a ValueError.
+        A notebook shows the result as a page. Raises ValueError for a source without
+        words, or one that the vocabulary encodes as no tokens.
         """
         return self.attention_of(self.sentence_pair(source, target))
 
