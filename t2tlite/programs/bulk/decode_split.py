@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.manifest import is_training
-from t2tlite.data.problem import SPLITS
+from t2tlite.data.splits import SPLITS, is_training
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import (

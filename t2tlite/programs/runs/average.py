@@ -93,7 +93,7 @@ def _evaluated(
     """
     strategy = tf.distribute.get_strategy()
     evaluate = {}
-    for split, name in (dataset.manifest.dev_sets or {"dev": "dev"}).items():
+    for split, name in dataset.manifest.dev_sets.items():
         store = dataset.store(split)
         line = left_out(model.hparams, store, name)
         if line:

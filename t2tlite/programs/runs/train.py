@@ -22,6 +22,7 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV
 from t2tlite.data.token_store import TokenStore
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import evenly_spaced
@@ -42,7 +43,7 @@ from t2tlite.tasks.task import Output, Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import ALL_DEV_SETS, Evaluation
-from t2tlite.training.loop import DEV, Hooks, Sample, TrainingJob, train
+from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
