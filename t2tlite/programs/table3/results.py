@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV
 from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX
 from t2tlite.files.records import Amount, Count
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import NO_COST, RunFolder
 from t2tlite.training.cost import Cost, estimate
 
-DEV = "dev"
 BEAM_SIZE = 4
 
 

@@ -23,13 +23,13 @@ import tensorflow as tf
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
+from t2tlite.data.splits import DEV
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
 from t2tlite.programs.runs.same_model import check_shared_embeddings
 from t2tlite.programs.runs.train import RunOptions, scored_text, train_run
 from t2tlite.programs.table3.results import (
-    DEV,
     RowResult,
     cost_of,
     dev_options,
@@ -231,11 +231,11 @@ def _longest_in_dev(dataset: Dataset, limit: int) -> int:
     """Tokens of the longest side of a pair of dev that is evaluated, its EOS
     included.
     """
-    dev = dataset.manifest.split("dev")
+    dev = dataset.manifest.split(DEV)
     longest = max(dev.longest_source, dev.longest_target)
     if longest <= limit:
         return longest
-    store = dataset.store("dev")
+    store = dataset.store(DEV)
     longer = np.maximum(store.source_lengths, store.target_lengths)
     return int(longer[longer <= limit].max(initial=0))
 
