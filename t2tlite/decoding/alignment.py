@@ -13,7 +13,7 @@ from 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -48,9 +48,7 @@ def align(
     alignment: Alignment = []
     if source_words:
         sources = list(source_words)
-        by_word = word_weights(
-            weights, list(source_words.values()), list(target_words.values())
-        )
+        by_word = word_weights(weights, source_words.values(), target_words.values())
         for target, row in zip(target_words, by_word, strict=True):
             alignment.append((sources[int(row.argmax())], target))
     return alignment
@@ -82,8 +80,8 @@ def pieces_that_count(pieces: Sequence[str], indices: Sequence[int]) -> list[int
 
 def word_weights(
     weights: np.ndarray,
-    source_words: Sequence[Sequence[int]],
-    target_words: Sequence[Sequence[int]],
+    source_words: Iterable[Sequence[int]],
+    target_words: Iterable[Sequence[int]],
 ) -> np.ndarray:
     """Weights between words, [target words, source words], from those between pieces,
     [T, S]: sums over source pieces, means over target pieces.

@@ -43,6 +43,8 @@ BATCH_TOKENS = 4096  # source tokens, padding counted
 # of all hypotheses; their keys and values in the cache need most of the memory
 BATCH_POSITIONS = 32_768
 
+Ids = Sequence[int]  # token ids, without the EOS
+
 # called with the number of sentences after each batch, for a progress bar
 Done = Callable[[int], object]
 
@@ -50,8 +52,8 @@ Done = Callable[[int], object]
 class Sentence(NamedTuple):
     """A source to decode, and what its hypotheses must keep to."""
 
-    ids: Sequence[int]  # without the EOS
-    prefix: Sequence[int] = ()  # the tokens with which each hypothesis begins
+    ids: Ids
+    prefix: Ids = ()  # the tokens with which each hypothesis begins
     constraint: Bracketing | None = None
 
 
@@ -67,8 +69,8 @@ class PairBatch(NamedTuple):
     """Sources and targets that are scored together, and their indices."""
 
     indices: list[int]
-    sources: list[Sequence[int]]
-    targets: list[Sequence[int]]
+    sources: list[Ids]
+    targets: list[Ids]
 
 
 class OutOfMemoryError(Exception):
@@ -143,8 +145,8 @@ class Engine(abc.ABC):
 
     def score(
         self,
-        sources: Sequence[Sequence[int]],
-        targets: Sequence[Sequence[int]],
+        sources: Sequence[Ids],
+        targets: Sequence[Ids],
         options: DecodeHParams,
         done: Done = lambda count: None,
     ) -> list[float]:
@@ -166,8 +168,8 @@ class Engine(abc.ABC):
 
     def cross_attention(
         self,
-        sources: Sequence[Sequence[int]],
-        targets: Sequence[Sequence[int]],
+        sources: Sequence[Ids],
+        targets: Sequence[Ids],
         options: DecodeHParams,
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Index and cross-attention weights of each pair, averaged over heads and
@@ -195,13 +197,11 @@ class Engine(abc.ABC):
         """
 
     @abc.abstractmethod
-    def _score_batch(
-        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
-    ) -> Iterable[float]:
+    def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
         """The log-probability of each target, EOS included."""
 
     def _attend_batch(
-        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
+        self, sources: list[Ids], targets: list[Ids]
     ) -> Iterable[np.ndarray]:
         """Cross-attention weights of each pair, averaged over heads and layers: [T, S]
         or larger, with EOS. An engine that supports ALIGNMENTS implements it.
@@ -253,7 +253,7 @@ class Engine(abc.ABC):
             for i, source, target, weights in rows:
                 yield i, weights[: len(target), : len(source)]
 
-    def _refuse(self, source: Sequence[int], options: DecodeHParams) -> None:
+    def _refuse(self, source: Ids, options: DecodeHParams) -> None:
         """Raises ValueError for a source without hypotheses, with the reason."""
         [log_prob] = self._score_batch([source], [[]])
         if not np.isfinite(log_prob):
@@ -300,7 +300,7 @@ def batches_by_length(
 
 
 def _pair_batches(
-    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_size: int
+    sources: Sequence[Ids], targets: Sequence[Ids], batch_size: int
 ) -> Iterator[PairBatch]:
     """Batches of pairs whose longer sides have about equal length."""
     lengths = []

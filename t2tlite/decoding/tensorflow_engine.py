@@ -31,6 +31,7 @@ from t2tlite.decoding.engine import (
     EVERYTHING,
     TENSORFLOW,
     Engine,
+    Ids,
     OutOfMemoryError,
     Sentence,
     TokenHypothesis,
@@ -97,10 +98,11 @@ class TensorFlowEngine(Engine):
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
         compiled = self._compiled_search(_built_for(options), *extra_inputs)
+        inputs = self._pad([sentence.ids for sentence in sentences])
         n_best = options.return_beams
         try:
             result = compiled(
-                self._pad([sentence.ids for sentence in sentences]),
+                inputs,
                 limits.astype(np.int32),
                 length if self.jit_compile else np.int32(length),
                 np.float32(options.alpha),
@@ -111,13 +113,11 @@ class TensorFlowEngine(Engine):
             raise OutOfMemoryError from error
         return _hypotheses(result, n_best)
 
-    def _score_batch(
-        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
-    ) -> Iterable[float]:
+    def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
         return self._log_probs(self._pad(sources), self._pad(targets)).numpy()
 
     def _attend_batch(
-        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
+        self, sources: list[Ids], targets: list[Ids]
     ) -> Iterable[np.ndarray]:
         return self._mean_weights(self._pad(sources), self._pad(targets)).numpy()
 
@@ -138,7 +138,7 @@ class TensorFlowEngine(Engine):
     def _padded(self, length: int) -> int:
         return min(padded_length(length, BOUNDARIES), self._longest)
 
-    def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
+    def _pad(self, rows: Sequence[Ids]) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
 
         A decoded sequence may fill all positions that the model knows. It then has no
@@ -197,7 +197,7 @@ def _uniforms(
     return uniforms
 
 
-def _block(rows: Sequence[Sequence[int]], width: int, padding: int = PAD) -> np.ndarray:
+def _block(rows: Sequence[Ids], width: int, padding: int = PAD) -> np.ndarray:
     """Rows padded to a width: int32 [B, width]."""
     block: np.ndarray = np.full((len(rows), width), padding, np.int32)
     for at, row in enumerate(rows):

@@ -21,6 +21,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import (
     CTRANSLATE2,
     Engine,
+    Ids,
     OutOfMemoryError,
     Sentence,
     TokenHypothesis,
@@ -283,9 +284,7 @@ class CTranslate2Engine(Engine):
         ranked.sort(key=lambda hypothesis: -hypothesis.score)
         return ranked[: options.return_beams]
 
-    def _score_batch(
-        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
-    ) -> Iterable[float]:
+    def _score_batch(self, sources: list[Ids], targets: list[Ids]) -> Iterable[float]:
         results = self._translator.score_batch(
             _named(sources, self._source_tokens),
             _named(targets, self._target_tokens),
@@ -294,7 +293,7 @@ class CTranslate2Engine(Engine):
         return [float(np.sum(result.log_probs, dtype=np.float64)) for result in results]
 
 
-def _named(rows: Sequence[Sequence[int]], tokens: Sequence[str]) -> list[list[str]]:
+def _named(rows: Sequence[Ids], tokens: Sequence[str]) -> list[list[str]]:
     """Rows of ids as CTranslate2's tokens."""
     named = []
     for row in rows:

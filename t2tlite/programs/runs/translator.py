@@ -170,9 +170,9 @@ class Translator(TextDecoder):
             )
         chosen = self.options(**options)
         scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
-        per_token = rules_of(chosen).scores_per_token
-        results = [each.score if per_token else each.log_prob for each in scored]
-        return one_or_all(sources, results)
+        if rules_of(chosen).scores_per_token:
+            return one_or_all(sources, [target.score for target in scored])
+        return one_or_all(sources, [target.log_prob for target in scored])
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """The pieces of a sentence and its translation, and the attention weights of
