@@ -40,8 +40,7 @@ class Decoded(NamedTuple):
 
 
 class TextDecoder:
-    """A trained model with its vocabularies and its task: text in, text out, scored or
-    not.
+    """Decodes and scores text with a trained model, its vocabularies and its task.
 
     Args:
         engine: decodes with the weights.
@@ -51,8 +50,9 @@ class TextDecoder:
         label: what `repr` shows, by default the problem, the number of parameters and
             the step.
 
-    Sentences have no line breaks. A ValueError names the line of one of more than
-    `max_source_tokens`. Several threads may use a decoder at a time.
+    Sentences have no line breaks. Methods raise ValueError, naming the line, for a
+    sentence of more than `max_source_tokens`. Several threads may use a decoder at a
+    time.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class TextDecoder:
         label: str = "",
     ) -> None:
         self.engine = engine
-        self.encoders = self.source_encoder, self.target_encoder = encoders
+        self.encoders = encoders
+        self.source_encoder, self.target_encoder = encoders
         self.manifest = manifest
         self.task = open_task(manifest.task, manifest.options)
         self.checkpoint = checkpoint

@@ -130,11 +130,11 @@ class Translator(TextDecoder):
     ) -> Parse | list[Parse]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
-        It is the one of the beam that fits the words best (`ParsingTask.choose`). Words
-        and punctuation are separated by white space, no-break spaces included, as in
-        the training trees by spaces; `raw_text`
-        does so first, by the rules of the Penn Treebank. Brackets may be written as
-        they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
+        The best parse is the one of the beam that fits the words best
+        (`ParsingTask.choose`). White space of any kind must separate words and
+        punctuation, as in the training trees; with `raw_text` they are separated first,
+        by the rules of the Penn Treebank. Brackets may be written as they are or as
+        -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = parser(self.task, self.manifest.name)
         texts = as_list(sentences)
@@ -158,9 +158,9 @@ class Translator(TextDecoder):
         """The log-probability (natural) of each target, its EOS included, given its
         source.
 
-        Under tensor2tensor's rules: the negative of it, divided by the number of
+        Under tensor2tensor's rules, returns the mean negative log-probability of the
         tokens. Raises ValueError if the numbers of sources and targets differ, or only
-        one of them is a string.
+        one of the two is a string.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
@@ -219,8 +219,8 @@ class Translator(TextDecoder):
         for stack in self.engine.attention(inputs, targets):
             stacks.append([np.asarray(layer)[0] for layer in stack])
         encoder, decoder, cross = stacks
-        # Words are those of the texts as they were given, by which the caller counts: a
-        # vocabulary may normalise "½" to "1⁄2", or drop a character.
+        # The caller counts the words of its own texts: a vocabulary may normalise "½"
+        # to "1⁄2", or drop a character.
         source_words = words_of_pieces(
             self.source_encoder, pair.source_tokens[:-1], pair.source
         )
