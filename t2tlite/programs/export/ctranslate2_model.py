@@ -11,7 +11,7 @@ from pathlib import Path
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     PATIENCE,
     SUPPORTED,
@@ -20,6 +20,7 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     check_quantization,
     computable_types,
     import_ctranslate2,
+    open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan
@@ -81,7 +82,7 @@ WITH_SENTENCEPIECE = VocabularyCode(
 )
 WITH_T2TLITE = VocabularyCode(
     imports=(
-        "from t2tlite.programs.export.ctranslate2_decoder import vocabulary_tokens\n"
+        "from t2tlite.programs.export.ctranslate2_engine import vocabulary_tokens\n"
         "from t2tlite.vocabularies.encoders import open_encoder"
     ),
     opened='open_encoder("{file}")',
@@ -120,7 +121,7 @@ class CTranslate2Format(ExportFormat):
     ) -> DecodedInOneBatch:
         keras = keras_model(model)
         engine = CTranslate2Engine(
-            folder,
+            open_translator(folder, _stored_as(plan)),
             model.encoders,
             _stored_as(plan),
             keras.hparams.max_positions,

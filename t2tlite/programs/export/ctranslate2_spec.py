@@ -26,15 +26,15 @@ import ml_dtypes
 import numpy as np
 
 from t2tlite.config import HParams
-from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.decoding.engine import LONGEST_BUCKET
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     EOS_TOKEN,
     PAD_TOKEN,
     import_ctranslate2,
     vocabulary_tokens,
 )
-from t2tlite.tokens import PAD
+from t2tlite.types import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ import tensorflow as tf
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.beam_search import BeamResult, is_filled
-from t2tlite.decoding.decoder import log_probs, search
+from t2tlite.decoding.engine import LONGEST_BUCKET
 from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.tensorflow_engine import log_probs, search
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.programs.export.graph_text import (
     SentencePieceText,
     graph_text,
@@ -32,8 +32,7 @@ from t2tlite.programs.export.graph_text import (
 )
 from t2tlite.programs.export.verification import NBest, keras_model
 from t2tlite.tasks.task import Hypothesis
-from t2tlite.tokens import PAD
-from t2tlite.types import Tensor
+from t2tlite.types import PAD, Tensor
 
 GraphFunction = Callable[..., dict[str, Tensor]]  # a tf.function
 # each is a search of its own in the graph; the run's default is added
@@ -199,8 +198,8 @@ class DecodingGraph:
         return BeamResult(*(x[:, :wanted] for x in result))
 
     def _pad(self, rows: tf.RaggedTensor) -> Tensor:
-        """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as `Decoder`
-        does.
+        """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as
+        `TensorFlowEngine` does.
         """
         lengths = tf.concat([rows.row_lengths(), [1]], axis=0)
         longest = tf.cast(tf.reduce_max(lengths), tf.int32)

@@ -13,8 +13,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
-from t2tlite.tokens import EOS, PAD
-from t2tlite.types import Tensor
+from t2tlite.types import EOS, PAD, Tensor
 from t2tlite.vocabularies.normalisation import (
     JOINER,
     NON_JOINER,

@@ -64,7 +64,7 @@ class DecodedInOneBatch:
 
 def keras_model(model: TextDecoder) -> Seq2SeqModel:
     """The model that TensorFlow computes with; ValueError if another engine does."""
-    from t2tlite.decoding.decoder import TensorFlowEngine  # loads TensorFlow
+    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
 
     if isinstance(model.engine, TensorFlowEngine):
         return model.engine.model
@@ -78,7 +78,7 @@ def with_tensorflow(model: TextDecoder, computes: Seq2SeqModel) -> TextDecoder:
     """A decoder like `model` in which TensorFlow computes with the given Keras model,
     without XLA, which would round differently.
     """
-    from t2tlite.decoding.decoder import TensorFlowEngine  # loads TensorFlow
+    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
 
     return TextDecoder(TensorFlowEngine(computes), model.encoders, model.manifest)
 

@@ -18,7 +18,7 @@ from t2tlite import registry
 from t2tlite.bin import t2t_export
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.export import graph
 from t2tlite.programs.export.graph_text import (
@@ -31,7 +31,7 @@ from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
-from t2tlite.tokens import EOS
+from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
