@@ -116,6 +116,21 @@ class CTranslate2Format(ExportFormat):
         convert(keras.hparams, weights, model.encoders, folder, quantization)
         return _usage(model.encoders, plan.decoding, quantization)
 
+    def open(
+        self, model: TextDecoder, folder: Path, plan: ExportPlan
+    ) -> DecodedInOneBatch:
+        keras = keras_model(model)
+        engine = CTranslate2Engine(
+            open_translator(folder, _stored_as(plan)),
+            model.encoders,
+            _stored_as(plan),
+            keras.hparams.max_positions,
+            keras.count_params(),
+            lambda: keras,
+        )
+        exported = TextDecoder(engine, model.encoders, model.manifest)
+        return DecodedInOneBatch(exported, plan.decoding)
+
     def verify(
         self,
         model: TextDecoder,
@@ -123,29 +138,22 @@ class CTranslate2Format(ExportFormat):
         plan: ExportPlan,
         sentences: list[str],
     ) -> str:
-        """Loads the directory and compares it with the model.
+        """Compares the directory with the model.
 
         Greedy translations and log-probabilities must equal the model's, unless the
         weights are quantised or the model computes in 16 bits; then, and for beam
         search, equal translations are counted.
         """
         quantization = _stored_as(plan)
-        keras = keras_model(model)
-        engine = CTranslate2Engine(
-            open_translator(folder, quantization),
-            model.encoders,
-            quantization,
-            keras.hparams.max_positions,
-            keras.count_params(),
-            lambda: keras,
-        )
-        exported = TextDecoder(engine, model.encoders, model.manifest)
+        exact = quantization == keras_model(model).compute_dtype == FLOAT32
         equal = []
         for beam_size in (1, plan.decoding.beam_size):
             options = dataclasses.replace(plan.decoding, beam_size=beam_size)
             run = opened_run(model, options)
-            export = DecodedInOneBatch(exported, options)
-            if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
+            export = self.open(
+                model, folder, dataclasses.replace(plan, decoding=options)
+            )
+            if exact and beam_size == 1:
                 check_export(run, export, sentences, LOG_PROB_TOLERANCE)
                 equal.append(len(sentences))
             else:

@@ -25,7 +25,6 @@ from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.decoding.tensorflow_engine import log_probs, search
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.graph_text import (
-    GraphText,
     SentencePieceText,
     graph_text,
     stripped,
@@ -34,7 +33,6 @@ from t2tlite.programs.export.graph_text import (
 from t2tlite.programs.export.verification import NBest, keras_model
 from t2tlite.tasks.task import Hypothesis
 from t2tlite.types import PAD, Tensor
-from t2tlite.vocabularies.text_encoder import TextEncoder
 
 GraphFunction = Callable[..., dict[str, Tensor]]  # a tf.function
 # each is a search of its own in the graph; the run's default is added
@@ -279,7 +277,7 @@ class LoadedGraph:
             sentences = [task.source(sentence) for sentence in sentences]
             if rules_of(self._options).strips:
                 sentences = [sentence.strip() for sentence in sentences]
-        inputs = _input(self._source, self._model.source_encoder, sentences)
+        inputs = self._source.batch(sentences)
         outputs = self._decode(inputs, return_beams=0)
         texts = outputs[self._target.noun].numpy()
         scores = outputs["scores"].numpy()
@@ -289,7 +287,7 @@ class LoadedGraph:
             n_best_list = []
             for output, score, log_prob in zip(*columns, strict=True):
                 if is_filled(score):
-                    text = self._text(output)
+                    text = self._target.text(output)
                     hypothesis = Hypothesis(text, float(score), float(log_prob))
                     n_best_list.append(hypothesis)
             n_best_lists.append(n_best_list)
@@ -298,22 +296,6 @@ class LoadedGraph:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The log-probability of each target given its source."""
         outputs = self._loaded.score(
-            _input(self._source, self._model.source_encoder, sources),
-            _input(self._target, self._model.target_encoder, targets),
+            self._source.batch(sources), self._target.batch(targets)
         )
         return outputs["log_probs"].numpy().tolist()
-
-    def _text(self, output: bytes | np.ndarray) -> str:
-        if isinstance(output, bytes):
-            return output.decode("utf-8")
-        return self._model.target_encoder.text(output)
-
-
-def _input(side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Tensor:
-    """A batch of texts as a graph takes it."""
-    if side.tokenizer is not None:
-        return tf.constant(texts)
-    rows = []
-    for text in texts:
-        rows.append([] if encoder.is_blank(text) else encoder.encode(text))
-    return tf.ragged.constant(rows, tf.int32, ragged_rank=1).to_tensor(PAD)

@@ -7,6 +7,9 @@ tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import tensorflow as tf
 import tensorflow_text
 
@@ -43,6 +46,14 @@ class SentencePieceText:
         """The type of a batch."""
         return tf.TensorSpec((None,), tf.string, name)
 
+    def batch(self, texts: Sequence[str]) -> Tensor:
+        """Texts as the graph takes them."""
+        return tf.constant(texts)
+
+    def text(self, output: bytes) -> str:
+        """The text of an output of the graph."""
+        return output.decode("utf-8")
+
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
         """Token ids of a batch, int32 [B, (S)], each row with its EOS."""
         if self._normalization != NONE:  # the rest of the rule is in the tokenizer
@@ -76,10 +87,21 @@ class TokenIds:
     tokenizer = None
 
     def __init__(self, encoder: TextEncoder) -> None:
+        self._encoder = encoder
         self._vocab_size = encoder.vocab_size
 
     def spec(self, name: str) -> tf.TensorSpec:
         return tf.TensorSpec((None, None), tf.int32, name)
+
+    def batch(self, texts: Sequence[str]) -> Tensor:
+        rows = []
+        for text in texts:
+            blank = self._encoder.is_blank(text)
+            rows.append([] if blank else self._encoder.encode(text))
+        return tf.ragged.constant(rows, tf.int32, ragged_rank=1).to_tensor(PAD)
+
+    def text(self, output: np.ndarray) -> str:
+        return self._encoder.text(output)
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
         valid = tf.reduce_all((batch >= 0) & (batch < self._vocab_size))

@@ -16,6 +16,13 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.same_file import is_within
+from t2tlite.programs.export.verification import (
+    BLANK,
+    OpenedExport,
+    check_export,
+    check_hypotheses,
+    opened_run,
+)
 from t2tlite.run_folder import RunFolder
 
 RECORD = "export.json"  # a folder with this record is an export
@@ -126,6 +133,9 @@ class ExportFormat(abc.ABC):
         """
 
     @abc.abstractmethod
+    def open(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> OpenedExport:
+        """Reads back what was written."""
+
     def verify(
         self,
         model: TextDecoder,
@@ -133,7 +143,13 @@ class ExportFormat(abc.ABC):
         plan: ExportPlan,
         sentences: list[str],
     ) -> str:
-        """Opens what was written, and compares its output with the model's.
+        """Compares the output of what was written with the model's.
 
         Returns what was compared. Raises ValueError if it differs.
         """
+        run = opened_run(model, plan.decoding)
+        export = self.open(model, folder, plan)
+        check_export(run, export, sentences)
+        blank = list(filter(model.source_encoder.is_blank, BLANK))
+        check_hypotheses(blank, run.decode(blank), export.decode(blank))
+        return "n-best lists and log-probabilities"

@@ -15,16 +15,10 @@ from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan
-from t2tlite.programs.export.verification import (
-    check_export,
-    check_hypotheses,
-    opened_run,
-)
 from t2tlite.quiet import quiet_stderr
-from t2tlite.tasks.task import Hypothesis
 
 if TYPE_CHECKING:
-    from t2tlite.programs.export.graph import DecodingGraph
+    from t2tlite.programs.export.graph import DecodingGraph, LoadedGraph
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
 SUPPORTED = frozenset(
@@ -39,7 +33,6 @@ SUPPORTED = frozenset(
         "t2t_rules",
     }
 )  # sampling is not among them
-BLANK = ("", " ", "\u00a0\u200b")  # the last, if the vocabulary normalises text
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 USAGE = """\
@@ -139,23 +132,12 @@ class SavedModelFormat(ExportFormat):
             copy_file(path, folder / VERSION / ASSETS / path.name)
         return _usage(graph, plan.decoding, outside) + task.usage
 
-    def verify(
-        self,
-        model: TextDecoder,
-        folder: Path,
-        plan: ExportPlan,
-        sentences: list[str],
-    ) -> str:
+    def open(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> LoadedGraph:
         from t2tlite.programs.export.graph import LoadedGraph  # loads TensorFlow
 
         signature = TASKS[model.task.name].signature
         with quiet_stderr():
-            export = LoadedGraph(model, plan.decoding, signature, folder / VERSION)
-        check_export(opened_run(model, plan.decoding), export, sentences)
-        blank = list(filter(model.source_encoder.is_blank, BLANK))
-        nothing = [[Hypothesis("", 0.0, 0.0)]] * len(blank)
-        check_hypotheses(blank, nothing, export.decode(blank))
-        return "n-best lists and log-probabilities"
+            return LoadedGraph(model, plan.decoding, signature, folder / VERSION)
 
 
 def _check_path(path: str) -> None:

@@ -21,6 +21,7 @@ TOLERANCE = 1e-4  # of scores and log-probabilities
 # batch_size that decodes all sentences in one batch, so that rounding is the same too
 ONE_BATCH = 1_000_000
 
+BLANK = ("", " ", "\u00a0\u200b")  # the last, if the vocabulary normalises text
 SAMPLES = 12  # sentences
 LONGEST = 48  # tokens of a sample
 WORDS = 8  # of a sentence made from the vocabulary, at most

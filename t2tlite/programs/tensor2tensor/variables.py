@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.config import HParams
 from t2tlite.files.checkpoint_paths import readable_path
-from t2tlite.layers.embedding import Embedding
-from t2tlite.layers.sublayer import Residual
 from t2tlite.models.transformer import Transformer
-from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.training.checkpoints import reason_of
 
 SCOPE = "transformer/"
@@ -42,16 +38,34 @@ BOOKKEEPING = re.compile(
 
 Variables = Mapping[str, np.ndarray]  # a checkpoint's, by name
 
-# our attention layers and their matrices -> tensor2tensor's
-ATTENTIONS = {
-    "self_attention": "self_attention",
-    "cross_attention": "encdec_attention",
-}
-ATTENTION_MATRICES = {
-    "query": "q",
-    "key": "k",
-    "value": "v",
-    "output_transform": "output_transform",
+# What differs between the Keras path of a variable of ours and tensor2tensor's name, as
+# regular expressions that are replaced one after the other
+RENAMED = (
+    (r"(encoder|decoder)_(\d+)/", r"body/\1/layer_\2/"),
+    (r"(encoder|decoder)_norm/", r"body/\1/norm/"),
+    ("self_attention_residual/self_attention/", "self_attention/multihead_attention/"),
+    (
+        "cross_attention_residual/cross_attention/",
+        "encdec_attention/multihead_attention/",
+    ),
+    ("self_attention_residual/", "self_attention/"),
+    ("cross_attention_residual/", "encdec_attention/"),
+    ("feed_forward_residual/feed_forward/inner/", "ffn/conv1/"),
+    ("feed_forward_residual/feed_forward/outer/", "ffn/conv2/"),
+    ("feed_forward_residual/", "ffn/"),
+    ("/query/", "/q/"),
+    ("/key/", "/k/"),
+    ("/value/", "/v/"),
+    ("/norm/gamma$", "/layer_prepostprocess/layer_norm/layer_norm_scale"),
+    ("/norm/beta$", "/layer_prepostprocess/layer_norm/layer_norm_bias"),
+    ("^transformer/target_space$", TARGET_SPACES),
+)
+# our embeddings -> tensor2tensor's kinds
+EMBEDDINGS = {
+    "embedding": "shared",
+    "source_embedding": "input_emb",
+    "target_embedding": "target_emb",
+    "softmax_embedding": "softmax",
 }
 
 
@@ -185,12 +199,15 @@ def load_variables(
     ValueError that lists the variables that are missing, of another shape or without a
     place in the model.
     """
-    places = list(_places(model, variables))
+    places = []
     misfits = []
     used = set()
-    for place in places:
+    for variable in model.trainable_variables:
+        place = _place(variable, model.hparams.pre_norm, variables)
+        places.append(place)
         misfits += place.misfits(variables)
         used.update(place.names)
+    misfits.sort()
     for name in model_variables(variables):
         if name not in used:
             misfits.append(f"{name} has no place in the model.")
@@ -211,64 +228,20 @@ def load_variables(
         place.load(variables, target_space)
 
 
-def _places(model: Transformer, names: Collection[str]) -> Iterator[Place]:
-    """Yields the place of each of our variables once."""
-    yield from _embeddings(model, names)
-    if model.target_space is not None:
-        yield Place(model.target_space, [TARGET_SPACES])
-    for stack in ("encoder", "decoder"):
-        scope = f"{SCOPE}body/{stack}"
-        for i, layer in enumerate(getattr(model, f"{stack}_layers")):
-            yield from _layer(layer, f"{scope}/layer_{i}")
-        if model.hparams.pre_norm:
-            norm = getattr(model, f"{stack}_norm")
-            yield from _norm(norm, f"{scope}/layer_prepostprocess")
+def _place(variable: keras.Variable, pre_norm: bool, names: Collection[str]) -> Place:
+    """The place of a variable among tensor2tensor's, which have these names."""
+    layer = variable.path.partition("/")[0]
+    if layer in EMBEDDINGS:
+        return Place(variable, _shards(EMBEDDINGS[layer], variable.shape, names))
+    name = variable.path
+    for ours, theirs in RENAMED:
+        name = re.sub(ours, theirs, name)
+    if not pre_norm:
+        name = name.replace("layer_prepostprocess", "layer_postprocess")
+    return Place(variable, [name])
 
 
-def _embeddings(model: Transformer, names: Collection[str]) -> Iterator[Place]:
-    kinds = {
-        "input_emb": model.source_embedding,
-        "target_emb": model.target_embedding,
-        "softmax": model.softmax_embedding,
-    }
-    placed: list[Embedding] = []
-    for kind, embedding in kinds.items():
-        if embedding not in placed:  # tied embeddings come once
-            shards = _shards(embedding, kind, model.hparams, names)
-            yield Place(embedding.weight, shards)
-            placed.append(embedding)
-
-
-def _layer(layer: EncoderLayer | DecoderLayer, scope: str) -> Iterator[Place]:
-    for ours, theirs in ATTENTIONS.items():
-        if not hasattr(layer, ours):  # an encoder layer has no cross-attention
-            continue
-        attention = getattr(layer, ours)
-        for part, name in ATTENTION_MATRICES.items():
-            kernel = f"{scope}/{theirs}/multihead_attention/{name}/kernel"
-            yield Place(getattr(attention, part).kernel, [kernel])
-        yield from _residual(getattr(layer, f"{ours}_residual"), f"{scope}/{theirs}")
-    feed_forward = layer.feed_forward
-    dense_layers = {"conv1": feed_forward.inner, "conv2": feed_forward.outer}
-    for theirs, dense in dense_layers.items():
-        yield Place(dense.kernel, [f"{scope}/ffn/{theirs}/kernel"])
-        yield Place(dense.bias, [f"{scope}/ffn/{theirs}/bias"])
-    yield from _residual(layer.feed_forward_residual, f"{scope}/ffn")
-
-
-def _residual(residual: Residual, scope: str) -> Iterator[Place]:
-    kind = "layer_prepostprocess" if residual.pre_norm else "layer_postprocess"
-    return _norm(residual.norm, f"{scope}/{kind}")
-
-
-def _norm(norm: keras.layers.LayerNormalization, scope: str) -> Iterator[Place]:
-    yield Place(norm.gamma, [f"{scope}/layer_norm/layer_norm_scale"])
-    yield Place(norm.beta, [f"{scope}/layer_norm/layer_norm_bias"])
-
-
-def _shards(
-    embedding: Embedding, kind: str, hparams: HParams, names: Collection[str]
-) -> list[str]:
+def _shards(kind: str, shape: tuple[int, int], names: Collection[str]) -> list[str]:
     """The names of an embedding's shards; if there are none, the name of the first.
 
     A model that shares embeddings has `shared`, one per vocabulary; otherwise it has
@@ -276,11 +249,10 @@ def _shards(
     `softmax`. Older versions share between target and softmax even if the source has
     another vocabulary.
     """
-    modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
-    shares = hparams.shared_embedding_and_softmax_weights
-    if f"{modality}/{kind}/weights_0" not in names:
-        shares = shares or f"{modality}/shared/weights_0" in names
-    prefix = f"{modality}/{'shared' if shares else kind}/weights_"
-    shard = re.compile(rf"{re.escape(prefix)}\d+")
+    modality = f"{SCOPE}symbol_modality_{shape[0]}_{shape[1]}"
+    first = f"{modality}/{kind}/weights_0"
+    if first not in names and f"{modality}/shared/weights_0" in names:
+        kind = "shared"
+    shard = re.compile(rf"{modality}/{kind}/weights_\d+")
     count = len(list(filter(shard.fullmatch, names)))
-    return [f"{prefix}{i}" for i in range(max(count, 1))]
+    return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]

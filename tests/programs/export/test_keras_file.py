@@ -28,7 +28,7 @@ def export(tiny_run, target, *more):
 def test_keras_opens_the_file(tiny_run, tmp_path, capsys):
     assert export(tiny_run, tmp_path / "out") == 0
     assert (
-        "Equal to the run: beam search and log-probabilities of 12 sentences of dev"
+        "Equal to the run: n-best lists and log-probabilities of 12 sentences of dev"
         in capsys.readouterr().out
     )
     model, loaded = (

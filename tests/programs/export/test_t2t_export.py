@@ -31,6 +31,9 @@ class QuickFormat(ExportFormat):
         (folder / "model.bin").write_bytes(bytes(100_000))
         return "A paragraph."
 
+    def open(self, model, folder, plan):
+        raise NotImplementedError
+
     def verify(self, model, folder, plan, sentences):
         return "nothing"
 

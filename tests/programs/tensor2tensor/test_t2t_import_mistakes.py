@@ -388,7 +388,7 @@ def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
     )
     message = (
         UNFIT + r"transformer/symbol_modality_29_16/input_emb/weights_0 is missing\.\n "
-        r" \S*_41_16/target_emb/weights_0 is"
+        r" \S*_41_16/softmax/weights_0 is missing\.\n  \S*_41_16/target_emb/weights_0 is"
     )
     refused(theirs, capsys, message, f"--t2t_vocab={target},{source}")
     refused(
