@@ -13,10 +13,9 @@ from t2tlite.registry import register_task
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Leaf, Linearisation, find_linearisation
-from t2tlite.trees.raw_text import ends_in_punctuation
-from t2tlite.trees.restore import PUNCTUATION_TAGS as PUNCTUATION_TAGS
-from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import Tree, format_tree
+from t2tlite.trees.words import PUNCTUATION_TAGS as PUNCTUATION_TAGS
+from t2tlite.trees.words import ends_in_punctuation, tree_word
 from t2tlite.vocabularies.normalisation import words as split_words
 
 REPAIR = "repair: "  # before the kind of a repair, in a tally

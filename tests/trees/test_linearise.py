@@ -11,13 +11,13 @@ from fixture_files import tree_files
 
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
-from t2tlite.trees.restore import (
+from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
+from t2tlite.trees.words import (
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
     SYMBOL_TAGS,
     fitting_tag,
 )
-from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 
 CAT = (
     "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat))))"

@@ -3,8 +3,8 @@
 import pytest
 
 from t2tlite.tasks.parsing import Parse, ParsingTask
-from t2tlite.trees.raw_text import penn_words
 from t2tlite.trees.tree import parse_tree
+from t2tlite.trees.words import penn_words
 
 # Sentences of the Treebank's first files, as printed and as in their trees; the last
 # three follow its rules.

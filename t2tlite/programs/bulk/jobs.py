@@ -22,7 +22,7 @@ from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Output
-from t2tlite.trees.raw_text import penn_words
+from t2tlite.trees.words import penn_words
 
 Provenance = dict[str, object]  # values of JSON
 # of each source, best first; of a line to score, its target alone

@@ -22,7 +22,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output
 from t2tlite.tokens import EOS
-from t2tlite.trees.raw_text import penn_words
+from t2tlite.trees.words import penn_words
 
 
 class SentencePair(NamedTuple):
