@@ -5,7 +5,7 @@ other.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,13 +22,14 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
     --dev_source, --dev_target.
 
-    Files are text in UTF-8, compressed where the name ends in `.gz`, `.xz` or `.bz2`,
-    and not pipes, since they are read twice. Relative names start from the current
-    folder, and `~` is the home folder. Each pair of training files is a corpus, and
-    each pair of dev files a dev set; several test files are read one after the other.
+    Files are text in UTF-8, and compressed if the name ends in `.gz`, `.xz` or `.bz2`.
+    A pipe is an error, since files are read twice. Relative names start from the
+    current folder, and `~` is the home folder. Each pair of training files is a corpus,
+    and each pair of dev files a dev set; several test files are read one after the
+    other.
     """
 
-    vocab_size: int = 0  # by the number of training pairs
+    vocab_size: int = 0  # computed from the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
         "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
@@ -71,14 +72,9 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in SPLITS:
-            source, target = (
-                getattr(self, f"{split}_source"),
-                getattr(self, f"{split}_target"),
-            )
+            source, target = self._names(split)
             if bool(source) != bool(target):
-                given, missing = (
-                    ("source", "target") if source else ("target", "source")
-                )
+                given, missing = SIDES if source else SIDES[::-1]
                 raise ValueError(
                     f"--{split}_source and --{split}_target must be given together."
                     f" Received: --{split}_{given}={','.join(source or target)} alone."
@@ -96,21 +92,18 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        more_train = [
-            f"train{number}" for number in range(2, 1 + len(self.train_source))
-        ]
-        more_dev = [f"dev{number}" for number in range(2, 1 + len(self.dev_source))]
-        return (
-            "train",
-            *more_train,
-            "dev",
-            *more_dev,
-            *(["test"] if self.test_source else []),
-        )
+        splits = []
+        for base, files in (("train", self.train_source), ("dev", self.dev_source)):
+            splits.append(base)
+            for number in range(2, 1 + len(files)):
+                splits.append(f"{base}{number}")
+        if self.test_source:
+            splits.append("test")
+        return tuple(splits)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files`
-        and `read_parallel` do.
+        """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
+        of `files` and `read_parallel`.
         """
         self.files(tmp_dir)
         if split not in self.splits():
@@ -123,14 +116,13 @@ class ParallelText(Problem):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: the source files of each, then its
-        target files.
+        target files. Raises ValueError if there are none to train on or to evaluate on,
+        and the errors of `check_rereadable`.
         """
-        files = {"train": self.train_source, "dev": self.dev_source}
-        missing = [
-            f"--{split}_source and --{split}_target"
-            for split, names in files.items()
-            if not names
-        ]
+        missing = []
+        for base in ("train", "dev"):
+            if not self._names(base)[0]:
+                missing.append(f"--{base}_source and --{base}_target")
         if missing:
             raise ValueError(
                 "parallel_text needs files to train on and files to evaluate on."
@@ -139,26 +131,30 @@ class ParallelText(Problem):
             )
         paths: list[Path] = []
         for split in self.splits():
-            base = _base(split)
             for side, of_side in zip(SIDES, self._paths(split), strict=True):
-                flag = f"--{base}_{side}"
-                paths += [text_files.check_rereadable(path, flag) for path in of_side]
+                for path in of_side:
+                    flag = f"--{_base(split)}_{side}"
+                    paths.append(text_files.check_rereadable(path, flag))
         return paths
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
-        """The source files and the target files of a split: one of each for train,
-        train2, dev and so on.
+        """The source files and the target files of a split: all of test, one of each
+        for train, train2, dev and so on.
         """
         base = _base(split)
         number = int(split.removeprefix(base) or 1)
         files = slice(None) if base == "test" else slice(number - 1, number)
-        sources, targets = (
-            getattr(self, f"{base}_source")[files],
-            getattr(self, f"{base}_target")[files],
-        )
-        source_paths = [Path(name).expanduser() for name in sources]
-        target_paths = [Path(name).expanduser() for name in targets]
-        return source_paths, target_paths
+        sources, targets = self._names(base)
+        return _expanded(sources[files]), _expanded(targets[files])
+
+    def _names(self, base: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The source files and the target files that the flags name."""
+        return getattr(self, f"{base}_source"), getattr(self, f"{base}_target")
+
+
+def _expanded(names: Sequence[str]) -> list[Path]:
+    """The paths, with the home folder for `~`."""
+    return [Path(name).expanduser() for name in names]
 
 
 def _base(split: str) -> str:
