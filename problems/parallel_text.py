@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import SPLITS, Problem, option
+from t2tlite.data import splits
+from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 
 SIDES = ("source", "target")
@@ -71,7 +72,7 @@ class ParallelText(Problem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for split in SPLITS:
+        for split in splits.SPLITS:
             source, target = self._names(split)
             if bool(source) != bool(target):
                 given, missing = SIDES if source else SIDES[::-1]
@@ -92,14 +93,11 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        splits = []
-        for base, files in (("train", self.train_source), ("dev", self.dev_source)):
-            splits.append(base)
-            for number in range(2, 1 + len(files)):
-                splits.append(f"{base}{number}")
+        names = splits.numbered(splits.TRAIN, len(self.train_source))
+        names += splits.numbered(splits.DEV, len(self.dev_source))
         if self.test_source:
-            splits.append("test")
-        return tuple(splits)
+            names.append(splits.TEST)
+        return tuple(names)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
@@ -120,7 +118,7 @@ class ParallelText(Problem):
         and the errors of `check_rereadable`.
         """
         missing = []
-        for base in ("train", "dev"):
+        for base in (splits.TRAIN, splits.DEV):
             if not self._names(base)[0]:
                 missing.append(f"--{base}_source and --{base}_target")
         if missing:
@@ -133,7 +131,7 @@ class ParallelText(Problem):
         for split in self.splits():
             for side, of_side in zip(SIDES, self._paths(split), strict=True):
                 for path in of_side:
-                    flag = f"--{_base(split)}_{side}"
+                    flag = f"--{splits.base(split)}_{side}"
                     paths.append(text_files.check_rereadable(path, flag))
         return paths
 
@@ -141,11 +139,13 @@ class ParallelText(Problem):
         """The source files and the target files of a split: all of test, one of each
         for train, train2, dev and so on.
         """
-        base = _base(split)
-        number = int(split.removeprefix(base) or 1)
-        files = slice(None) if base == "test" else slice(number - 1, number)
+        base = splits.base(split)
         sources, targets = self._names(base)
-        return _expanded(sources[files]), _expanded(targets[files])
+        if base != splits.TEST:
+            index = splits.number(split) - 1
+            sources = sources[index : index + 1]
+            targets = targets[index : index + 1]
+        return _expanded(sources), _expanded(targets)
 
     def _names(self, base: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The source files and the target files that the flags name."""
@@ -155,8 +155,3 @@ class ParallelText(Problem):
 def _expanded(names: Sequence[str]) -> list[Path]:
     """The paths, with the home folder for `~`."""
     return [Path(name).expanduser() for name in names]
-
-
-def _base(split: str) -> str:
-    """train for train2, dev for dev2."""
-    return split.rstrip("0123456789")
