@@ -44,6 +44,7 @@ from t2tlite.bin import check_files, flags
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb, evalb_parameters
+from t2tlite.trees.evalb_parses import read_parses
 
 
 @flags.command(__doc__, "gold predicted sentences prm")
@@ -57,8 +58,8 @@ def main(args: flags.Args) -> None:
         if args.prm
         else evalb_parameters.COLLINS
     )
-    gold = evalb.read_parses(args.gold)
-    predicted = evalb.read_parses(args.predicted)
+    gold = read_parses(args.gold)
+    predicted = read_parses(args.predicted)
     check_line_counts(
         {args.gold: len(gold), args.predicted: len(predicted)},
         "Write one tree per line, and a blank line for a sentence without a parse; in a"

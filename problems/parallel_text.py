@@ -5,7 +5,7 @@ other.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,13 +23,14 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target,
     --dev_source, --dev_target.
 
-    Files are text in UTF-8, compressed where the name ends in `.gz`, `.xz` or `.bz2`,
-    and not pipes, since they are read twice. Relative names start from the current
-    folder, and `~` is the home folder. Each pair of training files is a corpus, and
-    each pair of dev files a dev set; several test files are read one after the other.
+    Files are text in UTF-8, and compressed if the name ends in `.gz`, `.xz` or `.bz2`.
+    A pipe is an error, since files are read twice. Relative names start from the
+    current folder, and `~` is the home folder. Each pair of training files is a corpus,
+    and each pair of dev files a dev set; several test files are read one after the
+    other.
     """
 
-    vocab_size: int = 0  # by the number of training pairs
+    vocab_size: int = 0  # computed from the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
         "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
@@ -72,14 +73,9 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in splits.SPLITS:
-            source, target = (
-                getattr(self, f"{split}_source"),
-                getattr(self, f"{split}_target"),
-            )
+            source, target = self._names(split)
             if bool(source) != bool(target):
-                given, missing = (
-                    ("source", "target") if source else ("target", "source")
-                )
+                given, missing = SIDES if source else SIDES[::-1]
                 raise ValueError(
                     f"--{split}_source and --{split}_target must be given together."
                     f" Received: --{split}_{given}={','.join(source or target)} alone."
@@ -104,8 +100,8 @@ class ParallelText(Problem):
         return tuple(names)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files`
-        and `read_parallel` do.
+        """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
+        of `files` and `read_parallel`.
         """
         self.files(tmp_dir)
         if split not in self.splits():
@@ -118,14 +114,13 @@ class ParallelText(Problem):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: the source files of each, then its
-        target files.
+        target files. Raises ValueError if there are none to train on or to evaluate on,
+        and the errors of `check_rereadable`.
         """
-        files = {"train": self.train_source, "dev": self.dev_source}
-        missing = [
-            f"--{split}_source and --{split}_target"
-            for split, names in files.items()
-            if not names
-        ]
+        missing = []
+        for base in (splits.TRAIN, splits.DEV):
+            if not self._names(base)[0]:
+                missing.append(f"--{base}_source and --{base}_target")
         if missing:
             raise ValueError(
                 "parallel_text needs files to train on and files to evaluate on."
@@ -134,23 +129,29 @@ class ParallelText(Problem):
             )
         paths: list[Path] = []
         for split in self.splits():
-            base = splits.base(split)
             for side, of_side in zip(SIDES, self._paths(split), strict=True):
-                flag = f"--{base}_{side}"
-                paths += [text_files.check_rereadable(path, flag) for path in of_side]
+                for path in of_side:
+                    flag = f"--{splits.base(split)}_{side}"
+                    paths.append(text_files.check_rereadable(path, flag))
         return paths
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
-        """The source files and the target files of a split: one of each for train,
-        train2, dev and so on.
+        """The source files and the target files of a split: all of test, one of each
+        for train, train2, dev and so on.
         """
         base = splits.base(split)
-        sources = getattr(self, f"{base}_source")
-        targets = getattr(self, f"{base}_target")
+        sources, targets = self._names(base)
         if base != splits.TEST:
             index = splits.number(split) - 1
             sources = sources[index : index + 1]
             targets = targets[index : index + 1]
-        source_paths = [Path(name).expanduser() for name in sources]
-        target_paths = [Path(name).expanduser() for name in targets]
-        return source_paths, target_paths
+        return _expanded(sources), _expanded(targets)
+
+    def _names(self, base: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The source files and the target files that the flags name."""
+        return getattr(self, f"{base}_source"), getattr(self, f"{base}_target")
+
+
+def _expanded(names: Sequence[str]) -> list[Path]:
+    """The paths, with the home folder for `~`."""
+    return [Path(name).expanduser() for name in names]

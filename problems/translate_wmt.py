@@ -29,7 +29,7 @@ from t2tlite.files import text_files
 
 # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
 TFDS_FOLDER = "tensorflow_datasets"
-NETWORK_SECONDS = 10.0  # for an answer of the server of the text
+NETWORK_SECONDS = 10.0  # to wait for an answer of the server that has the text
 # newstest2013, newstest2014
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 
@@ -48,7 +48,7 @@ TRAINING = {
 DEV = "https://www.statmt.org/wmt14/dev.tgz"
 TEST = "https://www.statmt.org/wmt14/test-full.tgz"
 
-ENDINGS = ("", *text_files.COMPRESSED)  # of a file's name
+ENDINGS = ("", *text_files.COMPRESSED)  # of a file name
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
 ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")
@@ -65,6 +65,23 @@ class Corpus:
 
     def __str__(self) -> str:
         return " or ".join(map(" and ".join, self.names))
+
+    def find(self, by_name: dict[str, list[Path]]) -> tuple[Path, Path] | None:
+        """The two files, both in one folder, or None if there is no such folder.
+
+        Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may
+        lack sentences), then the one nearest to --tmp_dir.
+        """
+        for source_name, target_name in self.names:
+            sources = _with_endings(by_name, source_name)
+            targets = _with_endings(by_name, target_name)
+            pairs = []
+            for source, target in itertools.product(sources, targets):
+                if source.parent == target.parent:
+                    pairs.append((source, target))
+            if pairs:
+                return min(pairs, key=_preference)
+        return None
 
 
 class Wmt14(Problem):
@@ -83,36 +100,30 @@ class Wmt14(Problem):
                 f"The splits of {self.name()} are train, dev and test. Received:"
                 f" {split!r}."
             )
-        corpora = self._find(tmp_dir)
-        if not corpora:
+        files = self._find(tmp_dir)
+        if not files:
             return self._tfds_pairs(split, tmp_dir)
-        return itertools.chain.from_iterable(
-            _read_pair(*paths) for corpus, paths in corpora if corpus.split == split
-        )
+        paths = [paths for corpus, paths in files.items() if corpus.split == split]
+        return itertools.chain.from_iterable(itertools.starmap(_read_pair, paths))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The raw files in `tmp_dir`; none with TensorFlow Datasets."""
-        return [path for _, paths in self._find(tmp_dir) for path in paths]
+        return list(itertools.chain.from_iterable(self._find(tmp_dir).values()))
 
     def corpora(self) -> list[Corpus]:
-        """The files that make up the three splits, in the order in which they are
-        read.
-        """
+        """The files of the three splits, in the order in which they are read."""
         foreign = self.target_language
-        stems = {
-            stem.format(foreign): archive
-            for stem, archive in (TRAINING | self.more_training).items()
-        }
-        training = [
-            Corpus("train", ((f"{stem}.en", f"{stem}.{foreign}"),), stems[stem])
-            for stem in stems
-        ]
+        training = []
+        for template, archive in (TRAINING | self.more_training).items():
+            stem = template.format(foreign)
+            names = (f"{stem}.en", f"{stem}.{foreign}")
+            training.append(Corpus("train", (names,), archive))
         dev = (
             ("newstest2013.en", f"newstest2013.{foreign}"),
             ("newstest2013-src.en.sgm", f"newstest2013-ref.{foreign}.sgm"),
         )
-        # Since 2014 each language pair has its own test set, so the name with the pair
-        # is preferred.
+        # Each language pair of 2014 has its own test set, so the name with the pair is
+        # preferred.
         test = (
             (
                 f"newstest2014-{foreign}en-src.en.sgm",
@@ -122,54 +133,57 @@ class Wmt14(Problem):
         )
         return [*training, Corpus("dev", dev, DEV), Corpus("test", test, TEST)]
 
-    def _find(self, tmp_dir: Path | None) -> list[tuple[Corpus, tuple[Path, Path]]]:
-        """All corpora with their files, or nothing if neither files nor archives of
-        them are in `tmp_dir`.
+    def _find(self, tmp_dir: Path | None) -> dict[Corpus, tuple[Path, Path]]:
+        """Returns the files of all corpora, or none if neither files nor archives of
+        them are in `tmp_dir`. Raises FileNotFoundError if only some files are there.
         """
+        files: dict[Corpus, tuple[Path, Path]] = {}
         if tmp_dir is None:
-            return []
+            return files
         by_name = _files_by_name(tmp_dir)
-        pairs = {corpus: _find_pair(corpus, by_name) for corpus in self.corpora()}
-        complete = [(corpus, paths) for corpus, paths in pairs.items() if paths]
-        archives = {
-            corpus: by_name[Path(corpus.archive).name]
-            for corpus, paths in pairs.items()
-            if not paths
-        }
-        if not complete and not any(archives.values()):
-            return []
-        if archives:
-            lines = []
-            for corpus, paths in archives.items():
-                what = f"unpack {paths[0]}" if paths else f"in {corpus.archive}"
-                lines.append(f"  {corpus}: {what}")
-            missing = "\n".join(lines)
+        missing = []
+        has_archives = False
+        for corpus in self.corpora():
+            paths = corpus.find(by_name)
+            archives = by_name[Path(corpus.archive).name]
+            if paths:
+                files[corpus] = paths
+            elif archives:
+                has_archives = True
+                missing.append(f"  {corpus}: unpack {archives[0]}")
+            else:
+                missing.append(f"  {corpus}: in {corpus.archive}")
+        if missing and (files or has_archives):
+            lines = "\n".join(missing)
             raise FileNotFoundError(
                 f"{self.name()} needs all its files in {tmp_dir}, both files of a pair"
-                f" in one folder. Received: {len(complete)} of {len(pairs)} pairs."
-                f" Missing:\n{missing}\nAdd them, or give an empty --tmp_dir to"
-                " download everything through TensorFlow Datasets."
+                f" in one folder. Received: {len(files)} of"
+                f" {len(files) + len(missing)} pairs. Missing:\n{lines}\nAdd them, or"
+                " give an empty --tmp_dir to download everything through TensorFlow"
+                " Datasets."
             )
-        _, (test_source, _) = complete[-1]
-        self._check_test(test_source)
-        return complete
+        for corpus, (source, _) in files.items():
+            if corpus.split == "test":
+                self._check_test(source)
+        return files
 
     def _check_test(self, source: Path) -> None:
-        """Raises ValueError if the source of the test set may be of another language
-        pair.
+        """Raises ValueError if the source of the test set may belong to another
+        language pair.
         """
-        names = sorted(path.name for path in source.parent.glob("newstest2014.*"))
-        others = [
-            name
-            for name in names
-            if name.split(".")[1] not in ("en", self.target_language)
-        ]
-        if others and source.name.startswith("newstest2014.en"):
+        if not source.name.startswith("newstest2014.en"):
+            return
+        ours = ("en", self.target_language)
+        others = []
+        for path in source.parent.glob("newstest2014.*"):
+            if path.name.split(".")[1] not in ours:
+                others.append(path.name)
+        if others:
             raise ValueError(
                 f"{source} must be the English side of the {self.target_language}-en"
                 " test set; each language pair of 2014 has its own. Received: a folder"
-                f" that also holds {', '.join(others)}. Move other pairs' files away,"
-                f" or use the .sgm files in {TEST}."
+                f" that also holds {', '.join(sorted(others))}. Move other pairs' files"
+                f" away, or use the .sgm files in {TEST}."
             )
 
     def _tfds_pairs(
@@ -194,24 +208,20 @@ class Wmt14(Problem):
             searched = f"None of its files were found in {tmp_dir} or the folders in it"
             if tmp_dir is None:
                 searched = "No --tmp_dir was given to look for files in"
-            corpora = "\n".join(
-                f"  {corpus}: in {corpus.archive}" for corpus in self.corpora()
-            )
+            corpora = [f"\n  {each}: in {each.archive}" for each in self.corpora()]
             raise FileNotFoundError(
                 f"{self.name()} needs the WMT 2014 files or a network to download them."
                 f" {searched}, and TensorFlow Datasets could not prepare {name}:"
                 f" {type(error).__name__}: {error}\nDownload and unpack these in a"
-                f" folder, and name it by --tmp_dir:\n{corpora}"
+                f" folder, and name it by --tmp_dir:{''.join(corpora)}"
             ) from error
         # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
         # not replace.
         clean = _unescape if split == "test" else str
         for example in tfds.as_numpy(dataset):
-            source, target = (
-                clean(example[language].decode().removesuffix("\r"))
-                for language in ("en", foreign)
-            )
-            yield source, target
+            source = example["en"].decode().removesuffix("\r")
+            target = example[foreign].decode().removesuffix("\r")
+            yield clean(source), clean(target)
 
 
 @registry.register_problem
@@ -272,7 +282,8 @@ def _read_pair(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """The sentence pairs of two files, both plain text or both .sgm."""
     if ".sgm" not in source.suffixes:
         return text_files.read_parallel([source], [target])
-    sources, targets = read_segments(source), read_segments(target)
+    sources = read_segments(source)
+    targets = read_segments(target)
     counts = {f"{source}": len(sources), f"{target}": len(targets)}
     text_files.check_line_counts(
         counts, "Check that both are from the same archive.", unit="segments"
@@ -284,7 +295,7 @@ def _unescape(text: str) -> str:
     """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays
     one line.
 
-    Unlike `html.unescape`, it does not replace `&lt` without a semicolon.
+    `html.unescape` would also replace `&lt` without a semicolon.
     """
 
     def character(entity: re.Match[str]) -> str:
@@ -299,8 +310,8 @@ def _check_network(name: str, data_dir: Path | None) -> None:
     and its server cannot be reached.
 
     TensorFlow Datasets itself would try for minutes. A server that refuses a request is
-    reachable. Nothing is checked if an earlier download has left files, which may be
-    all.
+    reachable. Nothing is checked if there are files of an earlier download: it may be
+    complete.
     """
     import tensorflow_datasets as tfds
 
@@ -319,23 +330,23 @@ def _check_network(name: str, data_dir: Path | None) -> None:
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Hides the warnings of TensorFlow Datasets and its downloads, such as of each
+    """Hides the warnings of TensorFlow Datasets and its downloads, such as one for each
     attempt.
     """
-    loggers = [logging.getLogger(name) for name in ("absl", "urllib3")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
+    levels = {}
+    for logger in (logging.getLogger("absl"), logging.getLogger("urllib3")):
+        levels[logger] = logger.level
         logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in levels.items():
             logger.setLevel(level)
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder and below, links followed: name -> paths, in a fixed order;
-    [] for others.
+    """Maps each file name in a folder and below to its paths, in a fixed order, and any
+    other name to []. Links are followed.
     """
     by_name: dict[str, list[Path]] = collections.defaultdict(list)
     seen = set()
@@ -352,32 +363,14 @@ def _files_by_name(folder: Path) -> dict[str, list[Path]]:
 
 
 def _with_endings(by_name: dict[str, list[Path]], name: str) -> list[Path]:
-    """The files of a name, also compressed."""
+    """The files of a name, plain or compressed."""
     paths = []
     for ending in ENDINGS:
         paths += by_name[name + ending]
     return paths
 
 
-def _find_pair(
-    corpus: Corpus, by_name: dict[str, list[Path]]
-) -> tuple[Path, Path] | None:
-    """The two files of a corpus, both in one folder, or None if there is no such
-    folder.
-
-    Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may lack
-    sentences), then the one nearest to --tmp_dir.
-    """
-    for source_name, target_name in corpus.names:
-        source = _with_endings(by_name, source_name)
-        target = _with_endings(by_name, target_name)
-        pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
-        if pairs:
-            return min(
-                pairs,
-                key=lambda pair: (
-                    pair[0].parent.name != "test-full",
-                    len(pair[0].parts),
-                ),
-            )
-    return None
+def _preference(paths: tuple[Path, Path]) -> tuple[bool, int]:
+    """A sort key: the lowest is that of the preferred pair of files."""
+    source, _ = paths
+    return source.parent.name != "test-full", len(source.parts)

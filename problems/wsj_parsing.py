@@ -25,11 +25,11 @@ SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
 
 @dataclasses.dataclass(frozen=True)
 class ParsingProblem(Problem):
-    """What the parsing problems share: the source is the words, the target the
+    """The base class of the parsing problems: the source is the words, the target the
     linearised tree.
 
-    Every labelled bracket is one piece of the vocabulary. Decoded sequences become
-    trees again in t2tlite/tasks.
+    Every labelled bracket is one piece of the vocabulary. t2tlite/tasks makes trees of
+    decoded sequences.
     """
 
     vocab_size: int = 16000
@@ -68,21 +68,20 @@ class ParsingProblem(Problem):
         find_linearisation(self.linearisation)
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises as
-        `pairs`.
+        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises the
+        errors of `pairs`.
         """
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (words, linearised tree), both with spaces; in train, also of trees
-        made from the others.
+        """Yields (words, linearised tree), both separated by spaces; in train, also of
+        fragments and of trees with substitutions.
         """
         write = find_linearisation(self.linearisation).write
         trees = self.trees(split, tmp_dir)
         if split == "train":
-            trees = with_fragments(
-                with_substitutions(trees, self.substitutions), self.fragments
-            )
+            trees = with_substitutions(trees, self.substitutions)
+            trees = with_fragments(trees, self.fragments)
         for tree in trees:
             yield " ".join(tree.words()), write(tree)
 
@@ -96,9 +95,10 @@ class ParsingProblem(Problem):
         return self._symbols(self.trees("train", tmp_dir))
 
     def _symbols(self, trees: Iterable[Tree]) -> tuple[str, ...]:
-        symbols = set().union(
-            *map(find_linearisation(self.linearisation).symbols, trees)
-        )
+        linearisation = find_linearisation(self.linearisation)
+        symbols = set()
+        for tree in trees:
+            symbols |= linearisation.symbols(tree)
         return tuple(sorted(symbol for symbol in symbols if not symbol.isalpha()))
 
 
@@ -121,12 +121,14 @@ class WsjParsing(ParsingProblem):
         names.
         """
         paths = self._paths(split, tmp_dir)
-        # reports a missing file of another split before any tree is read
-        self.files(tmp_dir)
+        self.files(tmp_dir)  # reports missing files of other splits before reading
         return _read_clean(paths)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        return [path for split in self.splits() for path in self._paths(split, tmp_dir)]
+        paths = []
+        for split in self.splits():
+            paths += self._paths(split, tmp_dir)
+        return paths
 
     def _paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
         if split not in SECTIONS:
@@ -142,17 +144,14 @@ class WsjParsing(ParsingProblem):
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
             return [check_rereadable(tmp_dir / f"{split}.trees", "The trees")]
-        paths = [
-            path
-            for path in tmp_dir.rglob("wsj_*.mrg")
-            if _section(path) in SECTIONS[split]
-        ]
+        sections = SECTIONS[split]
+        paths = [p for p in tmp_dir.rglob("wsj_*.mrg") if _section(p) in sections]
         paths.sort(key=lambda path: (path.name, path))
-        missing = set(SECTIONS[split]).difference(map(_section, paths))
+        missing = set(sections).difference(map(_section, paths))
         if missing:
-            sections = ", ".join(f"{section:02}" for section in sorted(missing))
+            numbers = ", ".join(f"{section:02}" for section in sorted(missing))
             raise FileNotFoundError(
-                f"{needed} Received: {tmp_dir}, without files of section {sections}"
+                f"{needed} Received: {tmp_dir}, without files of section {numbers}"
                 f" ({split})."
             )
         for path, next_path in itertools.pairwise(paths):
@@ -186,14 +185,12 @@ class WsjParsingSemi(WsjParsing):
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the cleaned trees of a split; in train, then the extra ones."""
+        """Yields the cleaned trees of a split; in train, the extra trees after them."""
         # checks all files first, the extra ones included
         trees = super().trees(split, tmp_dir)
-        return (
-            itertools.chain(trees, _read_clean(self._extra()))
-            if split == "train"
-            else trees
-        )
+        if split != "train":
+            return trees
+        return itertools.chain(trees, _read_clean(self._extra()))
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""
@@ -208,13 +205,15 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        return [
-            check_rereadable(Path(name).expanduser(), "--extra_trees")
-            for name in self.extra_trees
-        ]
+        paths = []
+        for name in self.extra_trees:
+            path = Path(name).expanduser()
+            paths.append(check_rereadable(path, "--extra_trees"))
+        return paths
 
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
+    """Yields the cleaned trees in files, and reports how many have no words."""
     for path in paths:
         left_out = 0
         for tree in map(clean_tree, read_trees(path)):
@@ -230,6 +229,6 @@ def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
 
 
 def _section(path: Path) -> int:
-    """23 for wsj_2301.mrg, -1 for other names."""
+    """The section of a file: 23 for wsj_2301.mrg, -1 for other names."""
     match = re.fullmatch(r"wsj_(\d\d)\d\d\.mrg", path.name)
     return int(match[1]) if match else -1

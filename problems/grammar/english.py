@@ -1,7 +1,7 @@
 """Realises a clause in English, as a constituency tree in the Penn Treebank's brackets.
 
-Every function returns trees as text, `(NP (DT the) (NN dog))`; the sentence is what
-their leaves spell.
+Every function returns trees as text, `(NP (DT the) (NN dog))`. Their leaves spell the
+sentence.
 """
 
 from __future__ import annotations
@@ -31,20 +31,15 @@ from t2tlite.problems.grammar.structure import (
 
 SUBJECT, OBJECT = range(2)
 _LEAF = re.compile(r" ([^() ]+)\)")
+_SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "}
 
 
 def spelled(tree: str) -> str:
-    """The sentence whose words are the leaves: `(S (NP (PRP He)) (VP (MD can) (RB not)
-    ...` -> `He cannot ...`
+    """The sentence that the leaves spell: `(S (NP (PRP He)) (VP (MD can) (RB not) ...`
+    -> `He cannot ...`
     """
     text = " ".join(_LEAF.findall(tree))
-    for split, whole in (
-        (" .", "."),
-        (" ?", "?"),
-        (" ,", ","),
-        (" 's", "'s"),
-        ("can not ", "cannot "),
-    ):
+    for split, whole in _SPELLINGS.items():
         text = text.replace(split, whole)
     return text
 
@@ -54,10 +49,9 @@ def sentence_tree(clause: Clause) -> str:
     if clause.question:
         tree = _question(clause)
     elif clause.following:
-        following = (
-            f"{clause.following.conjunction.english} (S {_clause(clause.following)})"
-        )
-        tree = f"(S (S {_clause(clause)}) (, ,) {following} (. .))"
+        following = f"(S {_clause(clause.following)})"
+        conjunction = clause.following.conjunction.english
+        tree = f"(S (S {_clause(clause)}) (, ,) {conjunction} {following} (. .))"
     else:
         tree = f"(S {_clause(clause)} (. .))"
     return _LEAF.sub(lambda leaf: f" {leaf[1][0].upper()}{leaf[1][1:]})", tree, count=1)
@@ -91,30 +85,27 @@ def _clause(clause: Clause) -> str:
 def _adjunct(clause: Clause) -> str:
     """The time or the subordinate clause, which stands first or last."""
     inner = clause.subordinate
-    return (
-        f"(SBAR {inner.conjunction.english} (S {_clause(inner)}))"
-        if inner
-        else clause.time.english
-    )
+    if inner is None:
+        return clause.time.english
+    return f"(SBAR {inner.conjunction.english} (S {_clause(inner)}))"
 
 
 def _verb_phrase(clause: Clause, person: int) -> str:
     """The verb phrase of a statement, after the adverb if there is no auxiliary."""
     if clause.second:
         form = None if clause.tense == FUTURE else person
-        verbs = (
-            f"(VP (VP {_verb(clause, form)}) (CC and) (VP"
-            f" {_verb(clause.second, form)}))"
-        )
-        return f"(VP (MD will) {verbs})" if clause.tense == FUTURE else verbs
+        first = _verb(clause, form)
+        second = _verb(clause.second, form)
+        verbs = f"(VP (VP {first}) (CC and) (VP {second}))"
+        return verbs if form is not None else f"(VP (MD will) {verbs})"
     auxiliary, rest = _verb_parts(clause, person, inverted=False)
     words = joined(auxiliary, clause.adverb.english, rest)
     return f"(VP {words})" if auxiliary else words
 
 
 def _verb_parts(clause: Clause, person: int, inverted: bool) -> tuple[str, str]:
-    """The auxiliary that a question or "not" needs (does, can, will, is), and what
-    comes after it.
+    """The auxiliary that a question or "not" needs (does, can, will, is), and the words
+    after it.
     """
     if clause.tense == FUTURE:
         return "(MD will)", f"(VP {_verb(clause)})"
@@ -128,21 +119,16 @@ def _verb_parts(clause: Clause, person: int, inverted: bool) -> tuple[str, str]:
 
 
 def _verb(clause: Clause, person: int | None = None) -> str:
-    """The verb and all that follows it; in its base form if there is no person."""
-    verb, complements = clause.verb.english, _complements(clause)
-    if clause.modal is WANT:  # which in English is an ordinary verb with an infinitive
-        complements = (
-            f"(S (VP (TO to) (VP {joined(f'(VB {verb.infinitive})', complements)})))"
-        )
+    """The verb and all that follows it; without a person in its base form."""
+    verb = clause.verb.english
+    complements = _complements(clause)
+    if clause.modal is WANT:  # in English an ordinary verb with an infinitive
+        infinitive = joined(f"(VB {verb.infinitive})", complements)
+        complements = f"(S (VP (TO to) (VP {infinitive})))"
         verb = WANT.english
-    return joined(
-        (
-            f"(VB {verb.infinitive})"
-            if person is None
-            else _finite(verb, clause.tense, person)
-        ),
-        complements,
-    )
+    if person is None:
+        return joined(f"(VB {verb.infinitive})", complements)
+    return joined(_finite(verb, clause.tense, person), complements)
 
 
 def _finite(verb: Conjugation, tense: str, person: int) -> str:
@@ -155,55 +141,58 @@ def _finite(verb: Conjugation, tense: str, person: int) -> str:
 
 def _complements(clause: Clause) -> str:
     """All that follows the verb, one tree after another."""
-    verb, adjective, infinitive = clause.verb.english, "", ""
-    phrase = "" if clause.question == "which" else _noun_phrase(clause.object, OBJECT)
-    if verb.particle:
-        particle = (
-            f"(ADVP (RB {verb.particle}))"
-            if verb.particle == "back"
-            else f"(PRT (RP {verb.particle}))"
-        )
-        before = isinstance(clause.object, Pronoun)  # brings THEM back
-        phrase = joined(phrase, particle) if before else joined(particle, phrase)
-    elif verb.preposition:
-        preposition = (
-            f"({'TO' if verb.preposition == 'to' else 'IN'} {verb.preposition})"
-        )
-        phrase = f"(PP {joined(preposition, phrase)})"
-    recipient = (
-        Place(lexicon.PREPOSITIONS["to"], clause.recipient)
-        if clause.recipient
-        else None
-    )
-    places = (_place(place) for place in (recipient, clause.goal, clause.place))
-    if clause.adjective:
-        positive, comparative = clause.adjective.english
-        adjective = joined(clause.degree.english, f"(JJ {positive})")
-        if clause.than:
-            compared = (
-                f"(RBR more) {adjective}"
-                if comparative == "more"
-                else f"(JJR {comparative})"
-            )
-            adjective = f"{compared} (PP (IN than) {_noun_phrase(clause.than, OBJECT)})"
-        adjective = f"(ADJP {adjective})"
+    recipient = None
+    if clause.recipient:
+        recipient = Place(lexicon.PREPOSITIONS["to"], clause.recipient)
+    infinitive = ""
     if clause.infinitive:
         infinitive = f"(S (VP (TO to) (VP {_verb(clause.infinitive)})))"
     return joined(
-        phrase,
-        *places,
-        adjective,
+        _object(clause),
+        _place(recipient),
+        _place(clause.goal),
+        _place(clause.place),
+        _predicate(clause),
         infinitive,
         "" if clause.fronted else _adjunct(clause),
     )
 
 
+def _object(clause: Clause) -> str:
+    """The object with the verb's particle or preposition."""
+    verb = clause.verb.english
+    phrase = "" if clause.question == "which" else _noun_phrase(clause.object, OBJECT)
+    if verb.particle:
+        particle = f"(PRT (RP {verb.particle}))"
+        if verb.particle == "back":
+            particle = "(ADVP (RB back))"
+        before = isinstance(clause.object, Pronoun)  # brings THEM back
+        return joined(phrase, particle) if before else joined(particle, phrase)
+    if verb.preposition:
+        tag = "TO" if verb.preposition == "to" else "IN"
+        return f"(PP {joined(f'({tag} {verb.preposition})', phrase)})"
+    return phrase
+
+
+def _predicate(clause: Clause) -> str:
+    """The adjective after "be", or nothing."""
+    if not clause.adjective:
+        return ""
+    positive, comparative = clause.adjective.english
+    adjective = joined(clause.degree.english, f"(JJ {positive})")
+    if clause.than:
+        than = f"(PP (IN than) {_noun_phrase(clause.than, OBJECT)})"
+        if comparative == "more":
+            adjective = f"(RBR more) {adjective} {than}"
+        else:
+            adjective = f"(JJR {comparative}) {than}"
+    return f"(ADJP {adjective})"
+
+
 def _place(place: Place | None) -> str:
-    return (
-        place.preposition.english.format(_noun_phrase(place.phrase, OBJECT))
-        if place
-        else ""
-    )
+    if place is None:
+        return ""
+    return place.preposition.english.format(_noun_phrase(place.phrase, OBJECT))
 
 
 def _noun_phrase(phrase: Phrase | None, case: int) -> str:
@@ -211,17 +200,14 @@ def _noun_phrase(phrase: Phrase | None, case: int) -> str:
     if phrase is None:
         return ""
     if isinstance(phrase, Name):
-        return (
-            f"(NP ({'PRP' if isinstance(phrase, Pronoun) else 'NNP'}"
-            f" {phrase.english[case]}))"
-        )
+        tag = "PRP" if isinstance(phrase, Pronoun) else "NNP"
+        return f"(NP ({tag} {phrase.english[case]}))"
     if isinstance(phrase, Pair):
-        return (
-            f"(NP {_noun_phrase(phrase.first, case)} (CC and)"
-            f" {_noun_phrase(phrase.second, case)})"
-        )
+        first = _noun_phrase(phrase.first, case)
+        return f"(NP {first} (CC and) {_noun_phrase(phrase.second, case)})"
     adjective = f"(JJ {phrase.adjective.english[0]})" if phrase.adjective else ""
-    noun = f"({'NNS' if phrase.plural else 'NN'} {phrase.noun.english[phrase.plural]})"
+    tag = "NNS" if phrase.plural else "NN"
+    noun = f"({tag} {phrase.noun.english[phrase.plural]})"
     tree = f"(NP {joined(_determiner(phrase), adjective, noun)})"
     if phrase.place:
         tree = f"(NP {tree} {_place(phrase.place)})"
@@ -233,24 +219,22 @@ def _noun_phrase(phrase: Phrase | None, case: int) -> str:
 def _relative_clause(phrase: Nominal, clause: Clause) -> str:
     """A clause about the noun: "who sleeps", "whom I see", "that I buy"."""
     asks_subject = clause.subject is GAP
-    if "p" not in phrase.noun.label:
-        pronoun = "(WDT that)"
-    else:
-        pronoun = "(WP who)" if asks_subject else "(WP whom)"
     if asks_subject:
+        pronoun = "(WP who)"
         words = _verb_phrase(clause, phrase.person)
     else:
+        pronoun = "(WP whom)"
         words = _clause(clause)
+    if "p" not in phrase.noun.label:
+        pronoun = "(WDT that)"
     return f"(SBAR (WHNP {pronoun}) (S {words}))"
 
 
 def _determiner(phrase: Nominal) -> str:
     if phrase.owner:
         return f"{_noun_phrase(phrase.owner, SUBJECT)[:-1]} (POS 's))"
-    if (
-        phrase.determiner == "a"
-        and (phrase.adjective or phrase.noun).english[0][0] in "aeiou"
-    ):
+    next_word = (phrase.adjective or phrase.noun).english[0]
+    if phrase.determiner == "a" and next_word[0] in "aeiou":
         return "(DT an)"
     tag, *words = lexicon.determiner(phrase.determiner).english
     if not tag:

@@ -1,8 +1,8 @@
 """Realises a clause in French.
 
-Words are put in order with full forms (je, que, le), which lose their vowel before
-another one; articles do so, and contract with "à" and "de", as soon as the noun phrase
-is built.
+Words are first put in order in their full forms (je, que, le). At the end they lose
+their vowel before another vowel. Articles lose it, and contract with "à" and "de",
+already when the noun phrase is built.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from t2tlite.problems.grammar.structure import (
     Pair,
     Phrase,
     Place,
+    is_indefinite,
     joined,
 )
 
@@ -71,16 +72,16 @@ def _clause(clause: Clause) -> str:
 def _adjunct(clause: Clause) -> str:
     """The time or the subordinate clause, which stands first or last."""
     inner = clause.subordinate
-    return (
-        f"{inner.conjunction.french} {_clause(inner)}" if inner else clause.time.french
-    )
+    if inner is None:
+        return clause.time.french
+    return f"{inner.conjunction.french} {_clause(inner)}"
 
 
 def _predication(
     clause: Clause, subject: Phrase, antecedent: Phrase | None = None
 ) -> str:
-    """The verb, which agrees with the subject, and what follows; `antecedent`: a
-    relative clause's object.
+    """The verb, which agrees with the subject, and all that follows it. `antecedent` is
+    the object of a relative clause.
     """
     verb = clause.verb.french
     person = subject.person
@@ -135,51 +136,38 @@ def _participle(clause: Clause, subject: Phrase, antecedent: Phrase | None) -> s
 def _clitic(clause: Clause) -> str:
     """The object pronoun before the verb, or nothing."""
     if isinstance(clause.object, Pronoun):
-        return clause.object.french[
-            INDIRECT if clause.verb.french.preposition else DIRECT
-        ]
-    return (
-        clause.recipient.french[INDIRECT]
-        if isinstance(clause.recipient, Pronoun)
-        else ""
-    )
+        form = INDIRECT if clause.verb.french.preposition else DIRECT
+        return clause.object.french[form]
+    if isinstance(clause.recipient, Pronoun):
+        return clause.recipient.french[INDIRECT]
+    return ""
 
 
 def _complements(clause: Clause, subject: Phrase) -> str:
-    words = [
-        (
-            ""
-            if clause.question == "which" or isinstance(clause.object, Pronoun)
-            else _object(clause)
-        )
-    ]
+    """All that follows the verb."""
+    words = []
+    if clause.question != "which" and not isinstance(clause.object, Pronoun):
+        words.append(_object(clause))
     if not isinstance(clause.recipient, Pronoun):
         words.append(_after_preposition("à", clause.recipient))
     words += [_place(clause.goal), _place(clause.place)]
     if clause.adjective:
-        degree = "plus" if clause.than else clause.degree.french
-        words += [
-            degree,
-            _agreeing(clause.adjective.french[1:], subject),
-            _after_preposition("que", clause.than),
-        ]
+        words.append("plus" if clause.than else clause.degree.french)
+        words.append(_agreeing(clause.adjective.french[1:], subject))
+        words.append(_after_preposition("que", clause.than))
     if clause.infinitive:
-        words += [
-            clause.verb.french.preposition,
-            _clitic(clause.infinitive),
-            clause.infinitive.verb.french.infinitive,
-        ]
+        words.append(clause.verb.french.preposition)
+        words.append(_clitic(clause.infinitive))
+        words.append(clause.infinitive.verb.french.infinitive)
         words.append(_complements(clause.infinitive, subject))
-    return joined(*words, "" if clause.fronted else _adjunct(clause))
+    if not clause.fronted:
+        words.append(_adjunct(clause))
+    return joined(*words)
 
 
 def _object(clause: Clause) -> str:
     phrase = clause.object
-    if (
-        isinstance(phrase, Nominal)
-        and phrase.determiner in INDEFINITE
-        and clause.negation
-    ):
+    if clause.negation and is_indefinite(phrase):
         phrase = dataclasses.replace(phrase, determiner="no")
     return _after_preposition(clause.verb.french.preposition, phrase)
 
@@ -196,9 +184,8 @@ def _after_preposition(preposition: str, phrase: Phrase | None) -> str:
         return ""
     before, _, last = preposition.rpartition(" ")
     article, _, rest = _noun_phrase(phrase, STRESSED).partition(" ")
-    return joined(
-        before, _CONTRACTIONS.get((last, article)) or joined(last, article), rest
-    )
+    contraction = _CONTRACTIONS.get((last, article)) or joined(last, article)
+    return joined(before, contraction, rest)
 
 
 def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
@@ -207,7 +194,8 @@ def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
         return phrase.french[form]
     if isinstance(phrase, Pair):
         return f"{_noun_phrase(phrase.first)} et {_noun_phrase(phrase.second)}"
-    determiner, words = phrase.determiner, phrase.noun.french[2 if phrase.plural else 1]
+    determiner = phrase.determiner
+    words = phrase.noun.french[2 if phrase.plural else 1]
     if phrase.adjective:
         position, *forms = phrase.adjective.french
         if position == "before":
@@ -230,15 +218,13 @@ def _relative(phrase: Nominal) -> str:
     if clause.subject is GAP:
         return f"qui {_predication(clause, phrase)}"
     pronoun = "à qui" if clause.verb.french.preposition else "que"
-    return (
-        f"{pronoun} {_noun_phrase(clause.subject)}"
-        f" {_predication(clause, clause.subject, antecedent=phrase)}"
-    )
+    predication = _predication(clause, clause.subject, antecedent=phrase)
+    return f"{pronoun} {_noun_phrase(clause.subject)} {predication}"
 
 
 def _agreeing(forms: Sequence[str], phrase: Phrase, next_words: str = "") -> str:
-    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that
-    agrees.
+    """Returns the form that agrees with the phrase, out of six: masculine singular,
+    before a vowel, plural; feminine likewise.
     """
     if phrase.plural:
         number = 2

@@ -1,8 +1,8 @@
 """Realises a clause in German.
 
-A clause is built in fields: what stands before the finite verb, the finite verb, the
-middle, the rest of the verb (particle, participle, infinitive), and what follows it
-(clauses). In a subordinate clause the finite verb goes last.
+A clause has five fields: the words before the finite verb, the finite verb, the middle,
+the rest of the verb (particle, participle, infinitive), and the clauses after it. In a
+subordinate clause the finite verb goes last.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from t2tlite.problems.grammar.structure import (
     Pair,
     Phrase,
     Place,
+    is_indefinite,
     joined,
 )
 
 _WILL = ("werde", "wird", "werden", "werden")
 _CASES = ("nominative", "accusative", "dative", "genitive")
-# determiners of an object that stands after the negation
+# determiners of objects that follow the negation
 _NEW = (*INDEFINITE, "many", "every")
-# of object and adverb
+# of object and adverb, each named by an example
 _ORDERS = ("ihn nie", "den Apfel nie", "nie einen Apfel", "nie auf den Gast")
 _GENDERS = ("der", "die", "das", "plural")
 _CONTRACTIONS = {
@@ -56,32 +57,23 @@ def sentence_text(clause: Clause) -> str:
 
 
 def _main(clause: Clause) -> str:
-    """A clause with the finite verb second; it is first in a question of yes or no."""
-    subject, (finite, rest) = (
-        _noun_phrase(clause.subject, "nominative"),
-        _verb(clause, clause.subject.person),
-    )
-    words = [subject, finite]
-    if clause.question:
-        question = (
-            _object(clause)
-            if clause.question == "which"
-            else lexicon.QUESTIONS[clause.question].german
-        )
-        words = [question, finite, subject]
+    """A clause with the finite verb second; in a yes-no question it is first."""
+    subject = _noun_phrase(clause.subject, "nominative")
+    finite, rest = _verb(clause, clause.subject.person)
+    if clause.question == "which":
+        words = [_object(clause), finite, subject]
+    elif clause.question:
+        words = [lexicon.QUESTIONS[clause.question].german, finite, subject]
     elif clause.fronted:
         words = [clause.time.german, _final(clause.subordinate), finite, subject]
+    else:
+        words = [subject, finite]
     words += [_middle(clause), rest]
     if clause.second:
         second_finite, second_rest = _verb(clause.second, clause.subject.person)
-        # one auxiliary serves both
-        said = clause.tense in (PAST, FUTURE) and finite == second_finite
-        words += [
-            "und",
-            "" if said else second_finite,
-            _middle(clause.second),
-            second_rest,
-        ]
+        if clause.tense in (PAST, FUTURE) and finite == second_finite:
+            second_finite = ""  # one auxiliary serves both
+        words += ["und", second_finite, _middle(clause.second), second_rest]
     return joined(*words, _after(clause))
 
 
@@ -94,12 +86,10 @@ def _final(
     if clause is None:
         return ""
     finite, rest = _verb(clause, (antecedent or clause.subject).person)
-    opening = [
-        pronoun or clause.conjunction.german,
-        _noun_phrase(clause.subject, "nominative"),
-    ]
+    opening = pronoun or clause.conjunction.german
+    subject = _noun_phrase(clause.subject, "nominative")
     verb = rest + finite if rest == clause.verb.german.particle else f"{rest} {finite}"
-    return joined(",", *opening, _middle(clause), verb, _after(clause), ",")
+    return joined(",", opening, subject, _middle(clause), verb, _after(clause), ",")
 
 
 def _relative(phrase: Phrase | None) -> str:
@@ -108,14 +98,11 @@ def _relative(phrase: Phrase | None) -> str:
         return ""
     verb = phrase.relative.verb.german
     if phrase.relative.subject is GAP:
-        return _final(
-            phrase.relative, _ending("the", phrase, "nominative"), antecedent=phrase
-        )
-    pronoun = (
-        "denen"
-        if verb.case == "dative" and phrase.plural
-        else _ending("the", phrase, verb.case)
-    )
+        pronoun = _ending("the", phrase, "nominative")
+        return _final(phrase.relative, pronoun, antecedent=phrase)
+    pronoun = _ending("the", phrase, verb.case)
+    if verb.case == "dative" and phrase.plural:
+        pronoun = "denen"
     return _final(phrase.relative, joined(verb.preposition, pronoun))
 
 
@@ -124,12 +111,11 @@ def _verb(clause: Clause, person: int) -> tuple[str, str]:
     clause.
     """
     verb = clause.verb.german
-    if clause.modal or clause.tense == FUTURE:
-        if clause.modal:
-            finite = clause.modal.german.finite(PRESENT, person)
-        else:
-            finite = _WILL[person]
-        return finite, verb.particle + verb.infinitive
+    infinitive = verb.particle + verb.infinitive
+    if clause.modal:
+        return clause.modal.german.finite(PRESENT, person), infinitive
+    if clause.tense == FUTURE:
+        return _WILL[person], infinitive
     if clause.tense == PAST and not verb.past:
         auxiliary = BE if verb.perfect == "be" else HAVE
         return auxiliary.german.finite(PRESENT, person), verb.participle
@@ -149,7 +135,7 @@ def _middle(clause: Clause) -> str:
         recipient = ""
     time = "" if clause.fronted else clause.time.german
     adverb = clause.adverb.german
-    if order == "nie einen Apfel" and _is_negated_by_article(clause):  # keinen Apfel
+    if order == "nie einen Apfel" and _has_kein(clause):
         adverb = ""
     return joined(
         texts["ihn nie"],
@@ -159,33 +145,29 @@ def _middle(clause: Clause) -> str:
         texts["den Apfel nie"],
         adverb,
         texts["nie einen Apfel"],
-        joined(_place(clause.place), _place(clause.goal)),
+        _place(clause.place),
+        _place(clause.goal),
         texts["nie auf den Gast"],
         _predicate(clause),
     )
 
 
 def _object_order(clause: Clause) -> str:
-    """Where the object stands: one of _ORDERS."""
+    """The place of the object: one of _ORDERS."""
     phrase = clause.object
     if clause.verb.german.preposition:
         return "nie auf den Gast"
     if isinstance(phrase, Pronoun):
         return "ihn nie"
-    is_new = isinstance(phrase, Nominal) and (
-        phrase.determiner in _NEW or phrase.determiner.isdigit()
-    )
+    if not isinstance(phrase, Nominal):
+        return "den Apfel nie"
+    is_new = phrase.determiner in _NEW or phrase.determiner.isdigit()
     return "nie einen Apfel" if is_new else "den Apfel nie"
 
 
-def _is_negated_by_article(clause: Clause) -> bool:
+def _has_kein(clause: Clause) -> bool:
     """Whether the object has the article `kein` for `nicht ein`."""
-    phrase = clause.object
-    return (
-        isinstance(phrase, Nominal)
-        and phrase.determiner in INDEFINITE
-        and clause.negation == "not"
-    )
+    return clause.negation == "not" and is_indefinite(clause.object)
 
 
 def _predicate(clause: Clause) -> str:
@@ -200,28 +182,29 @@ def _predicate(clause: Clause) -> str:
 
 def _object(clause: Clause) -> str:
     """The object after its preposition, without its relative clause."""
-    verb, phrase = clause.verb.german, clause.object
-    if isinstance(phrase, Nominal) and _is_negated_by_article(clause):
+    verb = clause.verb.german
+    phrase = clause.object
+    if phrase is None:
+        return ""
+    if isinstance(phrase, Nominal) and _has_kein(clause):
         phrase = dataclasses.replace(phrase, determiner="no")
-    return joined(verb.preposition, _noun_phrase(phrase, verb.case)) if phrase else ""
+    return joined(verb.preposition, _noun_phrase(phrase, verb.case))
 
 
 def _after(clause: Clause) -> str:
-    """What follows the end of the verb: relative clause of the object, infinitive,
-    subordinate clause.
+    """The words after the verb: relative clause of the object, subordinate clause,
+    infinitive.
     """
-    words = [
-        _relative(clause.object),
-        "" if clause.fronted else _final(clause.subordinate),
-    ]
+    words = [_relative(clause.object)]
+    if not clause.fronted:
+        words.append(_final(clause.subordinate))
     if clause.infinitive:
-        verb, middle = clause.infinitive.verb.german, _middle(clause.infinitive)
-        words += [",", middle] if middle else []
-        words.append(
-            f"{verb.particle}zu{verb.infinitive}"
-            if verb.particle
-            else f"zu {verb.infinitive}"
-        )
+        verb = clause.infinitive.verb.german
+        middle = _middle(clause.infinitive)
+        if middle:
+            words += [",", middle]
+        zu = f"{verb.particle}zu" if verb.particle else "zu "
+        words.append(zu + verb.infinitive)
     return joined(*words)
 
 
@@ -230,38 +213,33 @@ def _place(place: Place | None) -> str:
         return ""
     preposition, case = place.preposition.german.split()
     article, _, rest = _noun_phrase(place.phrase, case).partition(" ")
-    return joined(
-        _CONTRACTIONS.get((preposition, article), f"{preposition} {article}"), rest
-    )
+    words = f"{preposition} {article}"
+    return joined(_CONTRACTIONS.get((preposition, article), words), rest)
 
 
 def _noun_phrase(phrase: Phrase | None, case: str) -> str:
-    """A noun phrase in a case, or nothing; a subject's relative clause follows it, an
-    object's the verb.
+    """A noun phrase in a case, or nothing; with the relative clause of a subject. The
+    relative clause of an object follows the verb.
     """
     if phrase is None:
         return ""
     if isinstance(phrase, Name):
         return phrase.german[_CASES.index(case)]
     if isinstance(phrase, Pair):
-        return (
-            f"{_noun_phrase(phrase.first, case)} und"
-            f" {_noun_phrase(phrase.second, case)}"
-        )
-    owner, relative = "", _relative(phrase) if case == "nominative" else ""
+        first = _noun_phrase(phrase.first, case)
+        return f"{first} und {_noun_phrase(phrase.second, case)}"
+    relative = _relative(phrase) if case == "nominative" else ""
+    owner = ""
     if isinstance(phrase.owner, Name):
-        article, endings = phrase.owner.german[0] + "s", "strong"
+        article = phrase.owner.german[0] + "s"
+        endings = "strong"
     else:
         stem, article_endings, endings = lexicon.determiner(phrase.determiner).german
-        article, owner = (
-            stem + _ending(article_endings, phrase, case),
-            _noun_phrase(phrase.owner, "genitive"),
-        )
-    adjective = (
-        phrase.adjective.german[1] + _ending(endings, phrase, case)
-        if phrase.adjective
-        else ""
-    )
+        article = stem + _ending(article_endings, phrase, case)
+        owner = _noun_phrase(phrase.owner, "genitive")
+    adjective = ""
+    if phrase.adjective:
+        adjective = phrase.adjective.german[1] + _ending(endings, phrase, case)
     noun = phrase.noun.german[1 + _CASES.index(case) + 4 * phrase.plural]
     return joined(article, adjective, noun, owner, _place(phrase.place), relative)
 

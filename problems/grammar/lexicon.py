@@ -16,7 +16,7 @@ PRESENT, PAST, FUTURE = TENSES = ("present", "past", "future")
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """Words that do not change; English is a tree."""
+    """Words that do not change; the English ones are a tree."""
 
     english: str
     german: str
@@ -24,8 +24,8 @@ class Expression:
 
 
 @dataclass(frozen=True, eq=False)
-class Word:
-    """A noun, an adjective or a determiner: its label and forms, whose order
+class Lexeme:
+    """A noun, an adjective or a determiner: its label and its forms in the order that
     lexicon.txt explains.
     """
 
@@ -36,9 +36,9 @@ class Word:
 
 
 @dataclass(frozen=True, eq=False)
-class Name(Word):
-    """The name of a person or a city; `person` is its verb's form: 0 as I, 1 as he, 2
-    as we, 3 as they.
+class Name(Lexeme):
+    """The name of a person or a city. Its verb has the form of `person`: 0 for I, 1 for
+    he, 2 for we, 3 for they.
     """
 
     person: int
@@ -56,7 +56,7 @@ class Conjugation:
 
     infinitive: str
     present: str  # I/he/we/they
-    past: str = ""  # in German and French only if it is used in place of the perfect
+    past: str = ""  # in German and French: only if it replaces the perfect
     participle: str = ""
     future: str = ""  # the French stem
     particle: str = ""  # turn ON, AUF|machen
@@ -65,7 +65,9 @@ class Conjugation:
     perfect: str = "have"  # or "be": ist gegangen, est allé
 
     def finite(self, tense: str, person: int) -> str:
-        """The form of the past or else of the present for I, he, we or they."""
+        """The form for I, he, we or they: of the past, or of the present in any other
+        tense.
+        """
         forms = (self.past if tense == PAST else self.present).split("/")
         return forms[min(person, len(forms) - 1)]
 
@@ -79,64 +81,66 @@ class Verb:
     english: Conjugation
     german: Conjugation
     french: Conjugation
-    objects: tuple[Word, ...]
+    objects: tuple[Lexeme, ...]
     traits: frozenset[str]
 
 
 N = TypeVar("N", bound=Name)
 
 
-def suiting(words: Sequence[Word], kinds: str) -> tuple[Word, ...]:
+def suiting(words: Sequence[Lexeme], kinds: str) -> tuple[Lexeme, ...]:
     """The nouns or adjectives of one of these kinds."""
     return tuple(word for word in words if set(word.label) & set(kinds))
 
 
 def read_tables(name: str) -> dict[str, list[list[str]]]:
-    """The columns of each line of a text file beside this one, by "[section]"."""
-    text = (
-        importlib.resources.files(__package__)
-        .joinpath(name)
-        .read_text(encoding="utf-8")
-    )
+    """Reads a text file beside this one: the columns of each line, by "[section]"."""
+    file = importlib.resources.files(__package__).joinpath(name)
     tables: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             rows = tables[line.strip("[]")] = []
         elif line and not line.startswith("#"):
-            rows.append([column.strip() for column in line.split("|")])
+            rows.append(list(map(str.strip, line.split("|"))))
     return tables
 
 
+def _lexemes(section: str, count: int = 1) -> list[Lexeme]:
+    """The lexemes in a section."""
+    lexemes = []
+    for label, *columns in _TABLES[section]:
+        lexemes.append(Lexeme(label, *_forms(columns, count)))
+    return lexemes
+
+
 def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
-    """The forms in each column, `count` times the same if there is one."""
+    """The forms in each column; a single form stands for `count` equal ones."""
     forms = []
     for column in columns:
-        words = tuple(_unescaped(form) for form in column.split())
+        words = tuple(map(_unescaped, column.split()))
         forms.append(words * count if len(words) == 1 else words)
     return forms
 
 
 def _unescaped(form: str) -> str:
-    """A form as it is said: `-` stands for none, `_` for a space."""
+    """The spelling of a form: `-` stands for none, `_` for a space."""
     return "" if form == "-" else form.replace("_", " ")
 
 
-def _name(cls: type[N], label: str, *columns: str) -> N:
-    english, german, french = _forms(columns, 4)
-    return cls(
-        label,
-        english,
-        german,
-        french,
-        int(label[0]),
-        "plural" in label,
-        "feminine" in label,
-    )
+def _names(cls: type[N], section: str) -> list[N]:
+    """The names in a section."""
+    names = []
+    for label, *columns in _TABLES[section]:
+        person = int(label[0])
+        is_plural = "plural" in label
+        is_feminine = "feminine" in label
+        names.append(cls(label, *_forms(columns, 4), person, is_plural, is_feminine))
+    return names
 
 
 def _conjugation(column: str, names: str) -> Conjugation:
-    """A verb's column: forms with these names, then options: `gehe/geht/gehen gegangen
-    perfect=be`.
+    """A verb's column: forms with these names, then options, as in `gehe/geht/gehen
+    gegangen perfect=be`.
     """
     forms = []
     options = {}
@@ -151,24 +155,30 @@ def _conjugation(column: str, names: str) -> Conjugation:
     return Conjugation(**(given | options))
 
 
-def _verb(label: str, english: str, german: str, french: str) -> Verb:
-    kinds, *traits = label.split()
-    return Verb(
-        _conjugation(english, "present past"),
-        _conjugation(german, "present participle"),
-        _conjugation(french, "infinitive present participle future"),
-        suiting(NOUNS, kinds),
-        frozenset(traits),
-    )
+def _verbs(section: str) -> tuple[Verb, ...]:
+    """The verbs in a section."""
+    verbs = []
+    for label, english, german, french in _TABLES[section]:
+        kinds, *traits = label.split()
+        verb = Verb(
+            _conjugation(english, "present past"),
+            _conjugation(german, "present participle"),
+            _conjugation(french, "infinitive present participle future"),
+            suiting(NOUNS, kinds),
+            frozenset(traits),
+        )
+        verbs.append(verb)
+    return tuple(verbs)
 
 
 def _expressions(section: str) -> dict[str, Expression]:
+    """The expressions in a section, by label."""
     return {label: Expression(*columns) for label, *columns in _TABLES[section]}
 
 
 def _adverbials(*texts: str) -> tuple[Expression, ...]:
-    """The adverbials that a line of the section "times" stands for: `in {number}
-    {unit}` -> in two days, ...
+    """The adverbials in a line of the section "times": `in {number} {unit}` stands for
+    in two days, in two weeks, ...
     """
     slots = re.findall(r"{(\w+)}", texts[0])
     choices = [_FILLERS[slot] for slot in slots]
@@ -183,29 +193,25 @@ def _adverbials(*texts: str) -> tuple[Expression, ...]:
     return tuple(adverbials)
 
 
-def determiner(label: str) -> Word:
+def determiner(label: str) -> Lexeme:
     """A determiner; a number from 100 is written in digits."""
     if label in DETERMINERS:
         return DETERMINERS[label]
     german = (label, "none", "strong")
-    return Word(label, ("CD", label), german, (label,) * 6)
+    return Lexeme(label, ("CD", label), german, (label,) * 6)
 
 
 _TABLES = read_tables("lexicon.txt")
-ADJECTIVES = tuple(
-    Word(label, *_forms(columns)) for label, *columns in _TABLES["adjectives"]
-)
-NOUNS = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["nouns"])
+ADJECTIVES = _lexemes("adjectives")
+NOUNS = _lexemes("nouns")
 NOUNS_OF = {kind: suiting(NOUNS, letters) for kind, letters in _TABLES["kinds"]}
 ADJECTIVES_OF = {noun: suiting(ADJECTIVES, noun.label) for noun in NOUNS}
-DETERMINERS = {
-    row[0]: Word(row[0], *_forms(row[1:], 6))
-    for row in _TABLES["determiners"] + _TABLES["numbers"]
-}
-PEOPLE = tuple(_name(Name, *row) for row in _TABLES["people"])
-CITIES = tuple(_name(Name, *row) for row in _TABLES["cities"])
+_DETERMINERS = _lexemes("determiners", count=6) + _lexemes("numbers", count=6)
+DETERMINERS = {lexeme.label: lexeme for lexeme in _DETERMINERS}
+PEOPLE = _names(Name, "people")
+CITIES = _names(Name, "cities")
 # I, he, she, we, they; GAP: not said
-*PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])
+*PRONOUNS, GAP = _names(Pronoun, "pronouns")
 # German, by gender (masculine, feminine, neuter, plural), then case.
 ENDINGS = {label: _forms(columns) for label, *columns in _TABLES["endings"]}
 PREPOSITIONS = _expressions("prepositions")
@@ -215,21 +221,26 @@ ADVERBS = _expressions("adverbs")
 NOTHING = ADVERBS[""]
 # By section: transitive, motion, modal, ...
 VERBS = {}
-for _section, _rows in _TABLES.items():
+for _section in _TABLES:
     if _section.endswith(" verbs"):
-        VERBS[_section.removesuffix(" verbs")] = tuple(_verb(*row) for row in _rows)
+        VERBS[_section.removesuffix(" verbs")] = _verbs(_section)
 BE, HAVE, DO = VERBS["auxiliary"]
 CAN, MUST, WANT = VERBS["modal"]
-_NUMBERS = [determiner(str(number)) for number in range(2, 11)]
-_YEARS = [str(year) for year in range(1950, 2026)]
-# What a slot of an adverbial may hold, in three languages.
-_FILLERS = {
-    "number": [[word.english[1], word.german[0], word.french[0]] for word in _NUMBERS],
-    "unit": [row[1:] for row in _TABLES["units"]],
-    "weekday": [row[1:] for row in _TABLES["weekdays"]],
-    "year": [[year] * 3 for year in _YEARS],
+# By slot of an adverbial: its possible words, each in three languages.
+_FILLERS: dict[str, list[Sequence[str]]] = {
+    "number": [],
+    "unit": [translations for _, *translations in _TABLES["units"]],
+    "weekday": [],
+    "year": [],
 }
-# Groups of adverbials, of which one is drawn, then one of its members.
+for _number in range(2, 11):
+    _word = determiner(str(_number))
+    _FILLERS["number"].append((_word.english[1], _word.german[0], _word.french[0]))
+for _, *_weekday in _TABLES["weekdays"]:
+    _FILLERS["weekday"].append(_weekday)
+for _year in range(1950, 2026):
+    _FILLERS["year"].append((str(_year),) * 3)
+# Groups of adverbials by tense: first a group is drawn, then one of its members.
 TIMES: dict[str, list[tuple[Expression, ...]]] = {tense: [] for tense in TENSES}
 for _tenses, *_texts in _TABLES["times"]:
     for _tense in _tenses.split():

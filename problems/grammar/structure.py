@@ -1,19 +1,20 @@
-"""What a sentence says, whatever the language: clauses, made of a verb, noun phrases
-and adverbials.
+"""The content of a sentence in any language: clauses, made of a verb, noun phrases and
+adverbials.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from t2tlite.problems.grammar.lexicon import (
     ADVERBS,
     GAP,
     NOTHING,
     Expression,
+    Lexeme,
     Name,
     Verb,
-    Word,
 )
 
 # determiners that negation turns into German "kein", French "de"
@@ -22,13 +23,13 @@ INDEFINITE = ("a", "")
 
 @dataclass(slots=True, eq=False)
 class Nominal:
-    """A noun phrase: a noun with what stands before and after it."""
+    """A noun with its determiner, adjective and the phrases after it."""
 
-    # its label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
+    # a label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
     determiner: str
-    noun: Word
+    noun: Lexeme
     plural: bool = False
-    adjective: Word | None = None
+    adjective: Lexeme | None = None
     owner: Phrase | None = None
     place: Place | None = None
     # without its subject (who sleeps) or its object (whom I see)
@@ -71,30 +72,30 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class Clause:
-    """A verb and what goes with it."""
+    """A verb with its subject, objects, adverbials and further clauses."""
 
     verb: Verb
     tense: str  # PRESENT, PAST or FUTURE
-    # which is not said: who sleeps? the cat that sleeps, tries to sleep
+    # GAP is not said: who sleeps? the cat that sleeps, tries to sleep
     subject: Phrase = GAP
     object: Phrase | None = None
     recipient: Phrase | None = None
     goal: Place | None = None  # required by the verb
     place: Place | None = None  # any other
-    adjective: Word | None = None  # what "be" says of the subject
+    adjective: Lexeme | None = None  # of the subject, after "be"
     degree: Expression = NOTHING  # of the adjective: very, too
-    than: Phrase | None = None  # what the subject is compared with
+    than: Phrase | None = None  # the subject is compared with it
     time: Expression = NOTHING
     frequency: str = ""  # often, always, sometimes; only without negation
     negation: str = ""  # not, never
     modal: Verb | None = None
-    infinitive: Clause | None = None  # what one tries, begins, forgets to do
+    infinitive: Clause | None = None  # tries, begins, forgets TO OPEN THE DOOR
     # a verb with the same subject: opens the door AND SEES THE DOG
     second: Clause | None = None
     following: Clause | None = None  # a clause of the same rank, after its conjunction
     subordinate: Clause | None = None
     fronted: bool = False  # the time or the subordinate clause stands first
-    conjunction: Expression = NOTHING  # what joins this clause to another
+    conjunction: Expression = NOTHING  # joins this clause to another
     question: str = ""  # its label
 
     @property
@@ -103,6 +104,11 @@ class Clause:
         return ADVERBS[self.negation or self.frequency]
 
 
+def is_indefinite(phrase: Phrase | None) -> TypeGuard[Nominal]:
+    """Whether negation changes the determiner of a phrase, to kein or de."""
+    return isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE
+
+
 def joined(*words: str) -> str:
-    """The words with spaces between them; empty ones are left out."""
+    """Joins the words with spaces; empty words are left out."""
     return " ".join(filter(None, words))

@@ -1,17 +1,19 @@
-"""Multi-head attention, section 3.2.
+"""Multi-head attention, section 3.2, and its masks.
 
-`MultiHeadAttention.call` is the layer of training and of the encoder, whose queries are
-the T positions of a sequence. In beam search the queries of `attend_hypotheses` are the
-M hypotheses of a sentence at one position, which share the keys and values of the
-source. Its tensors have the heads first: one matrix product per head yields this
-layout, where splitting a joint product would need a transpose.
+Training and the encoder use `MultiHeadAttention.call`: the queries are the T positions
+of a sequence. Decoding uses `attend_hypotheses`: the queries are the M hypotheses of a
+sentence at one position, which share the keys and values of the source. Its tensors
+have the heads as their first axis. One matrix product per head computes this layout;
+one product for all heads would need a transpose afterwards.
 
-Restricted self-attention (section 4) calls it with blocks of r positions in place of
-sentences, each with the keys of the blocks beside it.
+Restricted self-attention (section 4) cuts a sentence into blocks of r positions. Each
+block attends to itself and to its neighbours.
 """
 
-# B batch, T query length, S key length, H heads, K and U size of a key and of a value
-# in one head, D hidden size M hypotheses of a sentence (beam size)
+# B batch, T query length, S key length, D hidden size
+# H heads, K size of a key and U size of a value in one head
+# M hypotheses of a sentence (beam size)
+# r radius of restricted self-attention, N blocks of r positions
 
 from __future__ import annotations
 
@@ -25,29 +27,31 @@ from t2tlite.types import PAD, Config, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
-# Added to the scores of masked positions, whose weights become exactly zero. If a whole
-# row is masked, its weights are uniform, where minus infinity would give not-a-number.
+# Added to the scores of masked positions, so that their weights are exactly zero. The
+# weights of a row that is masked as a whole are uniform; minus infinity would give
+# not-a-number.
 MASKED = -1e9
 
-# Added to the scores of positions beyond the radius. Lower than MASKED: a query whose
-# window is all padding attends to it uniformly, whatever the block size.
+# Added to the scores of positions beyond the radius. It is lower than MASKED, so a
+# query near padding only attends uniformly to the padding, whatever the block size.
 TOO_FAR = 2 * MASKED
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class MultiHeadAttention(keras.layers.Layer):
-    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; no projection has a bias,
-    as in tensor2tensor.
+    """MultiHead(Q, K, V) = Concat(head_1, ..., head_H) W^O (section 3.2.2), where
+    head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). No projection has a bias, as in
+    tensor2tensor.
 
     Args:
-        hidden_size: D, width of input and output.
+        hidden_size: D, width of input and output; d_model in the paper.
         num_heads: H.
-        key_channels: H * K.
-        value_channels: H * U.
+        key_channels: H * K, the width of all heads' keys; K is d_k in the paper.
+        value_channels: H * U, the width of all heads' values; U is d_v in the paper.
         dropout: rate on the attention weights; the paper has none.
-        radius: r of restricted self-attention: attends at distances below r; 0: to all
-            positions.
-        causal: whether restricted self-attention leaves out later positions, as in the
+        radius: r of restricted self-attention, which attends at distances below r. 0
+            attends to all positions.
+        causal: whether restricted self-attention masks later positions, as in the
             decoder.
     """
 
@@ -93,15 +97,16 @@ class MultiHeadAttention(keras.layers.Layer):
         """Attends from `x` to `memory`; returns [B, T, D].
 
         Args:
-            x: [B, T, D].
-            memory: [B, S, D]; `x` itself for self-attention.
-            bias: float32, broadcast to [B, H, T, S]; MASKED at masked positions, 0 at
-                the others. With a radius [B, 1, 1, S]; what is too far away, and with
-                `causal` what comes later, is masked here.
+            x: [B, T, D], the queries.
+            memory: [B, S, D], the keys and values; `x` itself for self-attention.
+            bias: float32, broadcast to [B, H, T, S]: MASKED at masked positions, 0 at
+                the others. With a radius it is the padding mask, [B, 1, 1, S], and the
+                layer itself masks positions that are too far away, or later if
+                `causal`.
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
-                dropout; or None. With a radius, the scores of all positions are then
-                computed.
+                dropout; or None. A layer with a radius then computes the scores of all
+                positions.
         """
         if self.radius and record is None:
             return self._attend_in_blocks(x, memory, bias, seed)
@@ -112,9 +117,9 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
-        return self._split_heads(self.key(memory)), self._split_heads(
-            self.value(memory)
-        )
+        keys = self._split_heads(self.key(memory))
+        values = self._split_heads(self.value(memory))
+        return keys, values
 
     def attend(
         self,
@@ -135,87 +140,79 @@ class MultiHeadAttention(keras.layers.Layer):
         if record is not None:
             record(weights)
         weights = self.weight_dropout(ops.cast(weights, queries.dtype), seed=seed)
-        heads = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))  # [B, T, H, U]
-        return self.output_transform(
-            ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units))
-        )
+        heads = ops.matmul(weights, values)  # [B, H, T, U]
+        heads = ops.transpose(heads, (0, 2, 1, 3))  # [B, T, H, U]
+        joined = ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units))
+        return self.output_transform(joined)
 
     def query_kernel(self) -> Tensor:
-        """The kernel of each head's query, scaled by 1/sqrt(d_k): [H, D, K]. Computed
-        once a search.
+        """The query kernel of each head, scaled by 1/sqrt(d_k): [H, D, K]. A search
+        computes it once.
         """
         return self._by_head(self.query.kernel * self.key_size**-0.5)
 
     def joint_kernel(self) -> Tensor:
-        """The kernels of query (scaled), key and value side by side: [H, D, 2 K + U],
-        for one product.
+        """The kernels of query (scaled), key and value side by side, for one product:
+        [H, D, 2 K + U]. A search computes it once.
         """
-        kernels = (
-            self.query_kernel(),
-            self._by_head(self.key.kernel),
-            self._by_head(self.value.kernel),
-        )
-        return ops.concatenate(kernels, axis=2)
+        keys = self._by_head(self.key.kernel)
+        values = self._by_head(self.value.kernel)
+        return ops.concatenate((self.query_kernel(), keys, values), axis=2)
 
     def project_hypotheses(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:
-        """The product of each head: rows [B * M, D], kernel [H, D, N] -> [H, B, M,
-        N].
+        """Multiplies rows [B * M, D] by the kernel of each head, [H, D, K or 2 K + U];
+        returns [H, B, M, K or 2 K + U].
         """
-        return ops.reshape(
-            ops.matmul(x[None], kernel),
-            (self.num_heads, -1, beam_size, kernel.shape[2]),
-        )
+        projected = ops.matmul(x[None], kernel)  # [H, B * M, K or 2 K + U]
+        shape = (self.num_heads, -1, beam_size, kernel.shape[2])
+        return ops.reshape(projected, shape)
 
     def attend_hypotheses(
         self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
     ) -> Tensor:
-        """Scaled queries [H, B, M, K], keys [H, B, S, K], values [H, B, S, U] to rows
-        [B * M, D].
+        """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K] and values [H,
+        B, S, U]; returns rows [B * M, D].
 
         `bias` is float32, broadcast to [H, B, M, S].
         """
-        # [H, B, M, S]
-        weights = ops.cast(attention_weights(queries, keys, bias), queries.dtype)
-        heads = ops.einsum("hbms,hbsu->bmhu", weights, values)
+        weights = attention_weights(queries, keys, bias)  # [H, B, M, S]
+        weights = ops.cast(weights, queries.dtype)
+        heads = ops.einsum("hbms,hbsu->bmhu", weights, values)  # [B, M, H, U]
         return self.output_transform(ops.reshape(heads, (-1, self.value.units)))
 
     def get_config(self) -> Config:
-        sizes = {
+        return super().get_config() | {
             "hidden_size": self.output_transform.units,
             "num_heads": self.num_heads,
+            "key_channels": self.key.units,
+            "value_channels": self.value.units,
+            "dropout": self.weight_dropout.rate,
+            "radius": self.radius,
+            "causal": self.causal,
         }
-        channels = {"key_channels": self.key.units, "value_channels": self.value.units}
-        restriction = {"radius": self.radius, "causal": self.causal}
-        return (
-            super().get_config()
-            | sizes
-            | channels
-            | restriction
-            | {"dropout": self.weight_dropout.rate}
-        )
 
     def _attend_in_blocks(
         self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed
     ) -> Tensor:
-        """`call` with a radius, whose cost grows with T times the radius.
+        """`call` with a radius, at a cost in proportion to T times the radius.
 
-        Each of N blocks of r queries has the keys of its own block, the one before and,
-        unless `causal`, the next.
+        The r queries of a block attend to the keys of their own block and of the one
+        before it; unless `causal`, also of the one after it. The shapes below are those
+        of three blocks.
         """
         batch, length = ops.shape(x)[:2]
-        # r, or T if that is less; a number wherever T is one
+        # r, or T if it is less: an int if T is an int
         size = ops.shape(x[:, : self.radius])[1]
         after = 0 if self.causal else 1
-        keys, values = (
-            self._split_heads(in_blocks(part(memory), size, 1, after))
-            for part in (self.key, self.value)
-        )  # [B * N, H, 3r, K], [B * N, H, 3r, U]
-        # [B * N, 3r, 1]
-        bias = in_blocks(bias[:, 0, 0, :, None], size, 1, after, fill=TOO_FAR)
-        # [r, 3r]
-        near = self._distance_mask(
-            ops.arange(size, 2 * size), ops.arange((2 + after) * size)
-        )
+        keys = in_blocks(self.key(memory), size, 1, after)
+        values = in_blocks(self.value(memory), size, 1, after)
+        keys = self._split_heads(keys)  # [B * N, H, 3r, K]
+        values = self._split_heads(values)  # [B * N, H, 3r, U]
+        bias = bias[:, 0, 0, :, None]  # [B, S, 1]
+        bias = in_blocks(bias, size, 1, after, fill=TOO_FAR)  # [B * N, 3r, 1]
+        query_positions = ops.arange(size, 2 * size)
+        key_positions = ops.arange((2 + after) * size)
+        near = self._distance_mask(query_positions, key_positions)  # [r, 3r]
         bias = ops.swapaxes(bias, 1, 2)[:, None] + near  # [B * N, 1, r, 3r]
         x = self.attend(in_blocks(x, size), keys, values, bias, seed)  # [B * N, r, D]
         return ops.reshape(x, (batch, -1, self.output_transform.units))[:, :length]
@@ -225,32 +222,28 @@ class MultiHeadAttention(keras.layers.Layer):
         beyond the radius.
         """
         distance = keys[None, :] - queries[:, None]
-        near = ops.logical_and(
-            distance > -self.radius, distance < (1 if self.causal else self.radius)
-        )
+        end = 1 if self.causal else self.radius
+        near = ops.logical_and(distance > -self.radius, distance < end)
         return ops.cast(ops.logical_not(near), "float32") * TOO_FAR
 
     def _by_head(self, kernel: Tensor) -> Tensor:
         """[D, H * K] -> [H, D, K], in the compute dtype."""
         kernel = ops.cast(kernel, self.compute_dtype)
-        return ops.transpose(
-            ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1)), (1, 0, 2)
-        )
+        heads = ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1))  # [D, H, K]
+        return ops.transpose(heads, (1, 0, 2))
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
-        x = ops.reshape(
-            x, (-1, ops.shape(x)[1], self.num_heads, x.shape[2] // self.num_heads)
-        )
+        size = x.shape[2] // self.num_heads
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, size))  # [B, T, H, K]
         return ops.transpose(x, (0, 2, 1, 3))
 
 
 def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-    """softmax(Q K^T + bias), equation (1), float32 [..., T, S]; queries already have
-    the scale 1/sqrt(d_k).
+    """softmax(Q K^T / sqrt(d_k) + bias) of equation (1), float32 [..., T, S].
 
     Args:
-        queries: [..., T, K].
+        queries: [..., T, K], already scaled by 1/sqrt(d_k).
         keys: [..., S, K].
         bias: float32, broadcast to [..., T, S].
     """
@@ -261,39 +254,34 @@ def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
 def in_blocks(
     x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0
 ) -> Tensor:
-    """Cuts a sequence into N blocks of `size` positions, each with the given numbers of
-    neighbouring blocks.
+    """Cuts a sequence into N blocks of `size` positions, each joined with the given
+    numbers of blocks before and after it.
 
     [B, T, C] -> [B * N, (before + 1 + after) * size, C]; positions outside the sequence
     are `fill`.
     """
     length = ops.shape(x)[1]
     covered = -(-length // size) * size  # N * size
-    x = ops.pad(
-        x,
-        ((0, 0), (before * size, covered - length + after * size), (0, 0)),
-        constant_values=fill,
-    )
-    starts = [i * size for i in range(before + 1 + after)]
-    return ops.concatenate(
-        [ops.reshape(x[:, i : i + covered], (-1, size, x.shape[2])) for i in starts],
-        axis=1,
-    )
+    padding = (before * size, covered - length + after * size)
+    x = ops.pad(x, ((0, 0), padding, (0, 0)), constant_values=fill)
+    parts = []
+    for i in range(before + 1 + after):
+        shifted = x[:, i * size : i * size + covered]  # [B, N * size, C]
+        parts.append(ops.reshape(shifted, (-1, size, x.shape[2])))
+    return ops.concatenate(parts, axis=1)
 
 
 def padding_mask(ids: Tensor) -> Tensor:
-    """The padding mask as a bias on scores, that hides padding: int [B, S] -> float32
-    [B, 1, 1, S].
+    """The padding mask, a bias on scores: int [B, S] -> float32 [B, 1, 1, S], MASKED at
+    padding.
     """
     return ops.cast(ops.equal(ids, PAD), "float32")[:, None, None, :] * MASKED
 
 
 def causal_mask(length: int | Tensor) -> Tensor:
-    """The causal mask as a bias on scores, that hides later positions (3.2.3): float32
-    [1, 1, T, T].
+    """The causal mask (section 3.2.3), a bias on scores: float32 [1, 1, T, T], MASKED
+    at keys later than the query.
     """
     positions = ops.arange(length)
-    return (
-        ops.cast(positions[None, :] > positions[:, None], "float32")[None, None]
-        * MASKED
-    )
+    later = positions[None, :] > positions[:, None]  # [T, T]
+    return ops.cast(later, "float32")[None, None] * MASKED

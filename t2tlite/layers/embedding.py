@@ -1,5 +1,5 @@
-"""Tokens to vectors, vectors to logits, with one matrix (section 3.4); and positions
-(section 3.5).
+"""One matrix that turns tokens into vectors and vectors into logits (section 3.4), and
+positions (section 3.5).
 """
 
 # B batch, T length, D hidden size, V vocabulary
@@ -17,11 +17,11 @@ from t2tlite.types import PAD, Config, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Embedding(keras.layers.Layer):
-    """A matrix [V, D] that embeds tokens, scaled by sqrt(D), and whose transpose gives
-    logits.
+    """A matrix [V, D] whose rows, times sqrt(D), embed tokens, and whose transpose
+    computes logits (section 3.4).
 
-    The padding token embeds to zero. Rows start normal with deviation D^-0.5, as in
-    tensor2tensor.
+    The padding token embeds to zero. The initial weights are normal with standard
+    deviation D^-0.5, as in tensor2tensor.
 
     Args:
         vocab_size: V.
@@ -36,28 +36,26 @@ class Embedding(keras.layers.Layer):
             name="weight",
             shape=(vocab_size, hidden_size),
             initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
-            # cast after the lookup, so that a frequent token's gradient is summed in
-            # float32
+            # `call` casts after the lookup, so that the gradient of a frequent token
+            # is summed in float32
             autocast=False,
         )
 
     def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
-        vectors = ops.cast(ops.take(self.weight, ids, axis=0), self.compute_dtype)
-        # [B, T]
-        scale = (
-            ops.cast(ops.not_equal(ids, PAD), self.compute_dtype)
-            * self.hidden_size**0.5
-        )
+        vectors = ops.take(self.weight, ids, axis=0)  # [B, T, D]
+        vectors = ops.cast(vectors, self.compute_dtype)
+        is_token = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype)  # [B, T]
+        scale = is_token * self.hidden_size**0.5
         return vectors * scale[:, :, None]
 
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> float32 [..., V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
-        rows = ops.matmul(ops.reshape(x, (-1, self.hidden_size)), ops.transpose(weight))
-        return ops.cast(
-            ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size)), "float32"
-        )
+        rows = ops.reshape(x, (-1, self.hidden_size))
+        rows = ops.matmul(rows, ops.transpose(weight))  # [..., V], as rows
+        logits = ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size))
+        return ops.cast(logits, "float32")
 
     def get_config(self) -> Config:
         return super().get_config() | {
@@ -68,15 +66,14 @@ class Embedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
-    """Adds to each vector its position's: the paper's sinusoids (section 3.5) or
-    learned ones (Table 3, row E).
+    """Adds to each vector the vector of its position: the paper's sinusoids (section
+    3.5) or learned vectors (Table 3, row E).
 
     Args:
         kind: HParams.pos: "timing" (the paper's sinusoids), "timing_halves"
             (tensor2tensor's), "emb" (learned) or "none".
         hidden_size: D.
-        max_positions: rows of the learned table; None for the other kinds, which have
-            no limit.
+        max_positions: rows of the table of "emb"; the other kinds have no limit.
 
     Raises:
         ValueError: "emb" without max_positions.
@@ -112,27 +109,26 @@ class Positions(keras.layers.Layer):
         """
         if self.kind == "none":
             return x
-        at = ops.arange(ops.shape(x)[1]) + start  # [T]
+        positions = ops.arange(ops.shape(x)[1]) + start  # [T]
         if self.kind == "emb":
-            vectors = ops.take(self.table, at, axis=0)
+            vectors = ops.take(self.table, positions, axis=0)  # [T, D]
         elif self.kind == "timing":
-            vectors = sinusoids(at, self.hidden_size)
+            vectors = sinusoids(positions, self.hidden_size)
         else:
-            vectors = sinusoid_halves(at, self.hidden_size)
+            vectors = sinusoid_halves(positions, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
 
     def get_config(self) -> Config:
-        arguments = {
+        return super().get_config() | {
             "kind": self.kind,
             "hidden_size": self.hidden_size,
             "max_positions": self.max_positions,
         }
-        return super().get_config() | arguments
 
 
 def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
-    """The paper's: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the
-    same (section 3.5).
+    """The paper's positions: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) =
+    cos(pos / 10000^(2i/d)) (section 3.5).
 
     Args:
         positions: [T], counted from 0.
@@ -145,24 +141,21 @@ def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
 
 
 def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
-    """tensor2tensor's: all sines, then all cosines, at rates 10000^(-i/(d/2-1)) (its
-    get_timing_signal_1d).
+    """tensor2tensor's positions (get_timing_signal_1d): all sines, then all cosines, at
+    the rates 10000^(-i/(d/2-1)).
 
     Args:
         positions: [T], counted from 0.
         hidden_size: d, even; the result is float32 [T, d].
     """
     half = hidden_size // 2
-    rates = np.exp(
-        -np.arange(half, dtype=np.float64) * math.log(10000.0) / max(half - 1, 1)
-    )
+    steps = np.arange(half, dtype=np.float64)
+    rates = np.exp(-steps * math.log(10000.0) / max(half - 1, 1))
     angles = _angles(positions, rates)  # [T, d/2]
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
 def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """[T] and [d/2] -> float32 [T, d/2]."""
-    return (
-        ops.cast(positions, "float32")[:, None]
-        * ops.convert_to_tensor(rates, dtype="float32")[None, :]
-    )
+    rates = ops.convert_to_tensor(rates, dtype="float32")
+    return ops.cast(positions, "float32")[:, None] * rates[None, :]

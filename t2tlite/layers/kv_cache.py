@@ -1,16 +1,16 @@
-"""The cache of keys and values that decoding fills a position at a time.
+"""The cache of keys and values, which decoding fills one position at a time.
 
 In a TensorFlow graph that XLA does not compile, every functional update
-(`keras.ops.slice_update`, `scatter_update`) copies the whole cache, which took a sixth
-of the time of beam search on CPUs. There the cache is written in place, by TensorFlow's
-own operations (all else in the model is in keras.ops). That is safe in a decoding loop,
-because each step depends on the result of the step before, so nothing reads old
-positions any more. Such a graph is recognised by the unknown capacity of the cache; XLA
-and JAX need static shapes, and update in place by themselves.
+(`keras.ops.slice_update`, `scatter_update`) copies the whole cache. On CPUs this took a
+sixth of the time of beam search. There TensorFlow's own operations write the cache in
+place; the rest of the model is in keras.ops. Writing in place is safe in a decoding
+loop: each step depends on the result of the step before, so nothing reads the cache of
+an earlier step. The capacity of the cache is unknown in such a graph, which is how it
+is recognised. XLA and JAX need static shapes, and update in place by themselves.
 """
 
-# B batch, N sentences still in it, H heads, C capacity in positions, M hypotheses of a
-# sentence K size of a key (or value) in one head
+# B batch, N sentences that remain in it, H heads, C capacity in positions
+# M hypotheses of a sentence, K size of a key (or value) in one head
 
 from __future__ import annotations
 
@@ -37,20 +37,19 @@ def empty_cache(
 
 
 def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """[H, B, C, M, K] -> [H, N, capacity, M, K] of some sentences, int32 [N]; new
-    positions are zeros.
+    """Keeps some sentences, int32 [N], and adds positions, which are zeros: [H, B, C,
+    M, K] -> [H, N, capacity, M, K].
     """
     heads, _, old_capacity, slots, size = ops.shape(cache)
-    added = capacity - old_capacity
-    cache = ops.pad(
-        ops.take(cache, sentences, axis=1), ((0, 0), (0, 0), (0, added), (0, 0), (0, 0))
-    )
+    cache = ops.take(cache, sentences, axis=1)
+    added = (0, capacity - old_capacity)
+    cache = ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
     return ops.reshape(cache, (heads, -1, capacity, slots, size))
 
 
 class CacheSlot(NamedTuple):
-    """Where a position is in the caches of all layers. It is computed once a step, not
-    for each layer.
+    """The place of a position in the caches. Each step computes it once, for all
+    layers.
     """
 
     batch: int | Tensor  # B
@@ -60,8 +59,8 @@ class CacheSlot(NamedTuple):
 
 
 def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
-    """Where position `step`, counted from 0, goes: it replaces position step - C, if
-    there was one.
+    """The slot of position `step`, counted from 0. It replaces position step - C, if
+    there is one.
     """
     heads, batch, capacity = ops.shape(cache)[:3]
     position = step % capacity
@@ -70,8 +69,8 @@ def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
 
 
 def write(cache: Tensor, slot: CacheSlot, new: Tensor) -> Tensor:
-    """The cache [H, B, C, M, K] with `new` [H, B, M, K] in a slot; the given one must
-    not be used again.
+    """Writes `new` [H, B, M, K] into a slot of the cache [H, B, C, M, K], and returns
+    the new cache. The old one must not be used again.
     """
     heads, _, capacity, hypotheses, size = cache.shape
     if capacity is not None:
@@ -87,7 +86,7 @@ def write(cache: Tensor, slot: CacheSlot, new: Tensor) -> Tensor:
 
 
 def merge_slots(cache: Tensor, slot: CacheSlot) -> Tensor:
-    """[H, B, C, M, K] -> [H, B, C * M, K], the keys (or values) that a hypothesis can
-    attend to.
+    """[H, B, C, M, K] -> [H, B, C * M, K]: one axis of all keys (or values) to which a
+    hypothesis may attend.
     """
     return ops.reshape(cache, (cache.shape[0], slot.batch, -1, cache.shape[4]))

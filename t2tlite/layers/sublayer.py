@@ -1,9 +1,9 @@
-"""The parts of the sublayers other than attention: feed-forward, residual connection
-with normalisation, dropout.
+"""The parts of a sublayer other than attention: feed-forward, residual connection with
+normalisation, dropout.
 
 The mask of dropout is a pure function of a seed that the caller passes. Nothing is
 remembered between calls, so a training step is a function of (weights, batch, step
-number): a resumed run draws the masks that an uninterrupted one would have drawn.
+number), and a resumed run draws the masks of an uninterrupted one.
 """
 
 # B batch, T length, D hidden size, N rows
@@ -21,8 +21,8 @@ from t2tlite.types import Config, Seed, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dense(keras.layers.Dense):
-    """x W + b over the last axis as one product of rows; Keras makes several of unknown
-    lengths.
+    """x W + b over the last axis, as one product of all rows. Keras computes several
+    products if lengths are unknown.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
@@ -35,8 +35,8 @@ class Dense(keras.layers.Dense):
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Residual(keras.layers.Layer):
-    """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x +
-    Dropout(Sublayer(LayerNorm(x))), pre-norm.
+    """The residual connection around a sublayer: LayerNorm(x + Dropout(Sublayer(x))),
+    sections 3.1 and 5.4. With pre-norm it is x + Dropout(Sublayer(LayerNorm(x))).
 
         y = residual.enter(x)
         y = sublayer(y)
@@ -44,7 +44,7 @@ class Residual(keras.layers.Layer):
 
     Args:
         dropout: rate on the sublayer's output.
-        pre_norm: normalise the sublayer's input rather than the sum.
+        pre_norm: normalise the sublayer's input instead of the sum.
         epsilon: added to the variance.
     """
 
@@ -73,12 +73,11 @@ class Residual(keras.layers.Layer):
         return x if self.pre_norm else self.norm(x)
 
     def get_config(self) -> Config:
-        arguments = {
+        return super().get_config() | {
             "dropout": self.dropout.rate,
             "pre_norm": self.pre_norm,
             "epsilon": self.norm.epsilon,
         }
-        return super().get_config() | arguments
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -86,21 +85,23 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """gamma * (x - mean) / sqrt(variance + epsilon) + beta over the last axis (Ba et
     al. 2016), computed in float32.
 
-    Its gradient is written out: it passes over the activations half as often as the one
-    that automatic differentiation derives from Keras's layer (docs/performance.md has
-    the gain).
+    Its gradient is written out, and passes over the activations half as often as the
+    gradient that automatic differentiation derives from Keras's layer.
+    docs/performance.md has the gain.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., D], in the compute dtype."""
-        x, gamma, beta = (
-            ops.cast(each, "float32") for each in (inputs, self.gamma, self.beta)
-        )
+        x = ops.cast(inputs, "float32")
+        gamma = ops.cast(self.gamma, "float32")
+        beta = ops.cast(self.beta, "float32")
         return ops.cast(_normalise(self.epsilon)(x, gamma, beta), self.compute_dtype)
 
 
 def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """A function of x [..., D], gamma [D] and beta [D], all float32, to [..., D]."""
+    """Returns the normalisation as a function of x [..., D], gamma [D] and beta [D],
+    all float32, to [..., D].
+    """
 
     @ops.custom_gradient
     def normalise(
@@ -108,26 +109,21 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
         size = x.shape[-1]
         centred = x - ops.mean(x, axis=-1, keepdims=True)  # [..., D]
-        # [..., 1]
-        inverse = ops.rsqrt(
-            ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon
-        )
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)  # [..., 1]
+        inverse = ops.rsqrt(variance + epsilon)  # [..., 1]
         normalised = centred * inverse  # [..., D]
 
+        def mean_with_gamma(rows: Tensor) -> Tensor:
+            """[N, D] -> [..., 1], the mean of rows * gamma."""
+            return ops.reshape(ops.matmul(rows, gamma) / size, ops.shape(inverse))
+
         def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            # [N, D] each
-            rows = [
-                ops.reshape(each, (-1, size))
-                for each in (upstream, upstream * normalised)
-            ]
-            mean_upstream, mean_product = (
-                ops.reshape(ops.matmul(each, gamma) / size, ops.shape(inverse))
-                for each in rows
-            )  # [..., 1]
-            of_x = inverse * (
-                upstream * gamma - mean_upstream - normalised * mean_product
-            )
-            return of_x, ops.sum(rows[1], axis=0), ops.sum(rows[0], axis=0)
+            """The gradients of x, gamma and beta."""
+            rows = ops.reshape(upstream, (-1, size))  # [N, D]
+            products = ops.reshape(upstream * normalised, (-1, size))  # [N, D]
+            along_x = normalised * mean_with_gamma(products)  # [..., D]
+            of_x = inverse * (upstream * gamma - mean_with_gamma(rows) - along_x)
+            return of_x, ops.sum(products, axis=0), ops.sum(rows, axis=0)
 
         return normalised * gamma + beta, gradient
 
@@ -140,7 +136,7 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         hidden_size: D, width of input and output.
-        filter_size: d_ff, inner width.
+        filter_size: d_ff, width of the inner layer.
         dropout: rate on the inner activations; the paper has none.
     """
 
@@ -165,12 +161,12 @@ class FeedForward(keras.layers.Layer):
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
 
     def transposed_kernels(self) -> tuple[Tensor, ...]:
-        """W1 [d_ff, D] and W2 [D, d_ff] for `step`, computed once a search; none where
-        that gains nothing.
+        """W1^T [d_ff, D] and W2^T [D, d_ff] for `step`, which a search computes once;
+        an empty tuple if they gain nothing.
 
-        In float32 oneDNN multiplies some hundred rows faster by a transposed matrix if
-        the CPU's vectors end at AVX2: with 128 rows, W1 of the base model took 1.7 ms
-        instead of 3.3, and beam search a sixth less time.
+        On CPUs without AVX-512, oneDNN multiplies about a hundred float32 rows faster
+        by a transposed matrix. With 128 rows, the product with W1 of the base model
+        took 1.7 ms instead of 3.3, and beam search a sixth less time.
         """
         if self.compute_dtype != "float32" or not cpu_ends_at_avx2():
             return ()
@@ -180,14 +176,19 @@ class FeedForward(keras.layers.Layer):
         """`call` for rows [N, D] in decoding."""
         if not transposed_kernels:
             return self(x)
-        # TensorFlow fuses it into the product
-        inner, outer = (ops.transpose(kernel) for kernel in transposed_kernels)
-        x = ops.relu(ops.add(ops.matmul(x, inner), self.inner.bias))
-        return ops.add(ops.matmul(x, outer), self.outer.bias)
+        inner, outer = transposed_kernels
+        # TensorFlow fuses the transposes into the products
+        x = ops.matmul(x, ops.transpose(inner))
+        x = ops.relu(ops.add(x, self.inner.bias))
+        x = ops.matmul(x, ops.transpose(outer))
+        return ops.add(x, self.outer.bias)
 
     def get_config(self) -> Config:
-        sizes = {"hidden_size": self.outer.units, "filter_size": self.inner.units}
-        return super().get_config() | sizes | {"dropout": self.inner_dropout.rate}
+        return super().get_config() | {
+            "hidden_size": self.outer.units,
+            "filter_size": self.inner.units,
+            "dropout": self.inner_dropout.rate,
+        }
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -203,46 +204,39 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
 
     def call(self, x: Tensor, seed: Seed = None) -> Tensor:
-        """Applies dropout to a tensor of any shape; without a seed returns it as it
-        is.
+        """Applies dropout to a tensor of any shape; without a seed, returns it
+        unchanged.
         """
         if seed is None or self.rate == 0.0:
             return x
-        # bfloat16 has 8 bits
-        uniform = keras.random.uniform(
-            ops.shape(x), dtype="float32", seed=_GivenSeed(seed)
-        )
-        return ops.where(
-            uniform >= self.rate, x * (1.0 / (1.0 - self.rate)), ops.zeros((), x.dtype)
-        )
+        # drawn in float32: the 8 bits of a bfloat16 number are too few for most rates
+        shape = ops.shape(x)
+        uniform = keras.random.uniform(shape, dtype="float32", seed=_GivenSeed(seed))
+        scaled = x * (1.0 / (1.0 - self.rate))
+        return ops.where(uniform >= self.rate, scaled, ops.zeros((), x.dtype))
 
     def get_config(self) -> Config:
         return super().get_config() | {"rate": self.rate}
 
 
 def fold(seed: Seed, number: int) -> Seed:
-    """Another seed for each number, so that each use of dropout draws a mask of its
-    own; None for None.
+    """Derives a seed for each number, so that each use of dropout draws a mask of its
+    own. Without a seed, returns None.
     """
-    return (
-        None
-        if seed is None
-        else seed + ops.convert_to_tensor([number, 0], dtype="int32")
-    )
+    if seed is None:
+        return None
+    return seed + ops.convert_to_tensor([number, 0], dtype="int32")
 
 
 class _GivenSeed(keras.random.SeedGenerator):
-    """Passes a tensor to keras.random, which accepts an int or a SeedGenerator only."""
+    """Passes a tensor to keras.random, which accepts only an int or a SeedGenerator."""
 
     # no state, so the base class is not initialised
     def __init__(self, seed: Tensor) -> None:
         self.seed = seed
 
     def next(self, ordered: bool = True) -> Tensor:
-        # JAX requires uint32 (a negative number wraps around). TensorFlow draws from
-        # int32 as it is.
-        return (
-            ops.cast(self.seed, "uint32")
-            if keras.config.backend() == "jax"
-            else self.seed
-        )
+        # JAX requires uint32, for which a negative number wraps around.
+        if keras.config.backend() == "jax":
+            return ops.cast(self.seed, "uint32")
+        return self.seed

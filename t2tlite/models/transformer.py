@@ -1,13 +1,14 @@
 """The Transformer of "Attention Is All You Need", section 3.
 
-Read `Transformer.call` first: source and target ids to logits. `start_decoding` and
-`decode_step` do the same a position at a time, with cached keys and values, for the M
-hypotheses that beam search holds of each sentence.
+Read `Transformer.call` first: it turns source and target ids into logits.
+`start_decoding` and `decode_step` compute the same logits one position at a time, with
+cached keys and values, for the M hypotheses of each sentence in beam search.
 """
 
-# B batch, S source length, T target length, D hidden size, V vocabulary, H heads, K
-# head size M hypotheses of a sentence, L capacity of a search in positions, C capacity
-# of the cache: L, or the last r of them
+# B batch, S source length, T target length, D hidden size, V vocabulary
+# H heads, K size of a key and U size of a value in one head
+# M hypotheses of a sentence, L capacity of a search in positions
+# C capacity of the cache in positions: L, or r with restricted self-attention
 
 from __future__ import annotations
 
@@ -31,19 +32,19 @@ from t2tlite.types import (
     Tensor,
 )
 
-# dropout of layer i of a stack uses seeds from its base + 10 i
+# Seeds of dropout: the base for the embeddings, base + 10 (i + 1) for layer i.
 ENCODER_SEED, DECODER_SEED = 1000, 2000
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Transformer(keras.Model):
-    """Encoder and decoder stacks between shared embeddings.
+    """The encoder and decoder stacks of Figure 1, between embeddings and logits.
 
     Args:
-        hparams: the model's shape.
-        source_vocab_size: tokens of the source's vocabulary, PAD and EOS included.
-        target_vocab_size: tokens of the target's; must be the same if embeddings are
-            shared.
+        hparams: sizes and variants of the model.
+        source_vocab_size: tokens of the source vocabulary, PAD and EOS included.
+        target_vocab_size: tokens of the target vocabulary; the same number if
+            embeddings are shared (section 3.4).
 
     Raises:
         ValueError: embeddings are shared and the vocabularies differ in size.
@@ -62,15 +63,13 @@ class Transformer(keras.Model):
                 f" {target_vocab_size}. Set shared_embedding_and_softmax_weights=false."
             )
 
-        dtype, size = self.dtype_policy, hparams.hidden_size
-        self.target_embedding = self.source_embedding = self.softmax_embedding = (
-            Embedding(
-                target_vocab_size,
-                size,
-                name="embedding" if shared else "target_embedding",
-                dtype=dtype,
-            )
-        )
+        dtype = self.dtype_policy
+        size = hparams.hidden_size
+        name = "embedding" if shared else "target_embedding"
+        embedding = Embedding(target_vocab_size, size, name=name, dtype=dtype)
+        self.target_embedding = embedding
+        self.source_embedding = embedding
+        self.softmax_embedding = embedding
         if not shared:
             self.source_embedding = Embedding(
                 source_vocab_size, size, name="source_embedding", dtype=dtype
@@ -78,7 +77,7 @@ class Transformer(keras.Model):
             self.softmax_embedding = Embedding(
                 target_vocab_size, size, name="softmax_embedding", dtype=dtype
             )
-        positions = hparams.pos, size, hparams.max_positions
+        positions = (hparams.pos, size, hparams.max_positions)
         self.source_positions = Positions(
             *positions, name="source_positions", dtype=dtype
         )
@@ -92,72 +91,78 @@ class Transformer(keras.Model):
             )
         rate = hparams.layer_prepostprocess_dropout
         self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
-        encoder_names = [f"encoder_{i}" for i in range(hparams.encoder_layers)]
-        decoder_names = [f"decoder_{i}" for i in range(hparams.decoder_layers)]
-        self.encoder_layers = [
-            EncoderLayer(hparams, name=name, dtype=dtype) for name in encoder_names
-        ]
-        self.decoder_layers = [
-            DecoderLayer(hparams, name=name, dtype=dtype) for name in decoder_names
-        ]
+        self.encoder_layers = []
+        for i in range(hparams.encoder_layers):
+            encoder_layer = EncoderLayer(hparams, name=f"encoder_{i}", dtype=dtype)
+            self.encoder_layers.append(encoder_layer)
+        self.decoder_layers = []
+        for i in range(hparams.decoder_layers):
+            decoder_layer = DecoderLayer(hparams, name=f"decoder_{i}", dtype=dtype)
+            self.decoder_layers.append(decoder_layer)
         self.encoder_norm = self.decoder_norm = None
-        # the sum that leaves the last layer has not been normalised
+        # with pre-norm, the output of the last layer is not normalised
         if hparams.pre_norm:
-            norm, epsilon = LayerNormalization, hparams.norm_epsilon
-            self.encoder_norm = norm(epsilon=epsilon, name="encoder_norm", dtype=dtype)
-            self.decoder_norm = norm(epsilon=epsilon, name="decoder_norm", dtype=dtype)
+            epsilon = hparams.norm_epsilon
+            self.encoder_norm = LayerNormalization(
+                epsilon=epsilon, name="encoder_norm", dtype=dtype
+            )
+            self.decoder_norm = LayerNormalization(
+                epsilon=epsilon, name="decoder_norm", dtype=dtype
+            )
 
     def build(self, input_shape: object = None) -> None:
-        """Makes all weights."""
+        """Creates all weights."""
         for layer in (*self.encoder_layers, *self.decoder_layers):
             layer.build()
-        for norm in filter(None, (self.encoder_norm, self.decoder_norm)):
-            norm.build((None, self.hparams.hidden_size))
+        for norm in (self.encoder_norm, self.decoder_norm):
+            if norm is not None:
+                norm.build((None, self.hparams.hidden_size))
 
     def call(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
-        """Logits float32 [B, T, V] of each target token, given those before it and the
-        source (teacher forcing).
+        """Logits float32 [B, T, V] of each target token, given the source and the
+        target tokens before it (teacher forcing).
 
         Args:
-            inputs: int32 [B, S], source ids ending in EOS, padded with PAD.
-            targets: int32 [B, T], likewise.
+            inputs: int32 [B, S], source ids that end in EOS, padded with PAD.
+            targets: int32 [B, T], target ids, likewise.
             seed: int32 [2] to train with dropout, or None to run without.
         """
-        return self.decode(targets, *self.encode(inputs, seed), seed)
+        memory, memory_bias = self.encode(inputs, seed)
+        return self.decode(targets, memory, memory_bias, seed)
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
         """The attention weights of every head in `call`, without dropout, for the same
         inputs and targets.
 
-        The last axis runs over keys, the one before it over queries. The decoder reads
-        its target shifted right: position t reads target t - 1 (nothing at t = 0) and
-        predicts target t.
+        The last axis is that of the keys, the axis before it that of the queries. The
+        decoder reads its target shifted right: position t reads target t - 1 (nothing
+        at t = 0) and predicts target t.
         """
         encoder: list[Tensor] = []
         # each layer's self-attention, then its cross-attention
         decoder: list[Tensor] = []
-        self.decode(
-            targets, *self.encode(inputs, record=encoder.append), record=decoder.append
-        )
+        memory, memory_bias = self.encode(inputs, record=encoder.append)
+        self.decode(targets, memory, memory_bias, record=decoder.append)
         return AttentionWeights(encoder, decoder[0::2], decoder[1::2])
 
     def encode(
         self, inputs: Tensor, seed: Seed = None, record: Record | None = None
     ) -> tuple[Tensor, Tensor]:
-        """int32 [B, S] -> the encoder's output [B, S, D], and the padding mask [B, 1,
-        1, S].
+        """int32 [B, S] -> the encoder's output [B, S, D] and the padding mask [B, 1, 1,
+        S] (section 3.1, Encoder).
         """
         bias = padding_mask(inputs)
         x = self.source_embedding(inputs)  # [B, S, D]
         if self.target_space is not None:
             x = x + ops.cast(self.target_space, x.dtype)
-        x = self.embedding_dropout(
-            self.source_positions(x), seed=fold(seed, ENCODER_SEED)
-        )
+        x = self.source_positions(x)
+        x = self.embedding_dropout(x, seed=fold(seed, ENCODER_SEED))
         for i, layer in enumerate(self.encoder_layers):
             layer_seed = fold(seed, ENCODER_SEED + 10 * (i + 1))
             x = layer(x, bias, seed=layer_seed, record=record)
-        return x if self.encoder_norm is None else self.encoder_norm(x), bias
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        return x, bias
 
     def decode(
         self,
@@ -167,15 +172,16 @@ class Transformer(keras.Model):
         seed: Seed = None,
         record: Record | None = None,
     ) -> Tensor:
-        """int32 [B, T] and the encoder's output -> float32 logits [B, T, V]."""
+        """int32 [B, T] and the encoder's output -> float32 logits [B, T, V] (section
+        3.1, Decoder).
+        """
         x = self.target_embedding(targets)  # [B, T, D]
-        # shifted right: position t sees the tokens before t
+        # shifted right: position t reads token t - 1
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
-        x = self.embedding_dropout(
-            self.target_positions(x), seed=fold(seed, DECODER_SEED)
-        )
-        # its layers mask what comes later, at less cost than [T, T]
+        x = self.target_positions(x)
+        x = self.embedding_dropout(x, seed=fold(seed, DECODER_SEED))
         if self.hparams.self_attention_radius:
+            # the layers mask later positions, at less cost than a mask [T, T]
             bias = ops.zeros(ops.shape(targets))[:, None, None, :]
         else:
             bias = causal_mask(ops.shape(x)[1])
@@ -193,33 +199,20 @@ class Transformer(keras.Model):
         Args:
             inputs: int32 [B, S].
             beam_size: M.
-            length: L, the maximum length of what is decoded, unless `resize_cache`
-                raises it.
+            length: L, the maximum length of an output, unless `resize_cache` raises it.
         """
         memory, memory_bias = self.encode(inputs)
-        batch, heads, capacity = (
-            ops.shape(inputs)[0],
-            self.hparams.num_heads,
-            self._capacity(length),
-        )
+        heads = self.hparams.num_heads
+        key_size = self.hparams.key_channels // heads
+        value_size = self.hparams.value_channels // heads
+        shape = (heads, ops.shape(inputs)[0], self._capacity(length), beam_size)
         caches = []
         for layer in self.decoder_layers:
-            keys, values = (
-                empty_cache(
-                    heads,
-                    batch,
-                    capacity,
-                    beam_size,
-                    channels // heads,
-                    self.compute_dtype,
-                )
-                for channels in (self.hparams.key_channels, self.hparams.value_channels)
-            )
             # [B, H, S, K], [B, H, S, U]
             memory_keys, memory_values = layer.cross_attention.keys_values(memory)
             cache = LayerCache(
-                keys=keys,
-                values=values,
+                keys=empty_cache(*shape, key_size, self.compute_dtype),
+                values=empty_cache(*shape, value_size, self.compute_dtype),
                 memory_keys=ops.swapaxes(memory_keys, 0, 1),
                 memory_values=ops.swapaxes(memory_values, 0, 1),
                 joint_kernel=layer.self_attention.joint_kernel(),
@@ -239,31 +232,28 @@ class Transformer(keras.Model):
         """Logits float32 [B, M, V] of the next token of each hypothesis, and the cache
         with this position filled.
 
-        A hypothesis is not copied when beam search reorders the beam. Instead
-        `ancestors` says for each hypothesis which slot it was in at each earlier
-        position, and it attends to those slots only.
+        Beam search reorders hypotheses without copying their keys and values. Instead
+        `ancestors` gives the slot of each hypothesis at each earlier position, and a
+        hypothesis attends to these slots only.
 
         Args:
             tokens: int32 [B, M], the token before this position; PAD at the first.
             step: the position, counted from 0.
             ancestors: float32 [B, M, L, M]; [b, m, l, s] is 1 if hypothesis m was in
-                slot s at position l (at position `step`: m itself), else 0.
-            cache: as `start_decoding` or the step before returned it.
+                slot s at position l, else 0. At position `step`, s = m.
+            cache: the result of `start_decoding` or of the step before.
         """
+        batch = ops.shape(tokens)[0]
         beam = tokens.shape[1]
         if self.hparams.self_attention_radius:
-            ancestors = ops.take(
-                ancestors,
-                _cached_positions(step, cache, ops.shape(ancestors)[2]),
-                axis=2,
-            )
-        # [B, M, C * M]
-        bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], beam, -1)) * MASKED
+            positions = _cached_positions(step, cache, ops.shape(ancestors)[2])
+            ancestors = ops.take(ancestors, positions, axis=2)  # [B, M, C, M]
+        bias = ops.reshape(1.0 - ancestors, (batch, beam, -1)) * MASKED  # [B, M, C * M]
         x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # [B * M, 1, D]
-        x = ops.reshape(
-            self.target_positions(x, start=step), (-1, self.hparams.hidden_size)
-        )
-        caches, slot = [], cache_slot(cache.layers[0].keys, step)
+        x = self.target_positions(x, start=step)
+        x = ops.reshape(x, (-1, self.hparams.hidden_size))  # [B * M, D]
+        slot = cache_slot(cache.layers[0].keys, step)
+        caches = []
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x, layer_cache = layer.step(x, layer_cache, slot, bias, cache.memory_bias)
             caches.append(layer_cache)
@@ -274,26 +264,25 @@ class Transformer(keras.Model):
     def resize_cache(
         self, cache: DecodingCache, sentences: Tensor, length: Tensor
     ) -> DecodingCache:
-        """The cache of only some sentences of the batch, for a greater length.
+        """Keeps only some sentences of the batch, and makes room for more positions.
 
         Args:
-            cache: as `start_decoding` or `decode_step` returned it.
-            sentences: int32 [N], which sentences.
-            length: L, at least that of the cache so far.
+            cache: the result of `start_decoding` or `decode_step`.
+            sentences: int32 [N], the indices of the sentences to keep.
+            length: the new L, at least the old one.
         """
         capacity = self._capacity(length)
-        layers = [
-            layer._replace(
+        layers = []
+        for layer in cache.layers:
+            resized = layer._replace(
                 keys=resize(layer.keys, sentences, capacity),
                 values=resize(layer.values, sentences, capacity),
                 memory_keys=ops.take(layer.memory_keys, sentences, axis=1),
                 memory_values=ops.take(layer.memory_values, sentences, axis=1),
             )
-            for layer in cache.layers
-        ]
-        return DecodingCache(
-            tuple(layers), ops.take(cache.memory_bias, sentences, axis=0)
-        )
+            layers.append(resized)
+        memory_bias = ops.take(cache.memory_bias, sentences, axis=0)
+        return DecodingCache(tuple(layers), memory_bias)
 
     def get_config(self) -> Config:
         return {
@@ -304,32 +293,31 @@ class Transformer(keras.Model):
 
     @classmethod
     def from_config(cls, config: Config) -> Transformer:
-        """The model of a config, with its weights made so that they can be loaded."""
+        """The model of a config, with weights, so that their values can be loaded."""
         hparams = HParams(**config["hparams"])
         return build_transformer(
             hparams, config["source_vocab_size"], config["target_vocab_size"]
         )
 
     def _capacity(self, length: int | Tensor) -> int | Tensor:
-        """The capacity C of a cache for `length` positions."""
-        return ops.shape(
-            ops.arange(length)[: self.hparams.self_attention_radius or None]
-        )[0]
+        """The capacity C of a cache for `length` positions: an int if `length` is."""
+        positions = ops.arange(length)
+        return ops.shape(positions[: self.hparams.self_attention_radius or None])[0]
 
     def _logits(self, x: Tensor) -> Tensor:
-        return self.softmax_embedding.logits(
-            x if self.decoder_norm is None else self.decoder_norm(x)
-        )
+        """The decoder's output [..., D] -> float32 [..., V]."""
+        if self.decoder_norm is not None:
+            x = self.decoder_norm(x)
+        return self.softmax_embedding.logits(x)
 
 
 def _cached_positions(
     step: int | Tensor, cache: DecodingCache, length: int | Tensor
 ) -> Tensor:
-    """Which of L positions is in each slot of the cache at `step`: int32 [C]; position
-    p is in slot p % C.
+    """The position, of L, in each slot of the cache at `step`: int32 [C]. Position p is
+    in slot p % C.
 
-    An empty slot gets a position later than `step`, of which no hypothesis has an
-    ancestor.
+    An empty slot gets a position after `step`, at which no hypothesis has an ancestor.
     """
     capacity = ops.shape(cache.layers[0].keys)[2]
     return (step - (step - ops.arange(capacity)) % capacity) % length
@@ -338,7 +326,7 @@ def _cached_positions(
 def build_transformer(
     hparams: HParams, source_vocab_size: int, target_vocab_size: int
 ) -> Transformer:
-    """A Transformer whose weights exist."""
+    """Makes a Transformer and its weights."""
     model = Transformer(hparams, source_vocab_size, target_vocab_size)
     model.build()
     return model

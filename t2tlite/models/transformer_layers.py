@@ -2,8 +2,9 @@
 DecoderLayer.
 """
 
-# B batch, S source length, T target length, D hidden size, H heads, K head size
-# M hypotheses of a sentence, C capacity of the cache
+# B batch, S source length, T target length, D hidden size
+# H heads, K size of a key and U size of a value in one head
+# M hypotheses of a sentence, C capacity of the cache in positions
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from t2tlite.types import Config, LayerCache, Seed, Tensor
 
 
 class TransformerLayer(keras.layers.Layer):
-    """A layer made from HParams, with a residual connection for each sublayer."""
+    """The base class: a layer of sublayers, each with a residual connection."""
 
     sublayers: ClassVar[tuple[str, ...]]
 
@@ -30,8 +31,8 @@ class TransformerLayer(keras.layers.Layer):
         self.hparams = hparams
 
     def build(self, input_shape: object = None) -> None:
-        """Makes all weights; checkpoints name a sublayer's after its residual
-        connection, too.
+        """Creates all weights. In checkpoints the name of a sublayer's weight includes
+        its residual connection.
         """
         for name in self.sublayers:
             residual = getattr(self, f"{name}_residual")
@@ -101,8 +102,13 @@ class EncoderLayer(TransformerLayer):
     def call(
         self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
     ) -> Tensor:
-        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record`
-        gets the weights.
+        """[B, S, D] -> [B, S, D].
+
+        Args:
+            x: [B, S, D].
+            bias: [B, 1, 1, S], the padding mask of the source.
+            seed: int32 [2] for dropout, or None.
+            record: called with the attention weights [B, H, S, S]; or None.
         """
         y = self.self_attention_residual.enter(x)
         y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
@@ -151,8 +157,8 @@ class DecoderLayer(TransformerLayer):
             memory: [B, S, D], the encoder's output.
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
-            record: called with the weights of self-attention, then with those of
-                cross-attention; or None.
+            record: called with the attention weights of self-attention [B, H, T, T],
+                then with those of cross-attention [B, H, T, S]; or None.
         """
         y = self.self_attention_residual.enter(x)
         y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
@@ -174,53 +180,55 @@ class DecoderLayer(TransformerLayer):
         bias: Tensor,
         memory_bias: Tensor,
     ) -> tuple[Tensor, LayerCache]:
-        """`call` for one position of M hypotheses, which take the place of the T
-        positions.
+        """`call` for one position of M hypotheses instead of T positions.
 
         Args:
-            x: rows [B * M, D]; with two axes TensorFlow fuses the products with what
-                follows them.
-            cache: what this layer keeps.
-            slot: where the position's keys and values go.
-            bias: [B, M, C * M]: which slots, at which positions, belong to a
-                hypothesis.
-            memory_bias: [B, 1, S].
+            x: rows [B * M, D]; with two axes TensorFlow fuses each product with the
+                operation after it.
+            cache: the keys and values of this layer.
+            slot: the place of this position's keys and values.
+            bias: [B, M, C * M], 0 at the slots and positions of the hypothesis, MASKED
+                at the others.
+            memory_bias: [B, 1, S], the padding mask of the source.
 
         Returns:
             [B * M, D], and the cache with this position filled.
         """
-        beam_size = cache.keys.shape[3]
         y = self.self_attention_residual.enter(x)
         y, cache = self._self_attention_step(y, cache, slot, bias)
         x = self.self_attention_residual.leave(x, y)
         y = self.cross_attention_residual.enter(x)
-        layer = self.cross_attention
-        # [H, B, M, K]
-        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)
-        y = layer.attend_hypotheses(
-            queries, cache.memory_keys, cache.memory_values, memory_bias
-        )
+        y = self._cross_attention_step(y, cache, memory_bias)
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
-        return (
-            self.feed_forward_residual.leave(
-                x, self.feed_forward.step(y, cache.feed_forward)
-            ),
-            cache,
-        )
+        y = self.feed_forward.step(y, cache.feed_forward)
+        return self.feed_forward_residual.leave(x, y), cache
 
     def _self_attention_step(
         self, y: Tensor, cache: LayerCache, slot: CacheSlot, bias: Tensor
     ) -> tuple[Tensor, LayerCache]:
+        """Rows [B * M, D] -> [B * M, D], and the cache with this position filled."""
         layer = self.self_attention
+        beam_size = cache.keys.shape[3]
         # [H, B, M, 2 K + U]
-        joint = layer.project_hypotheses(y, cache.keys.shape[3], cache.joint_kernel)
-        queries, keys, values = ops.split(
-            joint, (layer.key_size, 2 * layer.key_size), axis=3
-        )
+        joint = layer.project_hypotheses(y, beam_size, cache.joint_kernel)
+        size = layer.key_size
+        queries, keys, values = ops.split(joint, (size, 2 * size), axis=3)
         cache = cache._replace(
             keys=write(cache.keys, slot, keys), values=write(cache.values, slot, values)
         )
-        # [H, B, C * M, K or U]
-        keys, values = merge_slots(cache.keys, slot), merge_slots(cache.values, slot)
+        keys = merge_slots(cache.keys, slot)  # [H, B, C * M, K]
+        values = merge_slots(cache.values, slot)  # [H, B, C * M, U]
         return layer.attend_hypotheses(queries, keys, values, bias), cache
+
+    def _cross_attention_step(
+        self, y: Tensor, cache: LayerCache, memory_bias: Tensor
+    ) -> Tensor:
+        """Rows [B * M, D] -> [B * M, D]."""
+        layer = self.cross_attention
+        beam_size = cache.keys.shape[3]
+        # [H, B, M, K]
+        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)
+        return layer.attend_hypotheses(
+            queries, cache.memory_keys, cache.memory_values, memory_bias
+        )

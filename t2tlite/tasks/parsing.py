@@ -14,9 +14,8 @@ from t2tlite.tasks.bracketing import Bracketing, bracketing
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
-from t2tlite.trees.raw_text import ends_in_punctuation
-from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import Tree, format_tree, parse_tree
+from t2tlite.trees.words import ends_in_punctuation, tree_word
 from t2tlite.vocabularies.normalisation import words as split_words
 from t2tlite.vocabularies.text_encoder import TextEncoder
 

@@ -1,4 +1,4 @@
-"""More training data for a parser from the same trees: fragments, and trees with
+"""Makes more training data for a parser from the same trees: fragments, and trees with
 substituted constituents.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator
 from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
 
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
-# the probability that a constituent is substituted, where none above it is
+# the probability that a constituent is substituted, if none above it is
 SUBSTITUTION_RATE = 0.25
-MAX_DRAWS = 4  # constituents drawn until one is short enough
-MAX_TRIES = 5  # until a tree is changed: short ones have few constituents, or none
+MAX_DRAWS = 4  # of constituents, until one is short enough
+MAX_TRIES = 5  # of a tree, until it changes: short trees have few constituents, or none
 
-# by label of the parent and label: words, constituent
+# by label of the parent and label: constituents, each after its number of words
 Substitutes = dict[tuple[str, str], list[tuple[int, Tree]]]
 
 
 def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
-    """Yields each tree, then up to `count` of its constituents as trees: different ones
+    """Yields each tree, then up to `count` different constituents of it as trees, each
     of 2 to 15 words.
     """
     draw = random.Random(1)
@@ -30,21 +30,20 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
         if not count:
             continue
         longest = min(MAX_FRAGMENT, len(tree.words()) - 1)  # not the whole sentence
-        parts = [
-            node
-            for kind, node in tree.walk()
-            if kind == CLOSE and MIN_FRAGMENT <= len(node.words()) <= longest
-        ]
+        parts = []
+        for kind, node in tree.walk():
+            if kind == CLOSE and MIN_FRAGMENT <= len(node.words()) <= longest:
+                parts.append(node)
         for part in draw.sample(parts[::-1], min(count, len(parts))):
             yield Tree(ROOT, (part,))
 
 
 def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
-    """Yields all trees, then `count` times all trees with some constituents substituted
-    by those of other trees.
+    """Yields all trees, then all trees `count` times with some constituents substituted
+    by constituents of other trees.
 
-    A constituent is substituted by one with the same label under the same parent label,
-    of at most twice as many words and two more. With tags left out, "(S (NP They) (VP
+    A substitute has the same label under the same parent label. If the constituent has
+    n words, the substitute has at most 2n + 2. With tags left out, "(S (NP They) (VP
     came (NP (NP the day) (PP after (NP it)))))" may become "(S (NP They) (VP came (NP a
     month)))". The root's children stay. All trees are kept in memory unless `count` is
     0.
@@ -61,13 +60,16 @@ def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
     draw = random.Random(1)
     for _ in range(count):
         for tree in trees:
-            tries = (_substitute(tree, substitutes, draw) for _ in range(MAX_TRIES))
-            yield next((changed for changed in tries if changed != tree), tree)
+            for _ in range(MAX_TRIES):
+                changed = _substitute(tree, substitutes, draw)
+                if changed != tree:
+                    break
+            yield changed
 
 
 def _constituents(trees: Iterable[Tree]) -> Substitutes:
-    """The constituents of the trees that may be substituted, each under its parent's
-    label and its own.
+    """Collects the constituents that may be substituted, by the labels of their parent
+    and their own.
     """
     substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
@@ -75,9 +77,8 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
         for kind, node in tree.walk():
             if kind == OPEN:
                 if len(labels) > 1:
-                    substitutes[labels[-1], node.label].append(
-                        (len(node.words()), node)
-                    )
+                    same = substitutes[labels[-1], node.label]
+                    same.append((len(node.words()), node))
                 labels.append(node.label)
             elif kind == CLOSE:
                 labels.pop()
@@ -85,13 +86,14 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
 
 
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:
-    """The tree with each constituent substituted at SUBSTITUTION_RATE; those in a
-    substituted one are its own.
+    """Substitutes each constituent with the probability SUBSTITUTION_RATE. Nothing is
+    substituted inside a substitute.
     """
-    # the constituent that the walk is in, whose substitute is written
+    # the constituent around the current node that has been substituted
     substituted: Tree | None = None
     labels: list[str] = []  # of the open constituents, the outermost first
-    children: list[list[Tree]] = [[]]  # of the result, and of each of them
+    # of the result, and of each open constituent
+    children: list[list[Tree]] = [[]]
     for kind, node in tree.walk():
         if substituted is not None:
             if kind == CLOSE and node is substituted:
@@ -102,17 +104,25 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
             parts = tuple(children.pop())
             children[-1].append(Tree(labels.pop(), parts))
         elif len(labels) > 1 and draw.random() < SUBSTITUTION_RATE:
-            longest = 2 * len(node.words()) + 2
-            drawn = (
-                draw.choice(substitutes[labels[-1], node.label])
-                for _ in range(MAX_DRAWS)
+            substitute = _draw_substitute(
+                node, substitutes[labels[-1], node.label], draw
             )
-            children[-1].append(
-                next((other for words, other in drawn if words <= longest), node)
-            )
+            children[-1].append(substitute)
             substituted = node
         else:
             labels.append(node.label)
             children.append([])
     ((result,),) = children
     return result
+
+
+def _draw_substitute(
+    node: Tree, candidates: list[tuple[int, Tree]], draw: random.Random
+) -> Tree:
+    """Returns a constituent that is not too long, or `node` itself if none is drawn."""
+    longest = 2 * len(node.words()) + 2
+    for _ in range(MAX_DRAWS):
+        words, candidate = draw.choice(candidates)
+        if words <= longest:
+            return candidate
+    return node

@@ -3,16 +3,16 @@ Collins, 1997) with COLLINS.prm.
 
 A bracket is a label over a span of words. Recall is the share of the gold brackets that
 are predicted, precision the share of the predicted brackets that are gold, F1 their
-harmonic mean, over the brackets of all sentences together. What EVALB compares, in the
-order in which it happens:
+harmonic mean, over the brackets of all sentences together. EVALB compares two trees in
+these steps:
 
 1. Words whose tag is among `delete_labels` are removed: punctuation and traces. Spans
    count only the remaining words.
-2. A sentence whose prediction has no words left is skipped. A sentence whose words then
-   differ from gold's is an error. Both count only in the numbers of sentences.
+2. A sentence whose prediction has no words left is skipped. A sentence whose words
+   differ from the gold words is an error. Both count only in the numbers of sentences.
 3. Brackets without words are dropped. Labels end before their first "-" or "=": NP-SBJ
-   and NP=2 are NP. Then brackets among `delete_labels` are dropped (TOP), but not what
-   is in them.
+   and NP=2 are NP. Then brackets with one of `delete_labels` are dropped (TOP), but not
+   the brackets inside them.
 4. Each gold bracket takes one predicted bracket of the same span and label, so (NP (NP
    x)) has two.
 5. A predicted bracket crosses if it overlaps some gold bracket with neither inside the
@@ -28,19 +28,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 
-from t2tlite.files.text_files import read_lines
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
-from t2tlite.trees.tree import HEADER, OPEN, TAG, Tree, parse_tree
+from t2tlite.trees.evalb_parses import FOREST
+from t2tlite.trees.tree import OPEN, TAG, Tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
-# The label of a node for a line with several trees, or none: not a bracket, and
-# impossible in a file.
-FOREST = "()"
 Bracket = tuple[str, int, int]  # label, first word, one past the last word
 
 # the words to which EVALB's QUOTE_LABEL applies
@@ -58,24 +54,24 @@ class SentenceScore:
     status.
     """
 
-    length: int  # words of gold, with punctuation, without traces
+    length: int  # words of the gold tree, with punctuation, without traces
     status: int = SCORED  # or ERROR or SKIPPED
     matched: int = 0  # brackets in both
     gold: int = 0  # brackets
     predicted: int = 0  # brackets
     crossing: int = 0  # predicted brackets that cross a gold one
-    words: int = 0  # compared, thus without punctuation
+    words: int = 0  # that are compared: without punctuation
     correct_tags: int = 0
     message: str = ""  # why the sentence is an error, in EVALB's words
 
     @property
     def recall(self) -> float:
-        """Percent; 0 if gold has no brackets."""
+        """Percent; 0 if the gold tree has no brackets."""
         return _percent(self.matched, self.gold)
 
     @property
     def precision(self) -> float:
-        """Percent; 0 if the prediction has no brackets."""
+        """Percent; 0 if the predicted tree has no brackets."""
         return _percent(self.matched, self.predicted)
 
     @property
@@ -105,10 +101,10 @@ class ParsingScore:
     """A summary; `str(score)` is the text that EVALB prints."""
 
     sentences: int
-    errors: int  # sentences whose words are not those of gold
+    errors: int  # sentences whose words differ from the gold words
     skipped: int  # sentences whose prediction has no words
-    valid: int  # the others, over which the following values are computed
-    recall: float  # percent, like all that follow except average_crossing
+    valid: int  # the other sentences; the following values are theirs
+    recall: float  # percent, like all values below except average_crossing
     precision: float
     f1: float
     complete_match: float
@@ -130,21 +126,21 @@ def evalb(
     predicted: Sequence[Tree | None],
     parameters: EvalbParameters = COLLINS,
 ) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees: of all sentences, and of those of up to
-    `parameters.cutoff_length` words.
+    """Scores predicted trees. Returns the scores of all sentences, and of the sentences
+    of up to `parameters.cutoff_length` words.
 
-    `gold` has one tree per sentence; an outermost bracket without a label is scored
-    like any other, so label it TOP. `predicted` has as many trees (otherwise
-    ValueError); None is a sentence without a parse.
+    `gold` has one tree per sentence. An outermost bracket without a label is scored
+    like any other, so label it TOP. In `predicted`, None is a sentence without a parse.
+    Raises ValueError if the numbers of trees differ.
     """
     if len(gold) != len(predicted):
         raise ValueError(
             f"Each gold tree must have a predicted one. Received: {len(gold)} gold,"
             f" {len(predicted)} predicted. Give None for a sentence without a parse."
         )
-    scores = [
-        score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)
-    ]
+    scores = []
+    for gold_tree, tree in zip(gold, predicted, strict=True):
+        scores.append(score_sentence(gold_tree, tree, parameters))
     return summarise(scores), summarise(scores, parameters.cutoff_length)
 
 
@@ -155,28 +151,29 @@ def score_sentence(
     top of this file.
     """
     reference = _Parse(gold, parameters)
-    length = sum(
-        tag not in parameters.delete_labels_for_length for tag in reference.tags
-    )
-    parse = None if predicted is None else _Parse(predicted, parameters)
-    if parse is None or not any(parse.kept):
+    length = 0
+    for tag in reference.tags:
+        length += tag not in parameters.delete_labels_for_length
+    if predicted is None:
+        return SentenceScore(length, SKIPPED)
+    parse = _Parse(predicted, parameters)
+    if not any(parse.kept):
         return SentenceScore(length, SKIPPED)
     if sum(reference.kept) != sum(parse.kept):
         _restore_quotes(reference, parse, parameters)
-    gold_words, words = reference.kept_words(), parse.kept_words()
+    gold_words = reference.kept_words()
+    words = parse.kept_words()
     if len(gold_words) != len(words):
-        return SentenceScore(
-            length, ERROR, message=f"Length unmatch ({len(gold_words)}|{len(words)})"
-        )
-    for (gold_word, _), (word, _) in zip(gold_words, words, strict=True):
+        message = f"Length unmatch ({len(gold_words)}|{len(words)})"
+        return SentenceScore(length, ERROR, message=message)
+    correct_tags = 0
+    for (gold_word, gold_tag), (word, tag) in zip(gold_words, words, strict=True):
         if not parameters.same_word(gold_word, word):
-            return SentenceScore(
-                length, ERROR, message=f"Words unmatch ({gold_word}|{word})"
-            )
-    gold_brackets, brackets = (
-        reference.scored_brackets(parameters),
-        parse.scored_brackets(parameters),
-    )
+            message = f"Words unmatch ({gold_word}|{word})"
+            return SentenceScore(length, ERROR, message=message)
+        correct_tags += parameters.same_label(gold_tag, tag)
+    gold_brackets = reference.scored_brackets(parameters)
+    brackets = parse.scored_brackets(parameters)
     return SentenceScore(
         length,
         matched=_count_matched(gold_brackets, brackets, parameters),
@@ -184,40 +181,41 @@ def score_sentence(
         predicted=len(brackets),
         crossing=_count_crossing(gold_brackets, brackets, len(words)),
         words=len(words),
-        correct_tags=sum(
-            parameters.same_label(g[1], p[1])
-            for g, p in zip(gold_words, words, strict=True)
-        ),
+        correct_tags=correct_tags,
     )
 
 
 def summarise(
     scores: Sequence[SentenceScore], max_length: int | None = None
 ) -> ParsingScore:
-    """The summary of the sentences, or of those with at most `max_length` words of
-    gold.
+    """Summarises the scores of the sentences whose gold tree has at most `max_length`
+    words; of all sentences if it is None.
     """
-    if max_length is not None:
-        scores = [s for s in scores if s.length <= max_length]
-    statuses = Counter(s.status for s in scores)
-    valid = [s for s in scores if s.status == SCORED]
-    complete = [s for s in valid if s.matched == s.gold == s.predicted]
-    crossings = [s.crossing for s in valid]
-    no_crossing = crossings.count(0)
-    two_or_less_crossing = no_crossing + crossings.count(1) + crossings.count(2)
+    statuses: Counter[int] = Counter()
+    valid = []
+    complete = no_crossing = two_or_less_crossing = 0
+    for score in scores:
+        if max_length is not None and score.length > max_length:
+            continue
+        statuses[score.status] += 1
+        if score.status == SCORED:
+            valid.append(score)
+            complete += score.matched == score.gold == score.predicted
+            no_crossing += score.crossing == 0
+            two_or_less_crossing += score.crossing <= 2
     total = total_counts(valid)
     f1 = 0.0
     if total.precision + total.recall:
         f1 = 2 * total.precision * total.recall / (total.precision + total.recall)
     return ParsingScore(
-        sentences=len(scores),
+        sentences=statuses.total(),
         errors=statuses[ERROR],
         skipped=statuses[SKIPPED],
         valid=len(valid),
         recall=total.recall,
         precision=total.precision,
         f1=f1,
-        complete_match=_percent(len(complete), len(valid)),
+        complete_match=_percent(complete, len(valid)),
         average_crossing=total.crossing / len(valid) if valid else 0.0,
         no_crossing=_percent(no_crossing, len(valid)),
         two_or_less_crossing=_percent(two_or_less_crossing, len(valid)),
@@ -226,7 +224,7 @@ def summarise(
 
 
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
-    """The counts of all sentences together."""
+    """Adds up the counts of all sentences."""
     total = SentenceScore(length=0)
     for score in scores:
         total = SentenceScore(
@@ -242,16 +240,18 @@ def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:
-    """EVALB's table: a line for each sentence, and their sums, in its columns and with
-    its spelling.
+    """Formats EVALB's table, in its columns and with its spelling: a line for each
+    sentence, then the sums.
     """
-    lines = [
-        f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}  "
-        f" {s.matched:3d}    {s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}  "
-        f" {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
-        for i, s in enumerate(scores, start=1)
-    ]
-    total, sums = total_counts(scores), ""
+    lines = [TABLE_HEAD, TABLE_RULE]
+    for i, s in enumerate(scores, start=1):
+        lines.append(
+            f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}  "
+            f" {s.matched:3d}    {s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}  "
+            f" {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
+        )
+    total = total_counts(scores)
+    sums = ""
     if total.gold and total.predicted:  # without brackets EVALB leaves this part out
         sums = (
             f"                {total.recall:6.2f} {total.precision:6.2f}"
@@ -261,76 +261,15 @@ def format_table(scores: Sequence[SentenceScore]) -> str:
     sums += (
         f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
     )
-    return "\n".join([TABLE_HEAD, TABLE_RULE, *lines, TABLE_RULE, sums])
-
-
-def read_parses(path: str | Path) -> list[Tree]:
-    """The parses in a file: one on each line, as EVALB reads it, or over several lines.
-
-    Several trees on a line become the children of a FOREST node, which has none for a
-    line without words (blank, or "(())", some parsers' failure). A tree whose brackets
-    are not closed at the end of its line continues on lines that begin with white space
-    or ")", as treebanks and NLTK print trees. In a file with such trees, blank lines
-    and the headers of the Penn Treebank separate trees and are not parses.
-
-    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
-    """
-    texts = _tree_texts(str(path), read_lines(path))
-    if any("\n" in text for _, text in texts):
-        texts = [(number, text) for number, text in texts if not _separates(text)]
-    return [_read_parse(text, str(path), number) for number, text in texts]
-
-
-def _tree_texts(name: str, lines: Iterable[str]) -> list[tuple[int, str]]:
-    """The lines in which a tree begins, by number, each with the further lines of its
-    tree.
-    """
-    texts: list[tuple[int, str]] = []
-    depth = 0  # brackets open before the line
-    for number, line in enumerate(lines, start=1):
-        if depth > 0 and line.startswith("("):
-            raise _unclosed(name, texts[-1][0], depth, f"where line {number} begins")
-        if depth > 0:
-            begins, text = texts.pop()
-            texts.append((begins, f"{text}\n{line}"))
-        else:
-            depth = 0
-            texts.append((number, line))
-        depth += line.count("(") - line.count(")")
-    if depth > 0:
-        raise _unclosed(name, texts[-1][0], depth, "at the end of the file")
-    return texts
-
-
-def _unclosed(name: str, number: int, depth: int, where: str) -> ValueError:
-    """The error of a tree that begins on a line and has brackets open."""
-    return ValueError(
-        f"{name}, line {number}: every bracket must be closed. Received: a tree that"
-        f" begins on this line and still has {depth} open {where}. Add the missing ) to"
-        " it, or write a bracket that is itself a word as -LRB-. Write one tree per"
-        " line, or indent the further lines of a tree."
-    )
-
-
-def _separates(text: str) -> bool:
-    """Whether a line is none of a tree where trees have several lines."""
-    return not text.strip() or text.lstrip().startswith(HEADER)
-
-
-def _read_parse(text: str, name: str, number: int) -> Tree:
-    """The parse in a text that begins on line `number` of a file."""
-    trees = []
-    for start, part in _split_trees(text):
-        first_line = number + text.count("\n", 0, start)
-        trees.append(parse_tree(part, name, first_line))
-    return trees[0] if len(trees) == 1 else Tree(FOREST, tuple(trees))
+    return "\n".join([*lines, TABLE_RULE, sums])
 
 
 class _Parse:
     """The words, tags and brackets of a tree, and which of the words EVALB compares."""
 
     def __init__(self, tree: Tree, parameters: EvalbParameters) -> None:
-        self.words, self.tags = tree.words(), tree.tags()
+        self.words = tree.words()
+        self.tags = tree.tags()
         self.kept = [tag not in parameters.delete_labels for tag in self.tags]
         self.brackets: list[Bracket] = []  # spans in all words; outer brackets first
         position = 0
@@ -347,20 +286,18 @@ class _Parse:
 
     def kept_words(self) -> list[tuple[str, str]]:
         """The words that EVALB compares, each with its tag."""
-        return list(
-            itertools.compress(zip(self.words, self.tags, strict=True), self.kept)
-        )
+        words = zip(self.words, self.tags, strict=True)
+        return list(itertools.compress(words, self.kept))
 
     def quote_marks(self, parameters: EvalbParameters) -> list[int]:
-        """The indices of words that may be quotation marks under one of
-        `quote_labels`.
+        """The indices of words that may be quotation marks and have one of
+        `quote_labels` as their tag.
         """
-        pairs = enumerate(zip(self.words, self.tags, strict=True))
-        return [
-            i
-            for i, (word, tag) in pairs
-            if word in QUOTE_MARKS and tag in parameters.quote_labels
-        ]
+        indices = []
+        for i, word in enumerate(self.words):
+            if word in QUOTE_MARKS and self.tags[i] in parameters.quote_labels:
+                indices.append(i)
+        return indices
 
     def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
         """The brackets that are compared, with spans in the words that are compared;
@@ -370,66 +307,59 @@ class _Parse:
         deleted = {FOREST, *parameters.delete_brackets}
         scored = []
         for full_label, first, end in self.brackets:
-            label, span = (
-                re.split("[-=]", full_label)[0],
-                (
-                    position[first],
-                    position[end],
-                ),
-            )
-            if span[0] < span[1] and label not in deleted:
-                scored.append((label, *span))
+            label = re.split("[-=]", full_label)[0]
+            if position[first] < position[end] and label not in deleted:
+                scored.append((label, position[first], position[end]))
         return scored
 
 
 def _restore_quotes(
     gold: _Parse, predicted: _Parse, parameters: EvalbParameters
 ) -> None:
-    """Keeps a quotation mark on both sides if one side deletes it and the other has it
-    as a word.
+    """Keeps a quotation mark in both trees if one tree's tag removes it and the other's
+    does not.
 
-    Marks at the same position among the kept words are the same mark, inserted once.
-    (Of two in a row EVALB may insert the first twice and misalign the rest.)
+    Marks at the same position among the kept words are the same mark, and are restored
+    once. (If two marks follow each other, EVALB may restore the first twice and
+    misalign the rest.)
     """
-    for i, j in itertools.product(
-        predicted.quote_marks(parameters), gold.quote_marks(parameters)
-    ):
-        if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(
-            gold.kept[:j]
-        ):
-            predicted.kept[i] = gold.kept[j] = True
+    gold_marks = gold.quote_marks(parameters)
+    for i in predicted.quote_marks(parameters):
+        for j in gold_marks:
+            is_same = sum(predicted.kept[:i]) == sum(gold.kept[:j])
+            if is_same and predicted.kept[i] != gold.kept[j]:
+                predicted.kept[i] = True
+                gold.kept[j] = True
 
 
 def _count_matched(
     gold: list[Bracket], predicted: list[Bracket], parameters: EvalbParameters
 ) -> int:
-    """The number of gold brackets with a predicted match; each takes the first one that
-    is left.
+    """Counts the gold brackets with a predicted match. Each takes the first match that
+    no other bracket has taken.
     """
+    matched = 0
     unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     for label, start, end in predicted:
         unmatched[start, end].append(label)
     for gold_label, start, end in gold:
         labels = unmatched[start, end]
-        same = (
-            label
-            for label in labels
-            if not parameters.labelled or parameters.same_label(gold_label, label)
-        )
-        first = next(same, None)
-        if first is not None:
-            labels.remove(first)
-    return len(predicted) - sum(map(len, unmatched.values()))
+        for label in labels:
+            if not parameters.labelled or parameters.same_label(gold_label, label):
+                labels.remove(label)
+                matched += 1
+                break
+    return matched
 
 
 def _count_crossing(
     gold: list[Bracket], predicted: list[Bracket], num_words: int
 ) -> int:
-    """The number of predicted brackets in which a gold bracket either starts or ends,
-    but not both.
+    """Counts the predicted brackets that overlap some gold bracket with neither inside
+    the other.
     """
-    last_end = [0] * (num_words + 1)  # by start
-    first_start = [num_words] * (num_words + 1)  # by end
+    last_end = [0] * (num_words + 1)  # of gold brackets, by start
+    first_start = [num_words] * (num_words + 1)  # of gold brackets, by end
     for _, start, end in gold:
         last_end[start] = max(last_end[start], end)
         first_start[end] = min(first_start[end], start)
@@ -441,23 +371,6 @@ def _count_crossing(
             or min(first_start[inside], default=num_words) < start
         )
     return crossing
-
-
-def _split_trees(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the bracketed parts of a text that hold more than brackets, and then the
-    rest of the text; each after the index at which it begins.
-    """
-    depth = begin = 0
-    for bracket in re.finditer("[()]", text):
-        depth += 1 if bracket[0] == "(" else -1
-        if depth == 0:
-            part = text[begin : bracket.end()]
-            if part.strip("() \t\n"):
-                yield begin, part
-            begin = bracket.end()
-    if text[begin:].strip():
-        # not a tree: `parse_tree` reports what is wrong with it
-        yield begin, text[begin:]
 
 
 def _percent(part: int, whole: int) -> float:

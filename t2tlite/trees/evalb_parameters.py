@@ -1,5 +1,5 @@
-"""The parameters of EVALB: which brackets and words are compared, and which labels
-count as the same.
+"""The parameters of EVALB: which brackets and words it compares, and which labels count
+as the same.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ KEYWORDS: dict[str, tuple[str | None, int]] = {
 
 @dataclass(frozen=True)
 class EvalbParameters:
-    """The values that a parameter file of EVALB sets. The defaults are those of EVALB
-    without a file.
+    """The values in a parameter file of EVALB. The defaults are EVALB's own without a
+    file.
     """
 
     labelled: bool = True  # False: only spans must agree
@@ -41,7 +41,7 @@ class EvalbParameters:
     delete_labels_for_length: frozenset[str] = frozenset()
     equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
     equal_words: frozenset[tuple[str, str]] = frozenset()
-    # tags that a parser may confuse on quotation marks
+    # tags that parsers confuse on quotation marks
     quote_labels: frozenset[str] = frozenset()
 
     def same_label(self, a: str, b: str) -> bool:
@@ -53,16 +53,14 @@ class EvalbParameters:
 
     @functools.cached_property
     def delete_brackets(self) -> frozenset[str]:
-        """The labels of brackets to drop. Unlike for tags, EVALB also drops labels that
-        count as the same.
+        """The labels of brackets to drop. Of brackets, though not of tags, EVALB also
+        drops labels that count as the same.
         """
-        return self.delete_labels.union(
-            *(
-                pair
-                for pair in self.equal_labels
-                if self.delete_labels.intersection(pair)
-            )
-        )
+        labels = set(self.delete_labels)
+        for pair in self.equal_labels:
+            if self.delete_labels.intersection(pair):
+                labels.update(pair)
+        return frozenset(labels)
 
 
 COLLINS = EvalbParameters(
@@ -73,11 +71,11 @@ COLLINS = EvalbParameters(
 
 
 def read_parameters(path: str | Path) -> EvalbParameters:
-    """The parameters in a parameter file of EVALB, such as its COLLINS.prm.
+    """Reads a parameter file of EVALB, such as its COLLINS.prm.
 
-    A line is a keyword and its value, or a comment that starts with "#"; another line
-    raises a ValueError with file and line. A parameter that the file does not set has
-    its default. DEBUG and MAX_ERROR are accepted and have no effect.
+    A line is a keyword and its values, or a comment that starts with "#". Raises
+    ValueError with file and line for any other line. A parameter that the file does not
+    set has its default. DEBUG and MAX_ERROR have no effect.
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -97,17 +95,17 @@ def read_parameters(path: str | Path) -> EvalbParameters:
                 f"{place}: {keyword} takes {count} value{'s' * (count > 1)}. Received:"
                 f" {len(values)} ({' '.join(values)}). Write a line for each."
             )
+        if field is None:
+            continue
         if field in ("labelled", "cutoff_length"):
             if not re.fullmatch("[0-9]{1,9}", values[0]):
                 raise ValueError(
                     f"{place}: {keyword} takes a whole number. Received: {values[0]!r}."
                     " Correct it."
                 )
-            fields[field] = (
-                bool(int(values[0])) if field == "labelled" else int(values[0])
-            )
-        elif field is not None:
-            fields[field] = fields.get(field, frozenset()) | {
-                values[0] if count == 1 else tuple(values)
-            }
+            number_type = bool if field == "labelled" else int
+            fields[field] = number_type(int(values[0]))
+        else:
+            value = values[0] if count == 1 else tuple(values)
+            fields[field] = fields.get(field, frozenset()) | {value}
     return EvalbParameters(**fields)

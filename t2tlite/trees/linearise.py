@@ -1,5 +1,5 @@
-"""The ways to write a parse tree as a sequence of tokens for a sequence-to-sequence
-parser, and to read it back.
+"""Writes parse trees as sequences of tokens for a sequence-to-sequence parser, and
+reads them back.
 
     tree        (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
     normalised  (S (NP XX XX )NP (VP XX )VP . )S
@@ -8,11 +8,11 @@ parser, and to read it back.
     t2t         S NP DT NN /NP VP VBD /VP . /S
 
 "normalised" is the form of Vinyals et al. (2015), "Grammar as a Foreign Language",
-which section 6.3 of the Transformer paper follows: labelled brackets, no words, and the
-tags of words normalised to XX. With "tags" the model learns to tag as well. With
-"words" the sequence is longer, but the model need not count words, and learns from few
-trees. "t2t" is the form of tensor2tensor. All of them leave out the root and write
-punctuation as its tag.
+which section 6.3 of the Transformer paper follows: labelled brackets, no words, and XX
+for the tag of each word. With "tags" the model learns to tag as well. With "words" the
+sequence is longer, but the model need not count words, and learns from few trees. "t2t"
+is the form of tensor2tensor. All four leave out the root and write punctuation as its
+tag.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from t2tlite.trees.restore import (
+from t2tlite.trees.restore import Event, Restored, restore
+from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_tokens
+from t2tlite.trees.words import (
     NORMALISED_TAG,
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
-    Event,
-    Restored,
-    restore,
+    has_letter_or_digit,
     tree_word,
 )
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_tokens
 from t2tlite.vocabularies.normalisation import normalise
 
+BRACKETS = {"(": OPEN, ")": CLOSE}
 PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
 
 class Leaf(NamedTuple):
-    """What a sequence has for a word.
+    """The token expected for a word of the sentence.
 
     Attributes:
-        token: the word itself, or its tag; "" if any tag may be chosen.
-        may_be_punctuation: whether a tag of punctuation may be chosen instead.
+        token: the word itself, or its tag; "" allows any tag.
+        may_be_punctuation: whether the tag of a punctuation mark is allowed instead.
     """
 
     token: str
@@ -54,40 +54,41 @@ class Leaf(NamedTuple):
 class Linearisation:
     """Labelled brackets, and one token for each word."""
 
-    name: str  # the value of the option of parsing problems, which manifests record
+    name: str  # the value of --linearisation, which manifests record
     has_tags: bool = False  # the token of a word is its part-of-speech tag
     has_words: bool = False  # the token of a word is the word itself
 
     def write(self, tree: Tree) -> str:
-        """The tokens of a cleaned tree, separated by one space. Raises ValueError if
-        its root is not TOP.
+        """Returns the tokens of a cleaned tree, separated by one space. Raises
+        ValueError if its root is not TOP.
         """
         if tree.label != ROOT or tree.is_preterminal:
-            advice = "Pass it through clean_tree first."
             raise ValueError(
                 f"A tree with a {ROOT} root is required. Received: root {tree.label!r}."
-                f" {advice}"
+                " Pass it through clean_tree first."
             )
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
-            if kind != TAG:
-                tokens.append(("(" if kind == OPEN else ")") + node.label)
+            if kind == OPEN:
+                tokens.append(f"({node.label}")
+            elif kind == CLOSE:
+                tokens.append(f"){node.label}")
             elif self.has_tags or node.label in PUNCTUATION_TAGS:
                 tokens.append(node.label)
+            elif self.has_words:
+                tokens.append(node.word)
             else:
-                tokens.append(
-                    str(node.children[0]) if self.has_words else NORMALISED_TAG
-                )
+                tokens.append(NORMALISED_TAG)
         return " ".join(tokens)
 
     def read(
         self, sequence: str, words: Sequence[str], fit_tags: bool = True
     ) -> Restored:
-        """The tree that a sequence represents, over exactly the given words, under TOP;
-        see `restore` for the rules.
+        """Returns the tree that a sequence represents, over exactly the given words,
+        under TOP; `restore` states the rules.
 
-        The sequence may be any text. There is at least one word, none with white space
-        (otherwise ValueError). `fit_tags` corrects the tags of punctuation; it is False
+        The sequence may be any text. Raises ValueError if there are no words, or if one
+        contains white space. `fit_tags` corrects the tags of punctuation; it is False
         for the sequences of gold trees.
         """
         events, malformed = self._events(sequence)
@@ -97,47 +98,49 @@ class Linearisation:
         """The leaf expected for each word. Raises ValueError as `tree_word`."""
         leaves = []
         for word in map(tree_word, words):
-            tag = PUNCTUATION_WORDS.get(normalise(word))
-            ambiguous = tag is None and not any(
-                character.isalnum() for character in word
-            )
+            punctuation = PUNCTUATION_WORDS.get(normalise(word))
+            if punctuation is not None:
+                leaves.append(Leaf(punctuation, may_be_punctuation=False))
+                continue
+            token = "" if self.has_tags else NORMALISED_TAG
             if self.has_words:
                 token = word
-            else:
-                token = "" if self.has_tags else NORMALISED_TAG
-            leaves.append(Leaf(tag or token, may_be_punctuation=ambiguous))
+            leaves.append(Leaf(token, not has_letter_or_digit(word)))
         return leaves
 
     def symbols(self, tree: Tree) -> set[str]:
         """The tokens of a tree's brackets and tags."""
-        return set(split_tokens(dataclasses.replace(self, has_tags=True).write(tree)))
+        with_tags = dataclasses.replace(self, has_tags=True)
+        return set(split_tokens(with_tags.write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """The tokens as events, and the number of malformed tokens; these are split
-        before each bracket.
+        """Returns the tokens as events, and the number of malformed tokens, which are
+        split before each bracket.
         """
-        events, malformed = [], 0
+        events = []
+        malformed = 0
         for token in split_tokens(sequence):
             pieces = PIECE.findall(token)
             malformed += pieces != [token] or token in "()"
             for piece in pieces:
-                if piece[0] not in "()":
+                kind = BRACKETS.get(piece[0])
+                if kind is None:
                     events.append((TAG, piece))
                 elif len(piece) > 1:
-                    events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
+                    events.append((kind, piece[1:]))
         return events, malformed
 
 
 class Tensor2tensorLinearisation(Linearisation):
-    """Labels without brackets; a constituent ends with its label after a slash.
+    """Labels without brackets; a constituent ends with a slash and its label.
 
-    The form does not say which labels open a constituent and which are tags. When read,
-    a label opens a constituent if its closing label comes later and belongs to no label
-    in between.
+    The form does not say which labels open a constituent and which are tags. `read`
+    takes a label as an opening one if its closing label comes later and belongs to no
+    label in between.
     """
 
     def write(self, tree: Tree) -> str:
-        """The labels of a tree with any root, separated by one space."""
+        """Returns the labels of a tree with any root, separated by one space."""
         labels = []
         for kind, node in list(tree.walk())[1:-1]:
             labels.append(f"/{node.label}" if kind == CLOSE else node.label)
@@ -151,7 +154,8 @@ class Tensor2tensorLinearisation(Linearisation):
         )
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        events, malformed = [], 0
+        events = []
+        malformed = 0
         # closing labels to the right that have no opening label yet
         unopened: Counter[str] = Counter()
         for token in reversed(split_tokens(sequence)):

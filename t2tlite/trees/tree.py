@@ -3,10 +3,10 @@ for training and scoring.
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
-In trees as they are read, white space is that of ASCII, as for EVALB: a no-break
-space, as in 10 000, is a part of its word. In sentences any white space separates
-words (vocabularies/normalisation.py), so `clean_tree` writes _ for it inside a word.
-Trees may be thousands of brackets deep, so nothing in this file recurses.
+Readers of trees split at ASCII white space only, as EVALB does: the no-break space of
+10 000 is a part of its word. In sentences any white space separates words
+(vocabularies/normalisation.py), so `clean_tree` writes _ for it inside a word. Trees
+may be thousands of brackets deep, so nothing in this file recurses.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ CATEGORY = re.compile(r"[^-=|]+")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """A constituent, or a preterminal: a tag over one word. Neither labels nor words
-    hold space or ( or ).
+    """A constituent, or a preterminal: a tag over one word. Labels and words contain
+    neither ASCII white space nor ( nor ).
 
     Attributes:
         label: a category ("NP") or a part-of-speech tag ("NN"); "" if an outermost
@@ -50,6 +50,11 @@ class Tree:
     def is_preterminal(self) -> bool:
         """Whether this is a tag over a word."""
         return len(self.children) == 1 and isinstance(self.children[0], str)
+
+    @property
+    def word(self) -> str:
+        """The word of a preterminal."""
+        return str(self.children[0])
 
     def walk(self) -> Iterator[tuple[str, Tree]]:
         """Yields the nodes from left to right: (TAG, preterminal) and (OPEN, node) ...
@@ -72,23 +77,27 @@ class Tree:
                 stack.extend((OPEN, child) for child in reversed(node.children))
             yield kind, node
 
+    def preterminals(self) -> Iterator[Tree]:
+        """Yields the tags over words, from left to right."""
+        for kind, node in self.walk():
+            if kind == TAG:
+                yield node
+
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
-        return [str(node.children[0]) for kind, node in self.walk() if kind == TAG]
+        return [node.word for node in self.preterminals()]
 
     def tags(self) -> list[str]:
         """The part-of-speech tags from left to right, one for each word."""
-        return [node.label for kind, node in self.walk() if kind == TAG]
+        return [node.label for node in self.preterminals()]
 
     def __repr__(self) -> str:
         return f"Tree({format_tree(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            format_tree(self) == format_tree(other)
-            if isinstance(other, Tree)
-            else NotImplemented
-        )
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return format_tree(self) == format_tree(other)
 
     def __hash__(self) -> int:
         return hash(format_tree(self))
@@ -98,16 +107,16 @@ WORDLESS = Tree("", ())
 
 
 def split_tokens(sequence: str) -> list[str]:
-    """The tokens of a sequence, which ASCII white space separates."""
+    """Splits a sequence at ASCII white space."""
     return SEQUENCE_TOKEN.findall(sequence)
 
 
 def parse_tree(text: str, name: str = "the text", first_line: int = 1) -> Tree:
-    """The single tree in a text. The outermost bracket of `( (S ...))` has the label
-    "".
+    """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
+    label "".
 
-    Raises ValueError if the text is not one well-formed tree (see `read_trees`), with
-    the name of the text and the line, of which the text's first is `first_line`.
+    Raises ValueError with `name` and the line if the text is not one well-formed tree
+    (see `read_trees`). `first_line` is the number of the text's first line.
     """
     trees = list(_parse(text.split("\n"), name, first_line))
     if len(trees) != 1:
@@ -119,13 +128,17 @@ def parse_tree(text: str, name: str = "the text", first_line: int = 1) -> Tree:
 
 
 def format_tree(tree: Tree) -> str:
-    """The tree on one line, a space between a label and each child: `(TOP (S (NP (DT
-    The) (NN cat))))`.
+    """Writes a tree on one line, with a space between a label and each child: `(TOP (S
+    (NP (DT The) (NN cat))))`.
     """
     pieces = []
     for kind, node in tree.walk():
-        word = f" {node.children[0]})" if kind == TAG else ""
-        pieces.append(")" if kind == CLOSE else f" ({node.label}{word}")
+        if kind == OPEN:
+            pieces.append(f" ({node.label}")
+        elif kind == TAG:
+            pieces.append(f" ({node.label} {node.word})")
+        else:
+            pieces.append(")")
     return "".join(pieces)[1:]
 
 
@@ -135,45 +148,44 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees
     that start with `*x*`, the headers of some Penn Treebank files, are skipped.
-    Brackets alone, such as `(())`, which parsers write for a sentence that they cannot
-    parse, are the tree WORDLESS, also with the label of a root. A file is decompressed
+    Brackets without words are the tree WORDLESS, with or without the label of a root:
+    parsers write `(())` for a sentence that they cannot parse. A file is decompressed
     if its name ends in `.gz`, `.xz` or `.bz2`.
 
-    Raises FileNotFoundError at once; while reading, ValueError with file and line if
-    text is not UTF-8, has a NUL or no tree, a word has no tag, or a bracket is
-    unmatched, empty or inside a tree without a label.
+    Raises FileNotFoundError at once. While reading, raises ValueError with file and
+    line if the text is not UTF-8, contains a NUL, or is not well-formed: there is no
+    tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
+    a tree.
     """
     return _parse(text_files.read_lines(path), str(Path(path)), with_wordless=True)
 
 
 def clean_tree(tree: Tree) -> Tree | None:
-    """The tree on which parsers are trained and scored; None if no word is left.
-    Cleaning is idempotent.
+    """Returns the tree on which parsers are trained and scored, or None if no word is
+    left. Cleaning is idempotent.
 
-    1. Function tags, indices and alternatives of labels are removed (see
-       `clean_label`).
-    2. Traces (-NONE-) are removed, and every constituent that is left without words.
-    3. The root is TOP. ROOT, S1, TOP and an outermost bracket without a label are
-       renamed; other trees get a TOP.
+    1. Labels lose function tags, indices and alternatives (see `clean_label`).
+    2. Traces (-NONE-) are removed, then every constituent without words.
+    3. The root is TOP. ROOT, S1 and an outermost bracket without a label are renamed;
+       other trees get a TOP.
     4. White space inside a word or label, such as the no-break space of 10 000, becomes
-       _, and words without a visible character are removed: a parser's input is words
-       between white space of any kind.
+       _. Words without a visible character are removed. Any white space would split
+       the input of a parser.
 
     `(S (NP-SBJ-1 (-NONE- *)) (VP (VB Go)))` becomes `(TOP (S (VP (VB Go))))`.
 
-    A constituent that step 2 leaves with one child of its own label, as in `(NP (NP
-    (PRP It)))` where a trace stood beside the pronoun, stays: parsers that are trained
-    on the treebank predict it. (Some tools remove it.)
+    Some tools also remove a constituent that has one child of its own label. Here it
+    stays, as in `(NP (NP (PRP It)))`, where step 2 removed a trace beside the pronoun:
+    parsers that are trained on the treebank predict it.
     """
     stack: list[list[Tree]] = [[]]  # the cleaned children of each open constituent
     for kind, node in tree.walk():
         if kind == OPEN:
             stack.append([])
         elif kind == TAG:
-            word = str(node.children[0])
-            if node.label != EMPTY_TAG and not is_blank(word):
+            if node.label != EMPTY_TAG and not is_blank(node.word):
                 tag = _without_spaces(clean_label(node.label))
-                stack[-1].append(Tree(tag, (_without_spaces(word),)))
+                stack[-1].append(Tree(tag, (_without_spaces(node.word),)))
         elif children := stack.pop():
             label = _without_spaces(clean_label(node.label))
             stack[-1].append(Tree(label, tuple(children)))
@@ -185,18 +197,17 @@ def clean_tree(tree: Tree) -> Tree | None:
         and len(result.children) == 1
         and isinstance(result.children[0], Tree)
     ):
-        result = result.children[0]  # nested roots become one, which is added below
+        result = result.children[0]  # nested roots become one, which follows
     if result.label in ROOT_LABELS and not result.is_preterminal:
         return Tree(ROOT, result.children)
     return Tree(ROOT, (result,))
 
 
 def clean_label(label: str) -> str:
-    """A label without function tags, indices and alternatives: of NP-SBJ-1 and NP=2 NP,
-    of ADVP|PRT ADVP.
+    """Removes function tags, indices and alternatives: NP-SBJ-1 and NP=2 become NP,
+    ADVP|PRT becomes ADVP.
 
-    A label that begins with one of these marks, such as -LRB- and -NONE-, is not
-    changed.
+    A label that begins with such a mark is not changed: -LRB-, -NONE-.
     """
     category = CATEGORY.match(label)
     return category.group() if category else label
@@ -212,72 +223,34 @@ def _parse(
     first_line: int = 1,
     with_wordless: bool = False,
 ) -> Iterator[Tree]:
-    """Yields the trees in lines of text; error messages have the text's name, and the
-    number of a line, counted from `first_line`. With `with_wordless`, brackets alone
-    are the tree WORDLESS.
+    """Yields the trees in lines of text. Error messages state `name` and the number of
+    a line, counted from `first_line`. With `with_wordless`, brackets without words are
+    the tree WORDLESS.
     """
-    # the open brackets: line, and label and children so far
-    stack: list[tuple[int, list[Tree | str]]] = []
+    reader = _TreeReader(name, with_wordless)
     count = number = 0
-    # of the tree that is read: whether it has more than brackets and labels of roots,
-    # and where a bracket was closed before it had
-    has_text = not with_wordless
-    wordless = 0
     for number, line in enumerate(lines, start=first_line):
-        place = f"{name}, line {number}"
         if "\0" in line:
             raise ValueError(
-                f"{place}: trees are text. Received: a NUL character. Is this a text"
-                " file in UTF-8?"
+                f"{name}, line {number}: trees are text. Received: a NUL character. Is"
+                " this a text file in UTF-8?"
             )
-        if not stack and line.lstrip().startswith(HEADER):
+        if not reader.stack and line.lstrip().startswith(HEADER):
             continue
         for token in TOKEN.findall(line):
-            if token == "(":
-                stack.append((number, []))
-            elif not stack:
-                required = "every ) must close a bracket. Received: one too many"
-                advice = "Remove it, or add the ( that it closes."
-                if token != ")":
-                    required = (
-                        f"text must lie inside brackets. Received: {token!r} outside"
-                    )
-                    advice = (
-                        "Give one tree after the other, such as (TOP (NN cat)), and"
-                        " nothing else."
-                    )
-                raise ValueError(
-                    f"{place}: {required}, in {_shortened(line)}. {advice}"
-                )
-            elif token != ")":
-                is_root = not stack[-1][1] and token in ROOT_LABELS
-                if wordless and not is_root:
-                    # raises: beside words, empty brackets are a mistake
-                    _constituent([], False, f"{name}, line {wordless}", stack[0][0])
-                has_text = has_text or not is_root
-                stack[-1][1].append(token)
-            else:
-                first_line = stack[0][0]
-                opened, items = stack.pop()
-                if has_text:
-                    tree = _constituent(
-                        items, not stack, f"{name}, line {opened}", first_line
-                    )
-                else:
-                    tree = WORDLESS
-                    wordless = wordless or opened
-                if stack:
-                    stack[-1][1].append(tree)
-                else:
-                    count += 1
-                    yield tree
-                    has_text = not with_wordless
-                    wordless = 0
-    if stack:
+            if not reader.stack and token != "(":
+                raise _outside_brackets(f"{name}, line {number}", token, line)
+            tree = reader.read(token, number)
+            if tree is not None:
+                yield tree
+                count += 1
+                reader = _TreeReader(name, with_wordless)
+    if reader.stack:
         raise ValueError(
-            f"{name}, line {stack[0][0]}: every bracket must be closed. Received: a"
-            f" tree that begins on this line and still has {len(stack)} open at the"
-            " end. Add the missing ) to it, or to a tree after it."
+            f"{name}, line {reader.stack[0].line}: every bracket must be closed."
+            " Received: a tree that begins on this line and still has"
+            f" {len(reader.stack)} open at the end. Add the missing ) to it, or to a"
+            " tree after it."
         )
     if not count:
         raise ValueError(
@@ -286,41 +259,105 @@ def _parse(
         )
 
 
-def _constituent(
-    items: list[Tree | str], outermost: bool, place: str, first_line: int
-) -> Tree:
-    """The tree of a closed bracket, which begins at `place`; `items` are its label, if
-    any, and children.
-    """
-    label = None
-    children = items
-    if items and isinstance(items[0], str):
-        label = items[0]
-        children = items[1:]
-    texts = [item if isinstance(item, str) else "(...)" for item in items]
-    shown = _shortened(f"({' '.join(texts)})")
-    if not children:
-        mistake = (
-            f"a bracket holds a label and words or further brackets. Received: {shown}."
-            " Remove it"
-        )
-    elif label is None and not outermost:
-        mistake = (
-            "only the outermost bracket may lack a label. Received: one without a"
-            f" label inside the tree that begins on line {first_line}. Add the label,"
-            " or the ) that the tree lacks"
-        )
-    elif len(children) > 1 and any(isinstance(child, str) for child in children):
-        mistake = (
-            "each word has a tag and a bracket of its own, (NN cat). Received:"
-            f" {shown}. Give the word one"
-        )
+def _outside_brackets(place: str, token: str, line: str) -> ValueError:
+    if token == ")":
+        required = "every ) must close a bracket. Received: one too many"
+        advice = "Remove it, or add the ( that it closes."
     else:
-        return Tree(label or "", tuple(children))
-    raise ValueError(
-        f"{place}: {mistake}; a bracket that is itself a word is written -LRB- or"
-        " -RRB-."
-    )
+        required = f"text must lie inside brackets. Received: {token!r} outside"
+        advice = (
+            "Give one tree after the other, such as (TOP (NN cat)), and nothing else."
+        )
+    return ValueError(f"{place}: {required}, in {_shortened(line)}. {advice}")
+
+
+@dataclasses.dataclass
+class _OpenBracket:
+    """A bracket whose end has not been read."""
+
+    line: int
+    items: list[Tree | str] = dataclasses.field(default_factory=list)
+
+    def __str__(self) -> str:
+        texts = []
+        for item in self.items:
+            texts.append(item if isinstance(item, str) else "(...)")
+        return _shortened(f"({' '.join(texts)})")
+
+
+@dataclasses.dataclass
+class _TreeReader:
+    """Reads one tree, token by token."""
+
+    name: str  # of the text
+    with_wordless: bool
+    stack: list[_OpenBracket] = dataclasses.field(default_factory=list)
+    has_text: bool = False  # other than the label of a root
+    wordless: _OpenBracket | None = None  # closed before there was text
+
+    def read(self, token: str, line: int) -> Tree | None:
+        """Reads a token, and returns the tree if it ends here. The first token is (."""
+        if token == "(":
+            self.stack.append(_OpenBracket(line))
+        elif token == ")":
+            return self._close()
+        else:
+            items = self.stack[-1].items
+            if items or token not in ROOT_LABELS:
+                self.has_text = True
+                if self.wordless:  # beside text, empty brackets are a mistake
+                    raise self._empty(self.wordless)
+            items.append(token)
+        return None
+
+    def _close(self) -> Tree | None:
+        bracket = self.stack.pop()
+        if self.has_text or not self.with_wordless:
+            tree = self._constituent(bracket)
+        else:
+            tree = WORDLESS
+            self.wordless = self.wordless or _OpenBracket(bracket.line)
+        if not self.stack:
+            return tree
+        self.stack[-1].items.append(tree)
+        return None
+
+    def _constituent(self, bracket: _OpenBracket) -> Tree:
+        label = ""
+        children = bracket.items
+        if children and isinstance(children[0], str):
+            label = children[0]
+            children = children[1:]
+        if not children:
+            raise self._empty(bracket)
+        if not label and self.stack:
+            raise self._error(
+                bracket,
+                "only the outermost bracket may lack a label. Received: one without a"
+                " label inside the tree that begins on line"
+                f" {self.stack[0].line}. Add the label, or the ) that the tree lacks",
+            )
+        words = [child for child in children if isinstance(child, str)]
+        if words and len(children) > 1:
+            raise self._error(
+                bracket,
+                "each word has a tag and a bracket of its own, (NN cat). Received:"
+                f" {bracket}. Give the word one",
+            )
+        return Tree(label, tuple(children))
+
+    def _empty(self, bracket: _OpenBracket) -> ValueError:
+        return self._error(
+            bracket,
+            "a bracket holds a label and words or further brackets. Received:"
+            f" {bracket}. Remove it",
+        )
+
+    def _error(self, bracket: _OpenBracket, mistake: str) -> ValueError:
+        return ValueError(
+            f"{self.name}, line {bracket.line}: {mistake}; a bracket that is itself a"
+            " word is written -LRB- or -RRB-."
+        )
 
 
 def _shortened(text: str) -> str:

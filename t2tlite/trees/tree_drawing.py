@@ -1,8 +1,8 @@
 """A constituency tree as an SVG drawing.
 
-Every constituent owns the columns of its words, so nothing can overlap: labels stand
+Every constituent owns the columns of its words, so nothing can overlap. Labels stand
 above the middle of their children, a level lower for each step from the root. The words
-are one line at the bottom, each with a dotted line to its tag.
+stand on one line at the bottom, and a dotted line leads from each to its tag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FONT_SIZE = 13
 GAP = 12  # between two columns
 LEVEL = 40  # from a label's baseline to its children's
 MARGIN = 10
-# of the font size
+# In ems, which are font sizes.
 WIDTHS = {
     **dict.fromkeys("iljtfrI.,:;'`!|()[] ", 0.36),
     **dict.fromkeys("mwMW@%", 0.92),
@@ -27,11 +27,12 @@ WIDTHS = {
 
 @dataclasses.dataclass
 class _Node:
-    """A constituent or a word, and where it stands."""
+    """A constituent or a word, and its place in the drawing."""
 
     item: Tree | str
     y: int  # the baseline of its text
     children: list[_Node] = dataclasses.field(default_factory=list)
+    children_width: float = 0.0
     width: float = 0.0  # of its columns
     left: float = MARGIN  # where they begin
     x: float = 0.0  # the middle of its text
@@ -48,7 +49,8 @@ def tree_svg(tree: Tree) -> str:
     It is as wide as its words need, so the element around it should scroll.
     """
     nodes = _place(tree)
-    texts, lines = [], []
+    texts = []
+    lines = []
     for node in nodes:
         style = "" if node.is_word else ' class="label"'
         texts.append(
@@ -61,10 +63,10 @@ def tree_svg(tree: Tree) -> str:
                 f'<path{style} d="M{node.x:.1f} {node.y + 5}L{child.x:.1f}'
                 f' {child.y - FONT_SIZE}"/>'
             )
-    width, height = nodes[0].width + 2 * MARGIN, max(node.y for node in nodes) + MARGIN
-    title = html.escape(
-        " ".join(node.text for node in nodes if node.is_word) or tree.label
-    )
+    width = nodes[0].width + 2 * MARGIN
+    height = _bottom(nodes) + MARGIN
+    words = [node.text for node in nodes if node.is_word]
+    title = html.escape(" ".join(words) or tree.label)
     return (
         '<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img"'
         f' width="{width:.0f}" height="{height}" viewBox="0 0 {width:.1f} {height}"'
@@ -77,44 +79,48 @@ def tree_svg(tree: Tree) -> str:
 
 
 def _place(tree: Tree) -> list[_Node]:
-    """Every node in its place, parents before children and left before right; nothing
-    here recurses.
+    """Places every node, without recursion. Parents come before children, and left
+    before right.
     """
-    nodes, waiting = [], [_Node(tree, y=MARGIN + FONT_SIZE)]
+    nodes = []
+    waiting = [_Node(tree, y=MARGIN + FONT_SIZE)]
     while waiting:
         node = waiting.pop()
         nodes.append(node)
         if isinstance(node.item, Tree):
-            node.children = [
-                _Node(child, node.y + LEVEL) for child in node.item.children
-            ]
+            for child in node.item.children:
+                node.children.append(_Node(child, node.y + LEVEL))
             waiting += reversed(node.children)
-    bottom = max(node.y for node in nodes)
+    bottom = _bottom(nodes)
     for node in reversed(nodes):  # widths from the words up
-        node.y = bottom if node.is_word else node.y
-        node.width = max(
-            text_width(node.text) + GAP, sum(child.width for child in node.children)
-        )
+        if node.is_word:
+            node.y = bottom
+        for child in node.children:
+            node.children_width += child.width
+        node.width = max(text_width(node.text) + GAP, node.children_width)
     for node in nodes:  # columns from the root down
-        left = (
-            node.left + (node.width - sum(child.width for child in node.children)) / 2
-        )
+        left = node.left + (node.width - node.children_width) / 2
         for child in node.children:
             child.left = left
             left += child.width
     for node in reversed(nodes):
         node.x = node.left + node.width / 2
         if node.children:
-            # how far the text may stand from the middle
+            # how far the text may be from the middle
             inside = (node.width - text_width(node.text) - GAP) / 2
             middle = (node.children[0].x + node.children[-1].x) / 2
             node.x = min(max(middle, node.x - inside), node.x + inside)
     return nodes
 
 
+def _bottom(nodes: list[_Node]) -> int:
+    """The lowest baseline."""
+    return max(node.y for node in nodes)
+
+
 def text_width(text: str) -> float:
-    """The approximate width of a text in a sans-serif font, in pixels, rounded up
-    rather than down.
+    """Estimates the width of a text in a sans-serif font, in pixels, rather too great
+    than too small.
     """
     ems = 0.0
     for character in text:
@@ -123,7 +129,7 @@ def text_width(text: str) -> float:
 
 
 def _em_width(character: str) -> float:
-    """About how wide a character is, in ems."""
+    """Estimates the width of a character, in ems."""
     if unicodedata.combining(character):
         return 0.0
     if character in WIDTHS:

@@ -1,12 +1,12 @@
-"""The map of strings in the normaliser of a SentencePiece model, in its binary form.
+"""Writes the map of strings in the normaliser of a SentencePiece model.
 
-SentencePiece replaces, from left to right, the longest string that the map has by what
-it becomes; a character that begins no such string stays. The form is the size of a trie
-in bytes, the trie, and the replacements, each ended by a NUL; the value of a key is the
-offset of its replacement. The trie is a double array as of Darts-clone: from a node at
-position p with offset o, the byte b leads to position p ^ o ^ b. SentencePiece's own
-trainer makes such maps too, but refuses strings that stay as they are, which the rule
-for joiners needs.
+SentencePiece reads text from left to right and replaces the longest string that is in
+the map; a character that begins no such string stays. In binary form the map is the
+size of a trie in bytes, the trie, and the replacements, each ended by a NUL. The value
+of a key is the offset of its replacement. The trie is a double array as in Darts-clone:
+from a node at position p with offset o, the byte b leads to position p ^ o ^ b.
+SentencePiece's own trainer makes such maps too, but refuses to map a string to itself,
+which the rule for joiners needs.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 
-BLOCK = 256  # units; the array is a multiple of it
-OPEN_BLOCKS = 8  # the last ones, in which free units are looked for
+BLOCK = 256  # units; the array has a whole number of blocks
+OPEN_BLOCKS = 8  # the last blocks, which are searched for free units
 HAS_LEAF, IS_LEAF = 1 << 8, 1 << 31
-OFFSET_BIT = 10  # of a unit, where its offset begins
-MAX_OFFSET = 1 << 21  # what a unit can hold
+OFFSET_BIT = 10  # the bit of a unit at which its offset begins
+MAX_OFFSET = 1 << 21  # of a unit
 
 # numbers of fields in SentencePiece's messages (sentencepiece_model.proto), with the
 # wire types of Protocol Buffers
 NORMALIZER_SPEC = (3 << 3) | 2  # of ModelProto
-NAME, CHARACTER_MAP = (1 << 3) | 2, (2 << 3) | 2  # of NormalizerSpec
+NAME = (1 << 3) | 2  # of NormalizerSpec, like the following
+CHARACTER_MAP = (2 << 3) | 2
 REMOVE_EXTRA_WHITESPACES = 4 << 3
 
 Trie = dict[int, "Trie"]
 
 
 def with_normalizer(model: bytes, characters: bytes, name: str) -> bytes:
-    """A SentencePiece model with a map as its normaliser, which also removes extra
+    """Gives a SentencePiece model a map as its normaliser, which also removes extra
     spaces.
 
-    Programs that read Protocol Buffers merge the fields of a message that comes twice,
-    so the new one is appended; the file then ends with the name.
+    The new message is appended, so the file ends with the name: readers of Protocol
+    Buffers merge the fields of a message that occurs twice.
     """
     spec = (
         bytes([REMOVE_EXTRA_WHITESPACES, 1])
@@ -45,7 +46,7 @@ def with_normalizer(model: bytes, characters: bytes, name: str) -> bytes:
 
 
 def character_map(rules: Mapping[str, str]) -> bytes:
-    """The binary form of a map, which must not be empty. No string has a NUL."""
+    """The binary form of a map, which must not be empty or contain a NUL."""
     replacements = bytearray()
     offsets: dict[str, int] = {}
     for replacement in sorted(set(rules.values())):
@@ -59,7 +60,8 @@ def character_map(rules: Mapping[str, str]) -> bytes:
 
 def _field(number: int, content: bytes) -> bytes:
     """A field of a message, with the length of its content as a varint."""
-    size, length = len(content), bytearray()
+    size = len(content)
+    length = bytearray()
     while size >= 0x80:
         length.append(size & 0x7F | 0x80)
         size >>= 7
@@ -68,7 +70,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _double_array(values: Mapping[bytes, int]) -> list[int]:
-    """The units of a double-array trie of keys and their values."""
+    """The units of a double-array trie that maps keys to values."""
     array = _Array()
     waiting = [(0, _trie_of(values), b"")]
     while waiting:
@@ -105,9 +107,9 @@ class _Array:
 
     def __init__(self) -> None:
         self.units: list[int] = []
-        # of each block, the positions not yet taken, in order
+        # the free positions of each block, in order
         self._free: list[dict[int, None]] = []
-        self._offsets: set[int] = {0}  # taken; no two nodes share one
+        self._offsets: set[int] = {0}  # in use; no two nodes share one
         self._grow()
         del self._free[0][0]
 
@@ -124,9 +126,7 @@ class _Array:
             self._grow()
 
     def _offset_in(self, free: dict[int, None], labels: list[int]) -> int | None:
-        """An offset with which all children are in this block; None if there is
-        none.
-        """
+        """An offset that puts all children into this block, or None."""
         if len(free) < len(labels):
             return None
         first, *others = labels
@@ -145,8 +145,8 @@ class _Array:
         self._free.append(dict.fromkeys(range(start, start + BLOCK)))
 
     def finished(self) -> list[int]:
-        """The units. Those that are free get the label that only an offset which no
-        node has would lead to, so that no text leads there.
+        """The units. A free unit gets a label that only an unused offset would lead to,
+        so that no text leads there.
         """
         for free in self._free:
             for position in free:

@@ -1,6 +1,4 @@
-"""Vocabulary files of both types: how they are opened, and what manifests record about
-them.
-"""
+"""Opens vocabulary files of both types, and describes them for manifests."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ ENCODERS: dict[str, Callable[..., TextEncoder]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyEntry:
-    """What a manifest records about a vocabulary file."""
+    """The entry of a vocabulary file in a manifest."""
 
     file: FileName  # the file's name in the folder of the manifest
-    # "sentencepiece" or "subwords"; the file name's ending says the same
+    # "sentencepiece" or "subwords", like the ending of the file name
     type: str = ""
     size: Count  # number of ids
     bytes: Count
@@ -37,7 +35,7 @@ class VocabularyEntry:
 
     @classmethod
     def of(cls, path: Path, name: str = "") -> VocabularyEntry:
-        """The entry of a vocabulary file, under its own name or another. Raises as
+        """The entry of a vocabulary file, under its own name or `name`. Raises as
         `open_encoder`.
         """
         name = name or path.name
@@ -53,8 +51,8 @@ class VocabularyEntry:
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """ "sentencepiece" or "subwords", by the ending of a file name; ValueError for
-    another ending.
+    """The type by the ending of a file name: "sentencepiece" or "subwords". Raises
+    ValueError for another ending.
     """
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
@@ -75,8 +73,8 @@ def open_encoder(path: str | Path) -> TextEncoder:
 def reading_notes(
     encoders: Sequence[TextEncoder], options: Mapping[str, Any]
 ) -> list[str]:
-    """A line if a vocabulary reads text as it is written, but the options of its data
-    did not ask for that; otherwise nothing.
+    """A note if a vocabulary does not normalise text, unless the options of its data
+    say so (normalization=none).
     """
     if options.get("normalization") == NONE:
         return []
@@ -93,17 +91,18 @@ def reading_notes(
 def open_encoders(
     folder: Path, source: VocabularyEntry, target: VocabularyEntry, advice: str
 ) -> tuple[TextEncoder, TextEncoder]:
-    """The encoders of source and target; one object for both if they share a
+    """Opens the encoders of source and target: one object for both if they share a
     vocabulary.
 
     Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its
-    content is not the recorded content or not a vocabulary.
+    content differs from the record or is not a vocabulary.
     """
     encoders = {}
     for entry in (source, target):
         if entry.file not in encoders:
             check_sha256(folder / entry.file, entry.sha256, advice)
-            encoders[entry.file] = encoder = open_encoder(folder / entry.file)
+            encoder = open_encoder(folder / entry.file)
+            encoders[entry.file] = encoder
             if encoder.vocab_size != entry.size:
                 raise ValueError(
                     f"{encoder.path} has {encoder.vocab_size:,} ids, {entry.size:,} are"

@@ -1,20 +1,20 @@
-"""How a vocabulary reads text: the rule, as a function and as the map in a
+"""The rule by which a vocabulary reads text, as a function and as the map in a
 SentencePiece model.
 
-1. Unicode's NFC: a letter and its accents are one character wherever Unicode has one.
-   With the rule nfkc, NFKC: also full-width letters, ligatures and superscripts become
-   plain ones.
+1. Unicode's NFC: a letter and its accents become one character if Unicode has one. The
+   rule nfkc applies NFKC, which also makes full-width letters, ligatures and
+   superscripts plain.
 2. Zero-width characters, soft hyphens and byte order marks are removed. The zero-width
    joiner and non-joiner stay where spelling needs them: directly behind a letter or
-   mark of an Arabic or Indic script, and the joiner behind an emoji.
-3. White space, which is whatever `str.isspace` accepts, becomes a space; so does
-   U+2581, which SentencePiece writes for a space. Of several spaces one is left, and
-   none at either end.
+   mark of an Arabic or Indic script. The joiner also stays behind an emoji.
+3. White space, as `str.isspace` defines it, becomes a space; so does U+2581, which
+   SentencePiece writes for a space. Several spaces become one. Spaces at either end are
+   removed.
 
-Everything else stays; a zero-width character between a letter and its accent keeps
-them apart. Steps 2 and 3, and of step 1 what a table of strings can express,
-are in the SentencePiece model, so that every program that reads the model applies them.
-`SentencePieceEncoder` and the graph of a SavedModel compute step 1 exactly before that.
+Everything else stays. A zero-width character between a letter and its accent keeps
+them apart. The SentencePiece model contains steps 2 and 3, and step 1 as far as a table
+of strings can express it, so every program that reads the model applies them.
+`SentencePieceEncoder` and the graph of a SavedModel first compute step 1 exactly.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ NFC, NFKC, NONE = "nfc", "nfkc", "none"
 FORMS: dict[str, Literal["NFC", "NFKC"]] = {NFC: "NFC", NFKC: "NFKC"}
 NORMALIZATIONS = (NFC, NFKC, NONE)  # of t2t-datagen; NONE leaves text as it is
 
-# Zero-width characters, soft hyphens and byte order marks. Variation selectors and tags
-# are not among them: they are parts of emoji.
+# Zero-width characters, soft hyphens and byte order marks, without variation selectors
+# and tags, which are parts of emoji.
 REMOVED = (
     "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f"
     # embeddings and overrides of direction, invisible operators, isolates
     "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
 )
 NON_JOINER, JOINER = "\u200c", "\u200d"
-# Letters and marks behind which both joiners stay: blocks of Unicode whose scripts join
-# letters.
+# Both joiners stay behind these letters and marks: blocks of scripts that join letters.
 JOINING = (
     "\u0600-\u06ff\u0700-\u077f\u0780-\u07ff\u0840-\u08ff"  # Arabic, Syriac, N'Ko
     "\u0900-\u0dff"  # from Devanagari to Sinhala
     "\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Burmese, Khmer, Mongolian
     "\ua8e0-\ua8ff\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefe"
 )
-# behind which the joiner stays: emoji, and the selector of their coloured form
+# The joiner stays behind these: emoji, and the selector of their coloured form.
 EMOJI = "\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f300-\U0001faff"
-SPACE_MARK = "\u2581"  # how a piece of SentencePiece's writes the space before a word
-# that, and what `str.isspace` accepts
+SPACE_MARK = "\u2581"  # for the space before a word in a piece of SentencePiece
+# SPACE_MARK and the characters that `str.isspace` accepts
 SPACES = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2581"
 
-# Compatibility characters that Unicode 14 to 16 added. They are left out of the map, so
-# that it does not depend on the version of Python.
+# The compatibility characters of Unicode 14 to 16. The map leaves them out, so that it
+# does not depend on the version of Python.
 NEWER = "\ua7f1-\ua7f4\U00010780-\U000107bf\U0001cc00-\U0001ceff\U0001e030-\U0001e08f"
-DECOMPOSABLE = "\xa0-\uabff\uf900-\U0002ffff"  # where decompositions are, but Hangul's
-# the letters of which Hangul's syllables are composed
+# the ranges with decompositions, without those of Hangul
+DECOMPOSABLE = "\xa0-\uabff\uf900-\U0002ffff"
+# the letters of Hangul's syllables
 JAMO_FIRST = tuple(map(chr, range(0x1100, 0x1113)))
 JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
 JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
@@ -69,8 +69,8 @@ WHITE_SPACE = re.compile(f"[{SPACES}]+")
 
 
 def compose(text: str, normalization: str) -> str:
-    """Step 1 of the rule, and U+2581 as a space: before a symbol of the user's,
-    SentencePiece would leave it as it is.
+    """Applies step 1 of the rule, and replaces U+2581 by a space: SentencePiece would
+    keep it before a user-defined symbol.
     """
     if normalization == NONE or text.isascii():
         return text
@@ -92,8 +92,7 @@ def normalise(text: str, normalization: str = NFC) -> str:
 
 
 def words(text: str) -> list[str]:
-    """What stands between white space, as it is written. What is invisible is not a
-    word.
+    """Splits a text at white space, and leaves out words without a visible character.
 
     >>> words("10\\u00a0000 \\u200b co\\u00adop")
     ['10', '000', 'co\\xadop']
@@ -102,15 +101,14 @@ def words(text: str) -> list[str]:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text has nothing but white space and what the rule removes."""
+    """Whether a text has only white space and characters that the rule removes."""
     return not VISIBLE.search(text)
 
 
 def normalization_map(normalization: str) -> Mapping[str, str]:
-    """The map of a SentencePiece model: what each string becomes. NONE has none."""
-    rules = {character: "" for character in _in_class(REMOVED)}
-    rules |= dict.fromkeys((NON_JOINER, JOINER), "")
-    rules |= {character: " " for character in _in_class(SPACES)}
+    """The replacement of each string in a SentencePiece model, for NFC or NFKC."""
+    rules = dict.fromkeys([*_in_class(REMOVED), NON_JOINER, JOINER], "")
+    rules |= dict.fromkeys(_in_class(SPACES), " ")
     newer = re.compile(f"[{NEWER}]")
     for character in _in_class(DECOMPOSABLE):
         if unicodedata.decomposition(character) and not newer.match(character):
@@ -133,19 +131,19 @@ def normalization_map(normalization: str) -> Mapping[str, str]:
 
 
 def _in_class(ranges: str) -> Iterator[str]:
-    """The characters in ranges as of a regular expression."""
+    """Yields the characters in ranges, written as in a regular expression."""
     for first, last in re.findall("(?s)(.)(?:-(.))?", ranges):
         for code in range(ord(first), ord(last or first) + 1):
             yield chr(code)
 
 
 def _spellings(character: str) -> set[str]:
-    """The strings that are canonically equivalent to a character that Unicode
-    composes: `ệ` is e with two marks in either order, or ê or ẹ with one.
+    """The strings that are canonically equivalent to a composed character: `ệ` is e
+    with two marks in either order, or ê or ẹ with one.
     """
     decomposed = unicodedata.normalize("NFD", character)
     spellings: set[str] = set()
-    base, marks = decomposed[0], decomposed[1:]
+    base, *marks = decomposed
     for order in itertools.permutations(marks):
         waiting = [base + "".join(order)]
         while waiting:

@@ -1,4 +1,4 @@
-"""SentencePiece vocabularies: encoding and decoding with one, and learning one."""
+"""Encodes and decodes text with SentencePiece vocabularies, and learns them."""
 
 from __future__ import annotations
 
@@ -30,35 +30,34 @@ from t2tlite.vocabularies.text_encoder import (
     text_ids,
 )
 
-# of a vocabulary; with billions of pieces, SentencePiece would not end
-MAX_VOCAB_SIZE = 10**7
+MAX_VOCAB_SIZE = 10**7  # with billions of pieces, SentencePiece would not end
 SPECIAL_IDS = 259  # special tokens and bytes
 # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded
 # text
 UNKNOWN = 2
 # names of the normalisers in models
 NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
-# what a model that normalises text in any way reads otherwise
+# A model that normalises text in any way changes this.
 AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 
-# Characters beyond this share of the training text are spelled in bytes instead of each
-# taking up a piece. Text of up to 10,000 characters keeps them all; web-crawled text
-# loses the thousands of characters that occur only a few times.
+# The most frequent characters, which make up this share of the training text, are
+# pieces; the others are spelled in bytes. Text of up to 10,000 characters keeps them
+# all. Web-crawled text loses thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
-# LOWER FIVE EIGHTHS BLOCK: SentencePiece learns nothing from a sentence that holds it.
-# It is learned as a space, and spelled in bytes in text that is encoded.
+# LOWER FIVE EIGHTHS BLOCK: SentencePiece ignores a training sentence that contains it.
+# Training replaces it by a space; encoding spells it in bytes.
 RESERVED = "\u2585"
 
-# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into
-# parts of this many characters to learn from. This also bounds an unbroken stretch of
-# text, so that learning takes time in proportion to the text.
+# SentencePiece ignores training sentences of more than 4,192 bytes, so longer ones are
+# split into parts of this many characters. This also bounds text without spaces, so
+# that the time of learning is in proportion to the text.
 SENTENCE_CHARACTERS = 1000
 
 
 class VocabularySizeError(ValueError):
-    """The text allows no vocabulary of this size, but from `smallest` to `largest`;
-    None is not known.
+    """The text allows a vocabulary of `smallest` to `largest` pieces, and of no other
+    size. An unknown bound is None.
     """
 
     def __init__(
@@ -68,8 +67,11 @@ class VocabularySizeError(ValueError):
         smallest: int | None = None,
         largest: int | None = None,
     ):
-        self.smallest, self.largest = smallest, largest
-        bounds, reasons, advice = [], [], []
+        self.smallest = smallest
+        self.largest = largest
+        bounds = []
+        reasons = []
+        advice = ""
         if smallest is not None:
             symbols = f", {num_symbols:,} symbols" if num_symbols else ""
             bounds.append(f"at least {smallest}")
@@ -77,33 +79,33 @@ class VocabularySizeError(ValueError):
                 f"{SPECIAL_IDS} ids are special tokens and bytes{symbols}, and each"
                 " character needs one"
             )
-            advice += ["Raise vocab_size."] if received < smallest else []
+            if received < smallest:
+                advice = "Raise vocab_size."
         if largest is not None:
             bounds.append(f"at most {largest}")
             reasons.append("the text is too small for more pieces")
-            advice += (
-                ["Lower vocab_size or give more text."] if received > largest else []
-            )
+            if received > largest:
+                advice = "Lower vocab_size or give more text."
         super().__init__(
             f"vocab_size must be {' and '.join(bounds)} for this text:"
-            f" {'; '.join(reasons)}. Received: {received}. {' '.join(advice)}"
+            f" {'; '.join(reasons)}. Received: {received}. {advice}"
         )
 
 
 class SentencePieceEncoder(TextEncoder):
     """A SentencePiece vocabulary: text to token ids and back.
 
-    The model's own normaliser says how text is read; vocabularies of t2t-datagen have
-    the rule of vocabularies/normalisation.py. `decode(encode(text))` is
-    `normalise(text)` for any Unicode text. With normalization=none, as in all
-    vocabularies before there was the rule, that is the text itself: leading, trailing
-    and repeated spaces, tabs, control characters, composed and decomposed accents,
-    emoji. One exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for
-    spaces, becomes a space. Characters that training did not see are spelled in the
+    The model contains the normaliser that is applied to text; vocabularies of
+    t2t-datagen have the rule of vocabularies/normalisation.py. `decode(encode(text))`
+    is `normalise(text)` for any Unicode text. With normalization=none, as in
+    vocabularies that are older than the rule, it is the text itself, with leading,
+    trailing and repeated spaces, tabs, control characters, composed and decomposed
+    accents, and emoji. Only U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses
+    for spaces, becomes a space. Characters that training did not see are spelled in the
     bytes of UTF-8.
 
-    Ids that encoding never yields are decoded too: bytes that are not UTF-8 as U+FFFD,
-    and the unknown token, id 2, as U+2047 between spaces.
+    `decode` also accepts ids that encoding never yields: bytes that are not UTF-8
+    become U+FFFD, and the unknown token, id 2, becomes U+2047 between spaces.
 
     Example, with a vocabulary in which `▁walk` is 417 and `ing` is 268:
 
@@ -115,7 +117,7 @@ class SentencePieceEncoder(TextEncoder):
     """
 
     def __init__(self, path: str | Path):
-        """Loads a `.model` file, which takes milliseconds.
+        """Loads a `.model` file, in milliseconds.
 
         Raises FileNotFoundError, or ValueError if it is not a SentencePiece model with
         padding id 0 and EOS id 1.
@@ -134,7 +136,7 @@ class SentencePieceEncoder(TextEncoder):
                 raise RuntimeError("no pieces")
             self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
         except (RuntimeError, UnicodeDecodeError) as error:
-            # the latter for a piece that is not UTF-8
+            # UnicodeDecodeError: a piece is not UTF-8
             raise ValueError(
                 f"The vocabulary must be a SentencePiece model. Received: {path}, which"
                 " is not one or is damaged."
@@ -151,14 +153,14 @@ class SentencePieceEncoder(TextEncoder):
 
     @property
     def keeps_text(self) -> bool:
-        """Whether text is read as it is written, with every space and mark."""
+        """Whether text is not normalised, so that every space and mark stays."""
         return self.normalise(AS_WRITTEN) == AS_WRITTEN
 
     def normalise(self, text: str) -> str:
         check_unicode(text)
         composed = compose(text, self.normalization)
         normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
-        return normalised.removeprefix(" ")  # the one that begins every first word
+        return normalised.removeprefix(" ")  # SentencePiece adds one
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         composed = [compose(text, self.normalization) for text in texts]
@@ -175,13 +177,11 @@ class SentencePieceEncoder(TextEncoder):
         return self._processor.decode(text_ids(ids, self.vocab_size))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        return [
-            self._processor.id_to_piece(i) for i in checked_ids(ids, self.vocab_size)
-        ]
+        return self._processor.id_to_piece(checked_ids(ids, self.vocab_size))
 
     def tf_tokenizer(self) -> Any:
-        """A `tensorflow_text.SentencepieceTokenizer`: the same ids in a TensorFlow
-        graph, EOS appended.
+        """A `tensorflow_text.SentencepieceTokenizer`, which computes the same ids in a
+        TensorFlow graph and appends EOS.
         """
         import tensorflow_text
 
@@ -197,27 +197,29 @@ def train_sentencepiece(
     symbols: Sequence[str] = (),
     normalization: str = NFC,
 ) -> None:
-    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`; the same
+    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`. The same
     sentences give the same file.
 
     BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the
     256 bytes from id 3 on. Each digit is a piece of its own. Text is normalised by the
-    rule of vocabularies/normalisation.py, which the file has too.
+    rule of vocabularies/normalisation.py, and the file contains this rule.
 
     The sentences are read once. There are exactly `vocab_size` ids, SPECIAL_IDS of them
     for special tokens and bytes. Each of `symbols`, strings without spaces, is one
-    piece wherever a word begins with it.
+    piece if a word begins with it.
 
-    Raises VocabularySizeError, with one of the two bounds, if `vocab_size` is too large
-    or too small for the text, and ValueError if there is no text, or a sentence
-    contains a lone surrogate.
+    Raises VocabularySizeError with a bound if `vocab_size` is too large or too small
+    for the text. Raises ValueError if there is no text, or a sentence contains a lone
+    surrogate.
     """
     if not 0 < vocab_size <= MAX_VOCAB_SIZE:
         raise ValueError(
             f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
             f" {vocab_size}."
         )
-    symbols = list(dict.fromkeys(normalise(text, normalization) for text in symbols))
+    symbol_pieces = {}  # without repetitions, in order
+    for symbol in symbols:
+        symbol_pieces[SPACE_MARK + normalise(symbol, normalization)] = True
     try:
         with atomic_file(path) as file:
             model = io.BytesIO()
@@ -232,7 +234,7 @@ def train_sentencepiece(
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 byte_fallback=True,
-                user_defined_symbols=[SPACE_MARK + symbol for symbol in symbols],
+                user_defined_symbols=list(symbol_pieces),
                 split_digits=True,  # so that any number is copied digit by digit
                 character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",
@@ -242,11 +244,11 @@ def train_sentencepiece(
             )
             file.write(_with_normalizer(model.getvalue(), normalization))
     except RuntimeError as error:
-        raise _training_error(str(error), vocab_size, len(symbols)) from error
+        raise _training_error(str(error), vocab_size, len(symbol_pieces)) from error
 
 
 def _with_normalizer(model: bytes, normalization: str) -> bytes:
-    """The model with the normaliser of a rule; its name ends the file."""
+    """Gives a model the normaliser of a rule, whose name then ends the file."""
     if normalization == NONE:
         return model
     return with_normalizer(
@@ -260,7 +262,7 @@ def _character_map(normalization: str) -> bytes:
 
 
 def _normalization_of(model: bytes) -> str:
-    """The rule whose normaliser a model has; NONE if it has none or another's."""
+    """The rule whose normaliser is in a model, or NONE for another normaliser."""
     for normalization, name in NORMALIZERS.items():
         if model.endswith(name.encode()):
             return normalization
@@ -268,6 +270,7 @@ def _normalization_of(model: bytes) -> str:
 
 
 def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
+    """Yields the training text: normalised sentences, long ones in parts."""
     for text in sentences:
         check_unicode(text)
         sentence = normalise(text, normalization)
@@ -278,7 +281,7 @@ def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
 
 
 def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
-    """An error with SentencePiece's message, reworded to say what to do."""
+    """Turns SentencePiece's message into an error that says what to do."""
     too_high = re.search(r"too high.*?<= (\d+)", message)
     if too_high:
         return VocabularySizeError(vocab_size, num_symbols, largest=int(too_high[1]))

@@ -21,7 +21,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
-from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
@@ -29,24 +28,23 @@ from t2tlite.vocabularies.text_encoder import (
     text_ids,
 )
 
-# The first two lines of a vocabulary: tensor2tensor's builder writes the first of each,
-# and some files have the second.
+# The first two lines of a vocabulary. tensor2tensor's builder writes the first spelling
+# of each; some files have the second.
 PAD_SUBTOKENS = "<pad>_", "<pad>"
 EOS_SUBTOKENS = "<EOS>_", "<EOS>"
 
 # Escaping needs these, so every vocabulary has them in its alphabet.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 
-# Letters and digits are Unicode's categories L and N, which \w matches in addition to
-# `_`.
+# Letters and digits are Unicode's categories L and N; \w matches these and `_`.
 TOKENS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
-NO_CHARACTER = "\u3013"  # decoded from a number that is not a character's
+NO_CHARACTER = "\u3013"  # decoded from a number that is not a character
 
-# Tokens whose ids are cached, in some 30 MB. In 400,000 English and German sentences,
-# 98 % of the tokens are repeated.
+# The number of tokens whose ids are cached, in about 30 MB. In 400,000 English and
+# German sentences, 98 % of the tokens are repetitions.
 CACHED_TOKENS = 2**17
-# of a token; a longer one is not a word, and would hold its memory
+# of a token; a longer one is not a word, and would occupy memory
 MAX_CACHED_CHARACTERS = 64
 
 
@@ -56,39 +54,38 @@ def tokenize(text: str) -> list[str]:
     A run that is a single space is left out, except at either end of the text.
     """
     tokens = TOKENS.findall(text)
-    return (
-        tokens[:1] + [token for token in tokens[1:-1] if token != " "] + tokens[1:][-1:]
-    )
+    inner = [token for token in tokens[1:-1] if token != " "]
+    return tokens[:1] + inner + tokens[1:][-1:]
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
-    """The text of non-empty tokens, with a space between two that both begin with a
-    letter or digit.
+    """Joins non-empty tokens, with a space between two that both begin with a letter or
+    digit.
     """
     text = list(tokens[:1])
     for previous, token in itertools.pairwise(tokens):
-        text.append(
-            f" {token}" if previous[0].isalnum() and token[0].isalnum() else token
-        )
+        if previous[0].isalnum() and token[0].isalnum():
+            text.append(" ")
+        text.append(token)
     return "".join(text)
 
 
 def escape(token: str, alphabet: frozenset[str]) -> str:
-    r"""A token in the characters of `alphabet`, with `_` appended.
+    r"""Writes a token in the characters of `alphabet`, with `_` appended.
 
-    `\` becomes `\\`, `_` becomes `\u`, and a character outside `alphabet` its number: a
-    line feed becomes `\10;`.
+    `\` becomes `\\`, and `_` becomes `\u`. A character outside `alphabet` becomes its
+    number: `\10;` is a line feed.
     """
     token = token.replace("\\", "\\\\").replace("_", "\\u")
-    if not alphabet.issuperset(token):
-        token = "".join(c if c in alphabet else f"\\{ord(c)};" for c in token)
+    for character in set(token) - alphabet:
+        token = token.replace(character, f"\\{ord(character)};")
     return f"{token}_"
 
 
 def unescape(escaped: str) -> str:
-    """The token that `escape` was given; `escaped` is without the `_` at its end.
+    """Reverses `escape`; `escaped` does not have the `_` at its end.
 
-    The number of a lone surrogate, or one beyond Unicode, becomes U+3013.
+    The number of a lone surrogate, or a number beyond Unicode, becomes U+3013.
     """
     return ESCAPES.sub(_character, escaped) if "\\" in escaped else escaped
 
@@ -99,15 +96,13 @@ def _character(escape: re.Match[str]) -> str:
     try:
         character = chr(int(escape[1]))
     except (ValueError, OverflowError):
-        # beyond Unicode; beyond what chr or int can take
+        # beyond Unicode, or too large for chr or int
         return NO_CHARACTER
     return NO_CHARACTER if "\ud800" <= character <= "\udfff" else character
 
 
 def longest_by_start(subtokens: Iterable[str]) -> dict[str, int]:
-    """The number of characters of the longest subtoken that begins with each two
-    characters.
-    """
+    """The length of the longest subtoken that begins with each pair of characters."""
     longest: dict[str, int] = {}
     for subtoken in subtokens:
         longest[subtoken[:2]] = max(longest.get(subtoken[:2], 1), len(subtoken))
@@ -141,18 +136,18 @@ class SubwordEncoder(TextEncoder):
 
     Every line of the file is a subtoken, usually in quotes; line n, counted from 0, has
     id n. As in tensor2tensor, carriage returns are removed, an empty line is never
-    used, and of two equal lines the later one is used.
+    used, and the later of two equal lines is used.
 
     White space at both ends of a text is removed first, as tensor2tensor's problems and
     its decoder do. `decode(encode(text))` is then the same text for any Unicode text:
     characters that the vocabulary lacks are spelled as their numbers, `\8364;`. Ids and
-    decoded text are those of tensor2tensor, except that `decode`
+    decoded text equal those of tensor2tensor, except that `decode`
 
-    - stops at the first EOS and skips padding, which tensor2tensor writes out as
-      `<EOS>` and `<pad>`;
-    - refuses ids out of range, for which tensor2tensor writes nothing;
-    - decodes the number of a lone surrogate, `\55296;`, to U+3013, as both decode
-      numbers beyond Unicode.
+    - stops at the first EOS and skips padding; tensor2tensor writes `<EOS>` and
+      `<pad>`;
+    - raises ValueError for ids out of range; tensor2tensor writes nothing for them;
+    - decodes the number of a lone surrogate, `\55296;`, to U+3013, as both programs do
+      with numbers beyond Unicode.
 
     Example, with a vocabulary in which `walk` is 2, `ing_` is 3 and `._` is 4:
 
@@ -162,7 +157,7 @@ class SubwordEncoder(TextEncoder):
     """
 
     def __init__(self, path: str | Path):
-        """Loads a `.subwords` file, which takes some 20 milliseconds.
+        """Loads a `.subwords` file, in about 20 milliseconds.
 
         Raises FileNotFoundError, or ValueError if it is not UTF-8, its first two lines
         are not the padding and EOS tokens, or no subtoken ends a word.
@@ -182,34 +177,30 @@ class SubwordEncoder(TextEncoder):
         return [self.token_ids(self.normalise(text)) for text in texts]
 
     def token_ids(self, text: str) -> list[int]:
-        """The ids of `encode`, but with those of white space at both ends, as
-        tensor2tensor's own encoder has them.
+        """The ids of `encode`, plus ids of white space at both ends, as in
+        tensor2tensor's own encoder.
         """
         check_unicode(text)
         tokens = map(self._ids_of_token, tokenize(text))
         return list(itertools.chain.from_iterable(tokens))
 
     def _ids_of_token(self, token: str) -> tuple[int, ...]:
-        return (
-            self._cached_token(token)
-            if len(token) <= MAX_CACHED_CHARACTERS
-            else self._encode_token(token)
-        )
+        if len(token) > MAX_CACHED_CHARACTERS:
+            return self._encode_token(token)
+        return self._cached_token(token)
 
     def decode(self, ids: Iterable[int]) -> str:
-        tokens = map(
-            unescape, "".join(self.pieces(text_ids(ids, self.vocab_size))).split("_")
-        )
+        escaped = "".join(self.pieces(text_ids(ids, self.vocab_size)))
+        tokens = map(unescape, escaped.split("_"))
         return join_tokens([token for token in tokens if token])
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return [self._subtokens[i] for i in checked_ids(ids, self.vocab_size)]
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
+        escaped = escape(token, self._alphabet)
         try:
-            matches = longest_matches(
-                escape(token, self._alphabet), self._ids, self._longest
-            )
+            matches = longest_matches(escaped, self._ids, self._longest)
         except KeyError as error:
             raise ValueError(
                 "A subword vocabulary must have every character of its subtokens and"
@@ -221,21 +212,17 @@ class SubwordEncoder(TextEncoder):
 
 
 def _read_subtokens(path: Path) -> list[str]:
-    subtokens = [
-        _without_quotes(line.replace("\r", "").rstrip()) for line in read_lines(path)
-    ]
-    first = subtokens[:2]
-    if (
-        len(first) < 2
-        or first[PAD] not in PAD_SUBTOKENS
-        or first[EOS] not in EOS_SUBTOKENS
-    ):
-        received = (
-            " and ".join(repr(subtoken[:40]) for subtoken in first) or "an empty file"
-        )
+    """Reads and checks the subtokens in a vocabulary file."""
+    subtokens = []
+    for line in read_lines(path):
+        subtokens.append(_without_quotes(line.replace("\r", "").rstrip()))
+    first = tuple(subtokens[:2])
+    if first not in itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS):
+        shown = [repr(subtoken[:40]) for subtoken in first]
         raise ValueError(
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
-            f" {EOS_SUBTOKENS[0]!r}. Received: {received} in {path}. Use a vocabulary"
+            f" {EOS_SUBTOKENS[0]!r}. Received:"
+            f" {' and '.join(shown) or 'an empty file'} in {path}. Use a vocabulary"
             " that tensor2tensor or t2t-datagen wrote."
         )
     if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):

@@ -1,4 +1,4 @@
-"""What the encoders of both types of vocabulary have in common.
+"""The interface of both types of vocabulary, and their checks of text and ids.
 
 In every vocabulary the padding token has id 0 and the end-of-sentence token (EOS) id 1.
 `encode` adds neither: the token store appends EOS, and batches are padded. `decode`
@@ -7,7 +7,6 @@ ends at EOS and skips padding.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,18 +23,16 @@ class TextEncoder(Protocol):
 
     path: Path  # the vocabulary file
     vocab_size: int  # number of ids
-    # the rule by which it reads text: one of NORMALIZATIONS in normalisation.py
+    # the rule that it applies to text: one of NORMALIZATIONS in normalisation.py
     normalization: str = NONE
 
     def normalise(self, text: str) -> str:
-        """The text as the vocabulary reads it; texts that are then equal have the same
+        """The text as the vocabulary reads it. Texts with equal results have equal
         ids.
         """
 
     def is_blank(self, text: str) -> bool:
-        """Whether nothing is left of a text, as the vocabulary reads it, but white
-        space.
-        """
+        """Whether the vocabulary reads nothing but white space in a text."""
         return not self.normalise(text).strip()
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -46,24 +43,24 @@ class TextEncoder(Protocol):
         """
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are
-        accepted, as a model may emit.
+        """The text of `ids` up to the first EOS, without padding. Accepts any ids in
+        range, as a model may emit any.
 
         Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """
 
     def text(self, ids: Iterable[int]) -> str:
-        """The text that a model decoded: `decode`, on one line, without white space at
-        either end or doubled spaces.
+        """The text of ids from a model: `decode` on one line, without double spaces or
+        white space at the ends.
 
-        A model may emit white space where no text has it, such as SentencePiece's space
-        alone before a word.
+        A model may emit white space in places where no text has it, such as
+        SentencePiece's space before a word without the word.
         """
         return LINE_SPACES.sub(" ", self.decode(ids)).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """How the vocabulary writes each id, EOS and padding included; ValueError for
-        one out of range.
+        """The piece of each id, EOS and padding included. Raises ValueError for an id
+        out of range.
         """
 
     def encode(self, text: str) -> list[int]:
@@ -74,16 +71,21 @@ class TextEncoder(Protocol):
 
 
 def text_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids up to the first EOS, padding left out, checked as `checked_ids` does."""
-    until_eos = itertools.takewhile(lambda i: i != EOS, ids)
-    return checked_ids((i for i in until_eos if i != PAD), vocab_size)
+    """The ids before the first EOS, without padding. Raises as `checked_ids`."""
+    text = []
+    for i in ids:
+        if i == EOS:
+            break
+        if i != PAD:
+            text.append(i)
+    return checked_ids(text, vocab_size)
 
 
 def checked_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
     """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or
     more.
     """
-    checked = [int(i) for i in ids]
+    checked = list(map(int, ids))
     for i in checked:
         if not 0 <= i < vocab_size:
             raise ValueError(

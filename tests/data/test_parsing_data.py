@@ -16,7 +16,7 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.problems import grammar
 from t2tlite.tasks.task import Hypothesis, open_task
-from t2tlite.trees.evalb import read_parses
+from t2tlite.trees.evalb_parses import read_parses
 from t2tlite.trees.tree import clean_tree, format_tree, read_trees
 
 

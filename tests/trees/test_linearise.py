@@ -3,21 +3,18 @@ sequences that are no tree.
 """
 
 import random
-import re
-from collections import Counter
 
 import pytest
 from fixture_files import tree_files
 
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
-from t2tlite.trees.restore import (
-    PUNCTUATION_TAGS,
+from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
+from t2tlite.trees.words import (
     PUNCTUATION_WORDS,
     SYMBOL_TAGS,
     fitting_tag,
 )
-from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 
 CAT = (
     "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat))))"
@@ -31,12 +28,6 @@ def shape(tree):
     return [
         token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()
     ]
-
-
-def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
-    lines = (fixtures / "evalb" / "COLLINS.prm").read_text().splitlines()
-    deleted = {line.split()[1] for line in lines if line.startswith("DELETE_LABEL ")}
-    assert deleted - {"TOP", "-NONE-"} == PUNCTUATION_TAGS
 
 
 def test_linearise_by_example():
@@ -198,90 +189,6 @@ def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
     assert score.f1 > least_f1
 
 
-@pytest.mark.parametrize(
-    ("word", "tag", "fitting"),
-    [
-        *(
-            (word, "XX", tag)
-            for word, tag in [
-                (",", ","),
-                (".", "."),
-                ("!", "."),
-                ("?", "."),
-                (":", ":"),
-                (";", ":"),
-            ]
-        ),
-        *(
-            (word, "NN", tag)
-            for word, tag in [("--", ":"), ("...", ":"), ("—", ":"), ("…", ":")]
-        ),
-        *(
-            (word, "XX", tag)
-            for word, tag in [
-                ("``", "``"),
-                ("“", "``"),
-                ("''", "''"),
-                ("”", "''"),
-                ('"', "''"),
-            ]
-        ),
-        # not always
-        *(
-            (word, "XX", "XX")
-            for word in ["-", "'", "’", "/", "$", "%", "[", "-LRB-", "cat", "1"]
-        ),
-        *(
-            (word, tag, tag)
-            for word, tag in [
-                ("...", "."),
-                ('"', "``"),
-                ("'", "''"),
-                ("-", ":"),
-                (".", ","),
-            ]
-        ),
-        *(("--", tag, tag) for tag in ["SYM", "HYPH", "NFP"]),
-        ('"', "NNS", "NNS"),  # 5 "
-        *((word, ".", "XX") for word in ["Mr.", "3", "é", "-LRB-", "x", "三"]),
-        ("cat", "TOP", "XX"),
-        ("cat", "-NONE-", "XX"),
-        (",", "-NONE-", ","),
-        *((word, "-NONE-", "-NONE-") for word in ["*", "*T*-1", "0"]),
-    ],
-)
-def test_tags_that_fit_the_word(word, tag, fitting):
-    assert fitting_tag(word, tag) == fitting
-
-
-@pytest.mark.parametrize("function", [TAGS.read, T2T.read])
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            [],
-            (
-                r"At least one word is required\. Received: none\. Leave empty"
-                r" sentences out"
-            ),
-        ),
-        (
-            ["a", ""],
-            (
-                r"A word must be text without white space\. Received: ''\. Split the"
-                r" sentence"
-            ),
-        ),
-        (["a b"], r"Received: 'a b'"),
-        (["a\t"], r"Received: 'a\\t'"),
-        ("a sentence", r"Received: ' '"),  # a string where a list belongs
-    ],
-)
-def test_words_that_cannot_be_in_a_tree(function, words, message):
-    with pytest.raises(ValueError, match=message):
-        function("XX", words)
-
-
 @pytest.mark.parametrize("trees_of", tree_files(*GUM))
 def test_round_trip_of_whole_files(tree_file):
     for tree in read_trees(tree_file):
@@ -299,33 +206,6 @@ def test_round_trip_of_whole_files(tree_file):
             word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS
             for word, tag in zip(words, tree.tags(), strict=True)
         )
-
-
-def test_annotators_and_the_table_of_punctuation_marks_agree(shared):
-    pairs: Counter[tuple[str, str]] = Counter()
-    for name in GUM[:3]:
-        text = (shared / "data" / "trees" / f"{name}.trees").read_text(encoding="utf-8")
-        pairs.update(re.findall(r"\(([^\s()]+) ([^\s()]+)\)", text))
-    assert not [
-        word
-        for tag, word in pairs
-        if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))
-    ]
-    other = {
-        (word, tag): n
-        for (tag, word), n in pairs.items()
-        if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
-    }
-    assert other == {
-        ("--", "HYPH"): 6,
-        ("—", "SYM"): 1,
-        ("?", "SYM"): 1,
-        (":", "SYM"): 1,
-        ('"', "NNS"): 1,
-    }
-    assert (
-        sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
-    )
 
 
 def random_tree(

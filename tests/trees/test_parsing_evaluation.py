@@ -7,6 +7,7 @@ import pytest
 
 from t2tlite.trees import evalb as parsing
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
+from t2tlite.trees.evalb_parses import read_parses
 from t2tlite.trees.tree import Tree, parse_tree
 
 # gold line, predicted line, then what EVALB with COLLINS.prm prints for them after the
@@ -108,7 +109,7 @@ def score_lines(
 ) -> parsing.SentenceScore:
     path = tmp_path / "both.trees"
     path.write_text(f"{gold}\n{predicted}\n", encoding="utf-8")
-    gold_tree, predicted_tree = parsing.read_parses(path)
+    gold_tree, predicted_tree = read_parses(path)
     return parsing.score_sentence(gold_tree, predicted_tree, parameters)
 
 
@@ -157,11 +158,11 @@ def test_summary_equals_evalb(tmp_path):
 )
 def test_gum_equals_evalb(shared, name):
     folder = shared / "data" / "evalb"
-    gold = list(parsing.read_parses(folder / "gum_wikinews.gld"))
+    gold = list(read_parses(folder / "gum_wikinews.gld"))
     predicted = (
         gold
         if name == "identity"
-        else list(parsing.read_parses(folder / f"gum_wikinews.{name}.tst"))
+        else list(read_parses(folder / f"gum_wikinews.{name}.tst"))
     )
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))[
         f"gum_wikinews.{name}"
@@ -289,7 +290,7 @@ def test_lines_that_are_no_trees(tmp_path, line, message):
     with pytest.raises(
         ValueError, match=rf"{re.escape(str(path))}, line 2: .*{message}"
     ):
-        list(parsing.read_parses(path))
+        list(read_parses(path))
 
 
 def test_collins_is_evalbs_file(fixtures):

@@ -31,7 +31,7 @@ from t2tlite.programs.bulk.windows import (
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
-from t2tlite.trees.raw_text import penn_words
+from t2tlite.trees.words import penn_words
 
 # of each source, best first; of a line to score, its target alone
 NBest = list[list[Output]]

@@ -23,7 +23,7 @@ from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse, parser
 from t2tlite.tasks.task import Output
-from t2tlite.trees.raw_text import penn_words
+from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
 
 

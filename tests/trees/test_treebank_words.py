@@ -1,0 +1,145 @@
+"""The words and tags of the Penn Treebank: from raw text, in trees, and which tag fits
+which word.
+"""
+
+import re
+from collections import Counter
+
+import pytest
+
+from t2tlite.tasks.parsing import Parse, ParsingTask
+from t2tlite.trees.linearise import T2T, TAGS
+from t2tlite.trees.tree import parse_tree
+from t2tlite.trees.words import (
+    PUNCTUATION_TAGS,
+    PUNCTUATION_WORDS,
+    fitting_tag,
+    penn_words,
+)
+
+# Sentences of the Treebank's first files, as printed and as in their trees; the last
+# three follow its rules.
+SENTENCES = {
+    "Pierre Vinken, 61 years old, will join the board as a nonexecutive director Nov. 29.":
+        "Pierre Vinken , 61 years old , will join the board as a nonexecutive director Nov. 29 .",
+    '"We have no useful information on whether users are at risk," said Mr. Talcott of Boston\'s Institute.':
+        "`` We have no useful information on whether users are at risk , '' said Mr. Talcott of Boston 's Institute .",
+    "They cannot pay $1,000 (at 10:30), can they?": "They can not pay $ 1,000 ( at 10:30 ) , can they ?",
+    "I don't -- we'll see... Why?": "I do n't -- we 'll see ... Why ?",
+    'He said: “It’s the dogs\' bone.”': "He said : `` It 's the dogs ' bone . ''",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), SENTENCES.items())
+def test_words_are_those_of_the_treebank(text, words):
+    assert penn_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "warns"), [("sleeps.", True), ("U.S", False), ("...", False), (".", False)]
+)
+def test_last_words_that_end_in_punctuation_are_reported(word, warns):
+    task, tree = ParsingTask(), parse_tree(f"(TOP (NN cat) (XX {word}))")
+    summary = task.summary(
+        task.tally([Parse(tree, 0.0, 0.0, type(task.tally([]))(), "")])
+    )
+    warning = (
+        "Sentences whose last word ends in punctuation, which --raw_text would"
+        " separate: 1"
+    )
+    assert summary.endswith(warning) == warns
+
+
+def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
+    lines = (fixtures / "evalb" / "COLLINS.prm").read_text().splitlines()
+    deleted = {line.split()[1] for line in lines if line.startswith("DELETE_LABEL ")}
+    assert deleted - {"TOP", "-NONE-"} == PUNCTUATION_TAGS
+
+
+@pytest.mark.parametrize(
+    ("tag", "fitting", "words"),
+    [
+        ("XX", ",", [","]),
+        ("XX", ".", [".", "!", "?"]),
+        ("XX", ":", [":", ";"]),
+        ("NN", ":", ["--", "...", "—", "…"]),
+        ("XX", "``", ["``", "“"]),
+        ("XX", "''", ["''", "”", '"']),
+        # not always punctuation
+        ("XX", "XX", ["-", "'", "’", "/", "$", "%", "[", "-LRB-", "cat", "1"]),
+        # another tag of punctuation is possible
+        (".", ".", ["..."]),
+        ("``", "``", ['"']),
+        ("''", "''", ["'"]),
+        (":", ":", ["-"]),
+        (",", ",", ["."]),
+        ("SYM", "SYM", ["--"]),
+        ("HYPH", "HYPH", ["--"]),
+        ("NFP", "NFP", ["--"]),
+        ("NNS", "NNS", ['"']),  # 5 "
+        # words are not punctuation, roots or traces
+        (".", "XX", ["Mr.", "3", "é", "-LRB-", "x", "三"]),
+        ("TOP", "XX", ["cat"]),
+        ("-NONE-", "XX", ["cat"]),
+        ("-NONE-", ",", [","]),
+        ("-NONE-", "-NONE-", ["*", "*T*-1", "0"]),
+    ],
+)
+def test_tags_that_fit_the_word(tag, fitting, words):
+    for word in words:
+        assert fitting_tag(word, tag) == fitting, word
+
+
+@pytest.mark.parametrize("function", [TAGS.read, T2T.read])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            [],
+            (
+                r"At least one word is required\. Received: none\. Leave empty"
+                r" sentences out"
+            ),
+        ),
+        (
+            ["a", ""],
+            (
+                r"A word must be text without white space\. Received: ''\. Split the"
+                r" sentence"
+            ),
+        ),
+        (["a b"], r"Received: 'a b'"),
+        (["a\t"], r"Received: 'a\\t'"),
+        ("a sentence", r"Received: ' '"),  # a string where a list belongs
+    ],
+)
+def test_words_that_cannot_be_in_a_tree(function, words, message):
+    with pytest.raises(ValueError, match=message):
+        function("XX", words)
+
+
+def test_annotators_and_the_table_of_punctuation_marks_agree(shared):
+    pairs: Counter[tuple[str, str]] = Counter()
+    for name in ("gum.train", "gum.dev", "gum.test"):
+        text = (shared / "data" / "trees" / f"{name}.trees").read_text(encoding="utf-8")
+        pairs.update(re.findall(r"\(([^\s()]+) ([^\s()]+)\)", text))
+    assert not [
+        word
+        for tag, word in pairs
+        if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))
+    ]
+    other = {
+        (word, tag): n
+        for (tag, word), n in pairs.items()
+        if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
+    }
+    assert other == {
+        ("--", "HYPH"): 6,
+        ("—", "SYM"): 1,
+        ("?", "SYM"): 1,
+        (":", "SYM"): 1,
+        ('"', "NNS"): 1,
+    }
+    assert (
+        sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
+    )
