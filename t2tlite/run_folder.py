@@ -46,11 +46,19 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     step_of,
 )
-from t2tlite.files.records import Amount, Count, R, read_record, write_record
+from t2tlite.files.records import R, read_record, write_record
 from t2tlite.files.text_files import read_lines
+from t2tlite.run_records import (
+    CostFile,
+    DecodeRecord,
+    DevEvaluation,
+    Environment,
+    EvaluationsFile,
+    RunCost,
+    TrainedWith,
+)
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-# best first
 NBEST_LINE = re.compile(
     r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
 )
@@ -61,109 +69,6 @@ OWN_FILE = re.compile(
 )
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
-LOSS = (
-    "loss"  # the metric of dev that chooses the best checkpoint unless dev is decoded
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Environment:
-    """The software and hardware that trained a run."""
-
-    t2tlite: str
-    tensorflow: str
-    keras: str
-    numpy: str
-    python: str
-    device: str
-    replicas: Count
-
-
-@dataclasses.dataclass(frozen=True)
-class RunCost:
-    """The cost of training up to a checkpoint."""
-
-    step: Count  # the checkpoint's
-    # optimizer steps counted: `step`, unless cost.json was deleted meanwhile
-    steps: Count
-    # spent in the training loop, compilation and saving included, evaluation left out
-    seconds: Amount
-    device_seconds: Amount  # the same, times the number of devices
-    tokens: Count  # source and target tokens trained on, padding left out
-    # floating-point operations: tokens times the cost of a token by formula
-    # (training/cost.py)
-    flops: Amount
-
-
-NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class CostFile:
-    """cost.json: the cost of training up to each checkpoint that exists, oldest
-    first.
-    """
-
-    costs: tuple[RunCost, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainedWith:
-    """What a run's training depends on in addition to its hparams."""
-
-    random_seed: int
-    data_sha256: str  # of the training and dev pairs
-    replicas: Count
-    # of an optimizer step: batch_size x accumulate_steps x replicas
-    global_batch_tokens: Count
-    # the run or checkpoint whose weights it started from
-    warm_start_from: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class DevEvaluation:
-    """The result of an evaluation on dev during training."""
-
-    step: Count
-    # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
-    metrics: dict[str, Amount]
-    # the same of the other dev sets, and of all together, by name; None without others
-    other_sets: dict[str, dict[str, Amount]] | None = None
-    # of the best: the metric by which it was chosen; None in older runs
-    criterion: str | None = None
-
-    @property
-    def chosen_by(self) -> str:
-        """The metric by which the best was chosen."""
-        if self.criterion:
-            return self.criterion
-        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
-
-
-@dataclasses.dataclass(frozen=True)
-class EvaluationsFile:
-    """evaluations.json, oldest first."""
-
-    evaluations: tuple[DevEvaluation, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class DecodeRecord:
-    """How a split was decoded, and its scores."""
-
-    split: str
-    step: Count
-    checkpoint: str
-    sentences: Count
-    scores: dict[str, int | float]  # percent, or counts, which are whole numbers
-    # how they were computed, by score; one for scores that are computed together
-    signatures: dict[str, str]
-    decode_hparams: dict[str, bool | int | float | str]
-    seconds: Amount
-    engine: str = "tensorflow"
-    quantization: str = ""  # of the weights, if the engine is ctranslate2
-    # of the record's files, without ending; taken from the file name when read
-    name: str = ""
 
 
 class RunFolder:
@@ -173,17 +78,14 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path).expanduser()
-        self.best_folder, self.averaged_folder = path / BEST, path / AVERAGED
-        self.attention_folder, self.result_file = (
-            path / "attention",
-            path / "result.json",
-        )
+        self.best_folder = path / BEST
+        self.averaged_folder = path / AVERAGED
+        self.attention_folder = path / "attention"
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
-        self.evaluations_file, self.best_file = (
-            path / "evaluations.json",
-            self.best_folder / "best.json",
-        )
+        self.result_file = path / "result.json"
+        self.evaluations_file = path / "evaluations.json"
+        self.best_file = self.best_folder / "best.json"
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
@@ -198,19 +100,19 @@ class RunFolder:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
-            hint = (
-                f" {above} is one; use it with checkpoint_path={self}."
-                if above.exists()
-                else ""
-            )
+            hint = ""
+            if above.exists():
+                hint = f" {above} is one; use it with checkpoint_path={self}."
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
                 f" Received: {self}, which has no {self._hparams.name}.{hint}"
             )
+        # before hparams.json had a version, it was written without one
+        values = read_record(
+            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
+        )
         try:
-            return HParams.from_json(
-                self._hparams.read_text(encoding="utf-8", errors="replace")
-            )
+            return HParams.of(values)
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
@@ -237,13 +139,12 @@ class RunFolder:
         """The files that are the run: all that commands read of it, without outputs
         that were made with it.
         """
-        folders = self.path, self.best_folder, self.averaged_folder
-        return [
-            file
-            for folder in filter(Path.is_dir, folders)
-            for file in sorted(folder.iterdir())
-            if OWN_FILE.fullmatch(file.name)
-        ]
+        files = []
+        for folder in (self.path, self.best_folder, self.averaged_folder):
+            for file in sorted(folder.glob("*")):
+                if OWN_FILE.fullmatch(file.name):
+                    files.append(file)
+        return files
 
     def folders(self) -> list[Path]:
         """The folders in a run that t2tlite makes and replaces by itself."""
@@ -269,7 +170,7 @@ class RunFolder:
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
         write_record(self.path / MANIFEST, manifest)
-        write_text(self._hparams, hparams.to_json())
+        write_record(self._hparams, dataclasses.asdict(hparams))
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder with a problem's data or
@@ -282,16 +183,13 @@ class RunFolder:
         self.check_checkpoint_folders()
         if self.exists() or not self.path.exists():
             return
-        # A run's manifest would replace that of data in the folder itself.
-        if any(
-            holds_data(folder)
-            for folder in (self.path, *self.path.iterdir())
-            if folder.is_dir()
-        ):
-            raise ValueError(
-                f"--output_dir must be a folder of its own. Received: {self}, which"
-                " holds data. Use another."
-            )
+        # A run's manifest would replace the manifest of data in the folder.
+        for folder in (self.path, *self.path.iterdir()):
+            if folder.is_dir() and holds_data(folder):
+                raise ValueError(
+                    f"--output_dir must be a folder of its own. Received: {self}, which"
+                    " holds data. Use another."
+                )
 
     def check_checkpoint_folders(self) -> None:
         """Raises ValueError if RUN/best or RUN/averaged is a link to checkpoints of
@@ -315,29 +213,25 @@ class RunFolder:
         """Records the command line for --flagfile: the program as a comment, then a
         flag on each line.
         """
-        program, *flags = (" ".join(word.splitlines()) for word in command)
+        program, *flags = [" ".join(word.splitlines()) for word in command]
         write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
         path = self.path / "flags.txt"
-        lines = (
-            path.read_text(encoding="utf-8", errors="replace").splitlines()
-            if path.is_file()
-            else []
-        )
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line.removeprefix("# ") for line in lines]
 
     def flags(self) -> dict[str, str]:
-        """The flags of that command line, such as {"hparams_set":
-        "transformer_base"}.
-        """
-        pairs = (
-            line.removeprefix("--").partition("=")
-            for line in self.command()
-            if line.startswith("--")
-        )
-        return {name: value for name, _, value in pairs}
+        """The flags of that command line: {"hparams_set": "transformer_base", ...}."""
+        flags = {}
+        for line in self.command():
+            if line.startswith("--"):
+                name, _, value = line.removeprefix("--").partition("=")
+                flags[name] = value
+        return flags
 
     def write_environment(self, environment: Environment) -> None:
         write_record(self.path / "environment.json", environment)
@@ -414,17 +308,18 @@ class RunFolder:
         A checkpoint outside the run has its folder's name and a hash of its path: each
         run has a folder `best`.
         """
-        folder, run = Path(checkpoint).parent.resolve(), self.path.resolve()
-        if folder == run:
-            where = ""
-        elif folder.parent == run:
-            where = folder.name
-        else:
-            where = (
-                f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
-            )
-        changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
-        return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
+        parts = [split, str(step_of(checkpoint))]
+        folder = Path(checkpoint).parent.resolve()
+        run = self.path.resolve()
+        if folder.parent == run:
+            parts.append(folder.name)
+        elif folder != run:
+            digest = hashlib.sha256(str(folder).encode()).hexdigest()
+            parts.append(f"{folder.name}-{digest[:8]}")
+        if options:
+            changes = [f"{name}={value}" for name, value in options.items()]
+            parts.append(",".join(changes))
+        return ".".join(parts)
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
         """A file of a decoding: its outputs, or by another ending its sources,
@@ -436,22 +331,21 @@ class RunFolder:
         """The recorded decodings, newest first, and a message for each record that
         cannot be read.
         """
-        records, complaints = [], []
-        paths = (self.path / "decodes").glob("*.json")
-        for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
+        records = []
+        complaints = []
+        for path in (self.path / "decodes").glob("*.json"):
+            if path.name.endswith(UNFINISHED):
+                continue
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
-                records.append(
-                    (
-                        path.stat().st_mtime,
-                        path.name,
-                        dataclasses.replace(record, name=path.stem),
-                    )
-                )
+                written = path.stat().st_mtime
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
+            else:
+                record = dataclasses.replace(record, name=path.stem)
+                records.append((written, path.name, record))
         records.sort(key=lambda entry: entry[:2], reverse=True)
-        return [record for *_, record in records], complaints
+        return [record for _, _, record in records], complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
@@ -463,8 +357,10 @@ class RunFolder:
         lines = list(read_lines(path))
         if int(record.decode_hparams.get("return_beams", 1)) > 1:
             best: dict[str, str] = {}
-            for line in filter(None, map(NBEST_LINE.fullmatch, lines)):
-                best.setdefault(line["number"], line["output"])
+            for line in lines:
+                hypothesis = NBEST_LINE.fullmatch(line)
+                if hypothesis:  # the best one of a sentence comes first
+                    best.setdefault(hypothesis["number"], hypothesis["output"])
             lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(

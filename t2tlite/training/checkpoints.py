@@ -27,7 +27,8 @@ from t2tlite.files.checkpoint_paths import (
     saving_folder,
     step_of,
 )
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 from t2tlite.types import Seq2SeqModel, Variable
 
 

@@ -7,25 +7,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from t2tlite.run_folder import LOSS, DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import LOSS, DevEvaluation
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints
-from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.evaluation import Evaluated
 
 # Percent. A score below this, such as the BLEU of a model that has hardly been trained,
 # is noise; the loss then decides.
 LEAST_SCORE = 1.0
-
-
-class Evaluated(NamedTuple):
-    """The results of an evaluation: of the dev set that decides, and of others."""
-
-    dev: Evaluation
-    score: Score | None  # of decoded dev; None if it is not decoded
-    # the other dev sets and all together, by name
-    others: Mapping[str, tuple[Evaluation, Score | None]]
 
 
 class DevRecord:
@@ -60,22 +51,23 @@ class DevRecord:
         """Whether the weights of a step have been evaluated."""
         return any(evaluation.step == step for evaluation in self.evaluations)
 
-    def keep_if_best(self, step: int, evaluated: Evaluated) -> bool:
-        """Adds the evaluation of the checkpoint of `step`, and keeps that if it is the
-        best so far; returns whether it is.
+    def keep_if_best(
+        self, step: int, dev: Evaluated, others: Mapping[str, Evaluated]
+    ) -> bool:
+        """Adds the evaluation of the checkpoint of `step`, and keeps the checkpoint if
+        it is the best so far; returns whether it is.
 
-        That of a repeated evaluation may be the best already. It is kept again: keeping
-        it may have been interrupted.
+        `dev` decides; `others` are the results of other dev sets by name. The
+        checkpoint of a repeated evaluation may be the best already. It is kept again,
+        since keeping it may have been interrupted.
         """
-        score = evaluated.score
-        criterion = LOSS if score is None else score.name.lower()
-        other_sets = {
-            name: _recorded_metrics(*results)
-            for name, results in evaluated.others.items()
-        }
-        metrics = _recorded_metrics(evaluated.dev, score)
+        other_sets = {}
+        for name, result in others.items():
+            other_sets[name] = _finite(result.metrics)
+        metrics = _finite(dev.metrics)
         record = DevEvaluation(step, metrics, other_sets or None)
         before = self.best.metrics if self.best and self.best.step != step else {}
+        criterion = dev.score.name.lower() if dev.score else LOSS
         better = is_better(metrics, before, criterion)
         if better:
             self.best = dataclasses.replace(record, criterion=criterion)
@@ -172,9 +164,6 @@ def shown_metric(name: str) -> str:
     return f"dev {name if name == LOSS else name.upper()}"
 
 
-def _recorded_metrics(evaluation: Evaluation, score: Score | None) -> dict[str, float]:
-    """The metrics to record, without those that are infinite or not a number."""
-    metrics = evaluation.metrics
-    if score is not None:
-        metrics |= score.metrics
+def _finite(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The metrics that a record may hold: neither infinite nor not a number."""
     return {name: value for name, value in metrics.items() if math.isfinite(value)}

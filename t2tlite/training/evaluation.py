@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +15,7 @@ from t2tlite.console import counted
 from t2tlite.data.batch_plan import evaluation_plan, not_evaluated
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
+from t2tlite.tasks.task import Score
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
@@ -49,6 +51,26 @@ class Evaluation:
         above float32.
         """
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
+
+
+class Evaluated(NamedTuple):
+    """The metrics of a model on a split, and the score of the outputs if the split was
+    decoded.
+    """
+
+    evaluation: Evaluation
+    score: Score | None = None
+
+    def __str__(self) -> str:
+        if self.score is None:
+            return str(self.evaluation)
+        return f"{self.evaluation}, {self.score}"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        if self.score is None:
+            return self.evaluation.metrics
+        return self.evaluation.metrics | self.score.metrics
 
 
 def together(evaluations: Iterable[Evaluation]) -> Evaluation:

@@ -6,12 +6,15 @@ that is too much.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.machine import available_memory
+from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.cost import memory_parts
 from t2tlite.training.strategy import trains_on_gpu
 
@@ -83,6 +86,21 @@ class MemoryNeed:
             "Lower batch_size and max_length, or hidden_size, filter_size and the"
             " number of layers."
         )
+
+    @contextlib.contextmanager
+    def explaining_errors(self) -> Iterator[None]:
+        """Turns TensorFlow's error into a MemoryError that says what training needs.
+
+        A full disk has the same error. Code that writes files turns it into an OSError
+        first (`checkpoints.writing`).
+        """
+        try:
+            yield
+        except (tf.errors.ResourceExhaustedError, MemoryError) as error:
+            raise MemoryError(
+                f"Training needs more memory than there is: {reason_of(error)}."
+                f" {self} {self.advice()}"
+            ) from error
 
     def _parts(self, shape: tuple[int, int, int]) -> dict[str, float]:
         rows, source, target = shape

@@ -8,11 +8,14 @@ counted, and none is counted twice. `RunCost` explains the fields.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
+from collections.abc import Iterator
 
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.run_folder import NO_COST, RunCost, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST, RunCost
 from t2tlite.types import Tensor
 
 # footnote 5: sustained, single precision
@@ -70,9 +73,12 @@ class CostMeter:
             ] + [self._cost]
             self._run.write_costs(self._records)
 
-    def resume(self) -> None:
-        """Leaves out the time since `save`: it was spent evaluating."""
-        self._since = time.monotonic()
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves out the time of the block, which evaluates."""
+        paused_at = time.monotonic()
+        yield
+        self._since += time.monotonic() - paused_at
 
 
 def cost_line(cost: RunCost, gpu: str) -> str:

@@ -80,12 +80,23 @@ class Signals:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
+    @property
+    def came(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self.caught is not None
+
+    def interrupted(self, saved_step: int) -> Interrupted:
+        """The exception that ends the run. It names SIGTERM if another worker was asked
+        to stop.
+        """
+        return Interrupted(saved_step, self.caught or signal.SIGTERM)
+
     def check(self, saved_step: int) -> None:
         """Raises Interrupted if a signal came. Nothing may have changed since
         checkpoint `saved_step`.
         """
-        if self.caught is not None:
-            raise Interrupted(saved_step, self.caught)
+        if self.came:
+            raise self.interrupted(saved_step)
 
     @contextlib.contextmanager
     def ending_at_once(

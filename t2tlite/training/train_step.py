@@ -7,15 +7,14 @@ replica.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from t2tlite.data.input_pipeline import Part
+from t2tlite.data.input_pipeline import Part, distribute_shape
 from t2tlite.tokens import PAD
-from t2tlite.training.learning_rates import LearningRate
 from t2tlite.types import Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
@@ -31,60 +30,6 @@ class StepResult(NamedTuple):
     stops: Tensor = 0.0  # replicas that were asked to stop
     # of the gradient of all weights together, before Adam makes an update of it
     gradient_norm: Tensor = 0.0
-
-
-class FusedAdam(keras.optimizers.Adam):
-    """Adam with one TensorFlow operation for each weight matrix, which passes over it
-    once.
-
-    Keras's own update passes over weights, gradient and moments a dozen times in all.
-    Gradients must have been added up over the replicas (`make_train_step`), which Keras
-    would do here.
-    """
-
-    def _all_reduce_sum_gradients(
-        self, grads_and_vars: Iterable[tuple[Tensor, tf.Variable]]
-    ) -> list[Any]:
-        return list(grads_and_vars)
-
-    def update_step(
-        self, gradient: Tensor, variable: tf.Variable, learning_rate: Tensor
-    ) -> None:
-        """Updates a weight and its moments; the formula is Keras's."""
-        at = self._get_variable_index(variable)
-        step = tf.cast(self.iterations.value + 1, variable.dtype)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[at].value.handle,
-            v=self._velocities[at].value.handle,
-            beta1_power=self.beta_1**step,
-            beta2_power=self.beta_2**step,
-            lr=tf.cast(learning_rate, variable.dtype),
-            beta1=self.beta_1,
-            beta2=self.beta_2,
-            epsilon=self.epsilon,
-            grad=tf.cast(gradient, variable.dtype),
-        )
-
-
-def make_optimizer(model: Seq2SeqModel) -> keras.optimizers.Optimizer:
-    """Adam with the paper's betas, epsilon and learning rate (5.3) for the weights of a
-    built model.
-
-    With float16 it adds dynamic loss scaling.
-    """
-    hparams = model.hparams
-    optimizer: keras.optimizers.Optimizer = FusedAdam(
-        LearningRate.of(hparams),
-        beta_1=hparams.optimizer_adam_beta1,
-        beta_2=hparams.optimizer_adam_beta2,
-        epsilon=hparams.optimizer_adam_epsilon,
-        name="adam",
-    )
-    if hparams.dtype_policy == "mixed_float16":
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
-    optimizer.build(model.trainable_variables)
-    return optimizer
 
 
 def make_gradients(
@@ -224,14 +169,17 @@ def _add_weight_decay(
 
 
 def make_trial(
-    strategy: tf.distribute.Strategy, gradients: Gradients
-) -> Callable[[Iterator[Part]], float]:
-    """A function that takes an iterator as a training step does, computes the gradients
-    and discards them.
+    strategy: tf.distribute.Strategy,
+    gradients: Gradients,
+    shape: tuple[int, int, int],
+    micro_batches: int,
+) -> Callable[[], float]:
+    """A function that computes the gradients of a batch of this shape (R, S, T) in each
+    of the micro-batches, discards them, and returns the loss.
 
-    It returns the loss of this process's first replica; workers need not call it
-    together. It needs a step's memory, changes nothing, and shares what it compiles of
-    `gradients` with the training step.
+    The loss is that of this process's first replica; workers need not call it together.
+    It needs the memory of a training step, changes nothing, and shares what it compiles
+    of `gradients` with the training step.
     """
 
     def replica_trial(part: Part) -> Tensor:
@@ -246,19 +194,17 @@ def make_trial(
     def trial(iterator: Iterator[Part]) -> Tensor:
         return strategy.run(replica_trial, args=(next(iterator),))
 
-    def loss_of(iterator: Iterator[Part]) -> float:
+    def loss() -> float:
+        iterator = iter(distribute_shape(strategy, shape, micro_batches))
+        run = trial
         # Without its concrete function, TensorFlow would warn of retracing in a process
-        # that trains often; that one is traced even where functions run eagerly, which
-        # takes a second.
-        run = (
-            trial
-            if tf.config.functions_run_eagerly()
-            else trial.get_concrete_function(iterator)
-        )
-        losses = run(iterator)
-        return float(strategy.experimental_local_results(losses)[0])
+        # that trains often. If functions run eagerly, tracing one would take a second.
+        if not tf.config.functions_run_eagerly():
+            run = trial.get_concrete_function(iterator)
+        losses = strategy.experimental_local_results(run(iterator))
+        return float(losses[0])
 
-    return loss_of
+    return loss
 
 
 def smoothed_cross_entropy(

@@ -22,8 +22,8 @@ from t2tlite.problems import grammar
 from t2tlite.programs.bulk import decode_split
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Score
-from t2tlite.training.dev_record import DevRecord, Evaluated
-from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.dev_record import DevRecord
+from t2tlite.training.evaluation import Evaluated, Evaluation
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
@@ -437,8 +437,8 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
         (3, 2.0, 30.0, False),
     ):
         score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
-        evaluated = Evaluated(Evaluation(loss, 0.5, 10), score, {})
-        assert record.keep_if_best(step, evaluated) == better
+        evaluated = Evaluated(Evaluation(loss, 0.5, 10), score)
+        assert record.keep_if_best(step, evaluated, {}) == better
     assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
 
 

@@ -44,7 +44,7 @@ def test_each_dev_set_is_scored_and_all_together(
         tmp_path / "data" / "parallel_text",
         decode_defaults={"beam_size": 1, "extra_length": 2},
     )
-    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     flags = [
         *data,
         "--hparams_set=transformer_tiny",
@@ -132,7 +132,7 @@ def test_dev_sets_are_named_after_their_files(options, expected):
 def long_dev_line(tmp_path, monkeypatch, *lines):
     """Data whose dev2 has a whole document on each of these lines, counted from 1."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     write_corpora(tmp_path, train=200, news=12, talks=5)
     for name in ("talks.en", "talks.de"):
         text = (tmp_path / name).read_text(encoding="utf-8").splitlines()

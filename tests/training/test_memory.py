@@ -104,7 +104,7 @@ def test_a_run_says_what_it_needs_before_it_trains(tiny_run):
     [tf.errors.ResourceExhaustedError(None, None, "OOM\nmore"), MemoryError("OOM.")],
 )
 def test_too_little_memory(tiny_run, tmp_path, monkeypatch, capsys, error):
-    def too_large(batches):
+    def too_large():
         raise error
 
     monkeypatch.setattr(loop, "make_trial", lambda *_: too_large)

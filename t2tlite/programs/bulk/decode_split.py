@@ -29,7 +29,8 @@ from t2tlite.programs.bulk.jobs import DecodeJob, Input, NBest
 from t2tlite.programs.bulk.outputs import resumable_output
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
-from t2tlite.run_folder import DecodeRecord, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Output, Task, signature_lines
 
 EXAMPLES = 5  # in the report

@@ -26,11 +26,13 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
+from t2tlite.programs.runs.dev_decoder import scored_text
 from t2tlite.programs.runs.same_model import check_shared_embeddings
-from t2tlite.programs.runs.train import RunOptions, scored_text, train_run
+from t2tlite.programs.runs.train import TrainingOptions, train_run
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
-from t2tlite.run_folder import NO_COST, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.cost import Cost, estimate
@@ -117,7 +119,7 @@ class Sweep:
         config = dataclasses.replace(
             self.config, train_steps=hparams.train_steps, random_seed=seed
         )
-        options = RunOptions(command=self.command)
+        options = TrainingOptions(command=self.command)
         evaluation, decoder = train_run(
             self.dataset, hparams, run, config, self.strategy, options
         )
