@@ -62,7 +62,7 @@ from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 NBEST_LINE = re.compile(
     r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
 )
-# a run's own files, in it, in best and in averaged; its outputs have other names
+# the files of a run itself, in its folder, best and averaged; outputs differ in name
 OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
     r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
@@ -74,9 +74,12 @@ COPY_AGAIN = "Copy it again from where the run was trained."
 class RunFolder:
     """A run directory. Methods that read a file raise a ValueError if the file is
     damaged.
+
+    With `writes` false, on workers other than the chief, methods that write do nothing.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, writes: bool = True) -> None:
+        self.writes = writes
         self.path = path = Path(path).expanduser()
         self.best_folder = path / BEST
         self.averaged_folder = path / AVERAGED
@@ -136,9 +139,7 @@ class RunFolder:
         )
 
     def own_files(self) -> list[Path]:
-        """The files that are the run: all that commands read of it, without outputs
-        that were made with it.
-        """
+        """The files that make up the run: what commands read of it, except outputs."""
         files = []
         for folder in (self.path, self.best_folder, self.averaged_folder):
             for file in sorted(folder.glob("*")):
@@ -147,7 +148,7 @@ class RunFolder:
         return files
 
     def folders(self) -> list[Path]:
-        """The folders in a run that t2tlite makes and replaces by itself."""
+        """The folders in a run that t2tlite makes and replaces."""
         checkpoints = self.best_folder, self.averaged_folder, self.path / SAVING
         outputs = self.path / "decodes", self.attention_folder
         return [*checkpoints, *outputs, self.ctranslate2_folder]
@@ -162,6 +163,8 @@ class RunFolder:
         if a file cannot be written.
         """
         self.check_path()
+        if not self.writes:
+            return
         self.path.mkdir(parents=True, exist_ok=True)
         for entry, source in zip(
             manifest.vocabulary_entries(), vocabularies, strict=True
@@ -169,12 +172,12 @@ class RunFolder:
             target = self.path / entry.file
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
-        write_record(self.path / MANIFEST, manifest)
-        write_record(self._hparams, dataclasses.asdict(hparams))
+        self._write(self.path / MANIFEST, manifest)
+        self._write(self._hparams, dataclasses.asdict(hparams))
 
     def check_path(self) -> None:
-        """Raises ValueError if the path is a file, or a folder with a problem's data or
-        several of them, and as `check_checkpoint_folders`.
+        """Raises ValueError if the path is a file, or a folder that holds data itself
+        or in a folder of its own; and as `check_checkpoint_folders`.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(
@@ -192,8 +195,8 @@ class RunFolder:
                 )
 
     def check_checkpoint_folders(self) -> None:
-        """Raises ValueError if RUN/best or RUN/averaged is a link to checkpoints of
-        another folder, which a new best or average would replace.
+        """Raises ValueError if RUN/best or RUN/averaged is a link to another folder,
+        whose checkpoints a new best or average would replace.
         """
         folders = [self.path]
         for folder in (self.best_folder, self.averaged_folder):
@@ -213,6 +216,8 @@ class RunFolder:
         """Records the command line for --flagfile: the program as a comment, then a
         flag on each line.
         """
+        if not self.writes:
+            return
         program, *flags = [" ".join(word.splitlines()) for word in command]
         write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
@@ -234,7 +239,7 @@ class RunFolder:
         return flags
 
     def write_environment(self, environment: Environment) -> None:
-        write_record(self.path / "environment.json", environment)
+        self._write(self.path / "environment.json", environment)
 
     def environment(self) -> Environment | None:
         """The recorded versions and device; None if there are none."""
@@ -243,7 +248,7 @@ class RunFolder:
         )
 
     def write_trained_with(self, record: TrainedWith) -> None:
-        write_record(self.path / "training.json", record)
+        self._write(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
         """The recorded seed, data, replicas and global batch; None if nothing was
@@ -255,7 +260,7 @@ class RunFolder:
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""
-        write_record(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
+        self._write(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
 
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
@@ -268,7 +273,7 @@ class RunFolder:
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records the cost of training at each checkpoint, oldest first."""
-        write_record(self.path / "cost.json", CostFile(tuple(costs)))
+        self._write(self.path / "cost.json", CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was
@@ -292,12 +297,12 @@ class RunFolder:
         )
 
     def write_best(self, best: DevEvaluation) -> None:
-        write_record(self.best_file, best)
+        self._write(self.best_file, best)
 
     # its outputs
 
     def write_decode_record(self, record: DecodeRecord) -> None:
-        write_record(self.decoded_file(record.name, "json"), record)
+        self._write(self.decoded_file(record.name, "json"), record)
 
     def decode_name(
         self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None
@@ -305,8 +310,8 @@ class RunFolder:
         """The name of the record of a decoding with a checkpoint and the given
         non-default options.
 
-        A checkpoint outside the run has its folder's name and a hash of its path: each
-        run has a folder `best`.
+        The name of a checkpoint outside the run has its folder and a hash of the path,
+        since each run has a folder `best`.
         """
         parts = [split, str(step_of(checkpoint))]
         folder = Path(checkpoint).parent.resolve()
@@ -368,6 +373,10 @@ class RunFolder:
                 f" {record.name}.json. Received: {len(lines):,}."
             )
         return lines
+
+    def _write(self, path: Path, record: Any) -> None:
+        if self.writes:
+            write_record(path, record)
 
     def _optional(self, name: str, kind: type[R], advice: str) -> R | None:
         try:

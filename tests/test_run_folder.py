@@ -253,6 +253,18 @@ def test_hparams_are_a_record(run):
     assert run.hparams() == hparams
 
 
+def test_a_worker_other_than_the_chief_writes_nothing(run):
+    before = sorted(run.path.rglob("*"))
+    other = RunFolder(run.path, writes=False)
+    other.create(HParams(), run.manifest(), [run.path / "absent"])
+    other.write_flags(["t2t-trainer"])
+    other.write_costs([COST])
+    other.write_evaluations([DevEvaluation(9, {"loss": 0.5})])
+    other.write_best(DevEvaluation(9, {"loss": 0.5}))
+    assert sorted(run.path.rglob("*")) == before
+    assert other.hparams() == run.hparams()
+
+
 def test_hparams_without_a_version_are_read(run):
     """Older versions of t2tlite wrote none."""
     (run.path / "hparams.json").write_text('{"hidden_size": 32}')

@@ -21,7 +21,7 @@ from t2tlite.training.progress import Progress
 from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.signals import Signals
 from t2tlite.training.train_step import make_gradients, make_train_step, make_trial
-from t2tlite.training.workers import Stop, gather, is_chief, wait_for_workers
+from t2tlite.training.workers import Stop, gather, wait_for_workers
 
 # Nats per target token. Uniform guessing costs about 10; a loss above this means
 # divergence even if it is finite.
@@ -36,14 +36,21 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     or not a number, MemoryError if memory is not enough, and Interrupted if SIGINT,
     SIGTERM or SIGHUP comes; then a checkpoint is saved.
     """
+    run = setup.run
     strategy = setup.strategy
     model = setup.model
     hparams = model.hparams
     replicas = strategy.num_replicas_in_sync
-    writes = is_chief(strategy)  # the other workers write nothing
 
     # Plan the batches, and restore the newest checkpoint.
-    plan = _plan(setup, config)
+    plan = training_plan(
+        hparams,
+        setup.train_store.source_lengths,
+        setup.train_store.target_lengths,
+        replicas,
+        config.random_seed,
+        setup.corpus_pairs,
+    )
     memory = MemoryNeed(
         hparams,
         setup.vocabulary_sizes,
@@ -53,10 +60,8 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     )
     with strategy.scope():
         optimizer = make_optimizer(model)
-        checkpoints = Checkpoints(
-            setup.run, model, optimizer, config.keep_checkpoint_max, writes
-        )
-    resumes = bool(setup.run.checkpoints())
+        checkpoints = Checkpoints(run, model, optimizer, config.keep_checkpoint_max)
+    resumes = bool(run.checkpoints())
     start = checkpoints.restore()
     if setup.warm_start:
         restore_weights(model, setup.warm_start)
@@ -74,7 +79,6 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     largest_batch = make_trial(
         strategy, gradients, memory.shape, hparams.accumulate_steps
     )
-    run = setup.run if writes else None
     cost = CostMeter(run, start, replicas, setup.flops_per_token)
     progress = Progress(run, optimizer, start, config.train_steps)
     with memory.explaining_errors(), Signals() as signals, progress:
@@ -86,7 +90,7 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
                 if dev.nothing_to_train(start):
                     return evaluation
 
-        if hooks.begin and writes:
+        if hooks.begin:
             hooks.begin()
         progress.hparams(dataclasses.asdict(hparams))
         batches = iter(
@@ -131,20 +135,6 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
                     dev.report_early_stop(step)
                     break
     return evaluation
-
-
-def _plan(setup: TrainingSetup, config: LoopConfig) -> BatchPlan:
-    """The batches of training: the same ones whenever and on however many replicas it
-    resumes, if the global batch is the same.
-    """
-    return training_plan(
-        setup.model.hparams,
-        setup.train_store.source_lengths,
-        setup.train_store.target_lengths,
-        setup.strategy.num_replicas_in_sync,
-        config.random_seed,
-        setup.corpus_pairs,
-    )
 
 
 def _stop_before_first_step(strategy: tf.distribute.Strategy, signals: Signals) -> None:

@@ -79,7 +79,8 @@ class TrainingSetup:
     train_store: TokenStore
     # by name; the first one decides which checkpoint is the best
     dev_sets: Mapping[str, TokenStore]
-    run: RunFolder  # gets checkpoints, costs and TensorBoard events
+    # gets checkpoints, costs and TensorBoard events
+    run: RunFolder
     vocabulary_sizes: tuple[int, int]  # of source and target
     # bytes of a device before the model was built; None if unknown
     available_memory: int | None = None
@@ -103,7 +104,7 @@ class Hooks:
     # decodes the dev sets of these names: their scores, and that of all together under
     # ALL_DEV_SETS; the score of the first then chooses the best checkpoint
     score: Callable[[Sequence[str]], Mapping[str, Score]] | None = None
-    # for TensorBoard, after a minute of training and at the end
+    # sentences of dev for TensorBoard, after a minute of training and at the end
     samples: Callable[[], Sequence[Sample]] | None = None
     # called before the first step; writes what the run is trained with
     begin: Callable[[], None] | None = None

@@ -49,12 +49,11 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class FusedAdam(keras.optimizers.Adam):
-    """Adam with one TensorFlow operation for each weight matrix, which passes over it
-    once.
+    """Adam with one TensorFlow operation for each weight matrix.
 
-    Keras's own update passes over weights, gradient and moments a dozen times in all.
-    Gradients must have been added up over the replicas (`make_train_step`), which Keras
-    would do here.
+    It passes over the matrix once, while Keras's own update passes over weights,
+    gradient and moments a dozen times in all. `make_train_step` adds up the gradients
+    over the replicas, which Keras would do here.
     """
 
     def _all_reduce_sum_gradients(

@@ -30,15 +30,13 @@ class Progress:
     """The progress bar of a run, from the `start` steps already done to `stop` in all,
     and its TensorBoard events.
 
-    Without a run, on workers other than the chief, there are no events.
-
     Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU
     never waits for Python.
     """
 
     def __init__(
         self,
-        run: RunFolder | None,
+        run: RunFolder,
         optimizer: keras.optimizers.Optimizer,
         start: int,
         stop: int,
@@ -46,7 +44,7 @@ class Progress:
         self._run = run
         self._optimizer = optimizer
         self._events = tf.summary.create_noop_writer()
-        if run is not None:
+        if run.writes:
             self._events = tf.summary.create_file_writer(str(run))
         self._terminal = sys.stderr.isatty()
         self._bar = tqdm(
@@ -74,7 +72,7 @@ class Progress:
 
     @contextlib.contextmanager
     def _recording(self) -> Iterator[None]:
-        folder = str(self._run or ".")
+        folder = self._run.path
         with writing("TensorBoard events", folder), self._events.as_default():
             yield
 
@@ -145,28 +143,25 @@ class Progress:
         with self._recording():
             tf.summary.text("samples", table, step=step)
 
-    def evaluated(self, step: int, result: Evaluated, better: bool) -> None:
-        """Shows and records the metrics on the dev set that decides."""
-        say(f"step {step:,}: dev {result}" + (" (best so far)" if better else ""))
-        if not math.isfinite(result.evaluation.perplexity):
+    def evaluated(
+        self, step: int, dev: Evaluated, better: bool, others: Mapping[str, Evaluated]
+    ) -> None:
+        """Shows and records the metrics on the dev set that decides, and on others by
+        name.
+        """
+        say(f"step {step:,}: dev {dev}" + (" (best so far)" if better else ""))
+        if not math.isfinite(dev.evaluation.perplexity):
             say(
                 "Training has diverged, or is about to. Delete the checkpoints since"
                 " then, and resume with a lower learning_rate_constant or a longer"
                 " warm-up."
             )
-        self._record("dev", step, result)
-
-    def evaluated_also(self, name: str, step: int, result: Evaluated) -> None:
-        """Shows and records the metrics on another dev set, or on all together, below
-        the line on dev.
-        """
-        say(f"  {name}: {result}")
-        self._record(name, step, result)
-
-    def _record(self, name: str, step: int, result: Evaluated) -> None:
+        for name, result in others.items():
+            say(f"  {name}: {result}")
         with self._recording():
-            for metric, value in result.metrics.items():
-                tf.summary.scalar(f"{name}/{metric}", value, step=step)
+            for name, result in {"dev": dev, **others}.items():
+                for metric, value in result.metrics.items():
+                    tf.summary.scalar(f"{name}/{metric}", value, step=step)
             self._events.flush()
 
 

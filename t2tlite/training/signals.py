@@ -19,10 +19,10 @@ REPEATED_EVALUATION = "the evaluation, which is repeated when the run resumes"
 
 @contextlib.contextmanager
 def interrupt_ends_process() -> Iterator[None]:
-    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does; a
-    shell reports status 130.
+    """Lets SIGINT end the process at once during the block, as SIGTERM does; a shell
+    reports status 130.
 
-    For code without files to finish. Otherwise Python would raise KeyboardInterrupt
+    The block must not write files. Without this, Python would raise KeyboardInterrupt
     only after TensorFlow's operation, such as a training step of minutes.
     """
     handler = signal.getsignal(signal.SIGINT)
@@ -54,10 +54,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Signals:
-    """Records the first SIGINT, SIGTERM or SIGHUP in the block of a `with`; a second
-    one ends the process as usual.
+    """Records the first SIGINT, SIGTERM or SIGHUP during a `with` block. A second one
+    ends the process as usual.
 
-    A signal that the process ignores is still ignored: SIGHUP under nohup.
+    Signals that the process ignores stay ignored, such as SIGHUP under nohup.
     """
 
     def __init__(self) -> None:
@@ -66,14 +66,12 @@ class Signals:
         self._what = ""
 
     def __enter__(self) -> Signals:
-        handlers = {number: signal.getsignal(number) for number in STOPPING}
-        self._handlers = {
-            number: handler
-            for number, handler in handlers.items()
-            if handler != signal.SIG_IGN
-        }
-        for number in self._handlers:
-            signal.signal(number, self._record)
+        self._handlers = {}
+        for number in STOPPING:
+            handler = signal.getsignal(number)
+            if handler != signal.SIG_IGN:
+                self._handlers[number] = handler
+                signal.signal(number, self._record)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,8 +100,8 @@ class Signals:
     def ending_at_once(
         self, saved_step: int, what: str = REPEATED_EVALUATION
     ) -> Iterator[None]:
-        """While this block runs, a signal raises Interrupted at any point, and it is
-        reported that `what` ends; the block must not write files.
+        """Lets a signal raise Interrupted at any point of the block, which must not
+        write files, and report that `what` ends.
         """
         self.check(saved_step)
         self._saved_step = saved_step

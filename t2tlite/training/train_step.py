@@ -35,10 +35,10 @@ class StepResult(NamedTuple):
 def make_gradients(
     model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer
 ) -> Gradients:
-    """A function of a replica's part of a batch: its share of the loss and of each
-    weight's gradient.
+    """A function that computes the share of a replica's part of a batch in the loss and
+    in each weight's gradient.
 
-    The sum of the losses is divided by the target tokens of the global batch, so the
+    The sum of the losses is divided by the target tokens of the global batch. So the
     shares of any number of replicas add up to the loss and the gradients of the batch.
     """
     hparams = model.hparams
@@ -54,16 +54,13 @@ def make_gradients(
             total, _ = smoothed_cross_entropy(logits, targets, hparams.label_smoothing)
             loss = total / tokens
             scaled = optimizer.scale_loss(loss)
-        dense = [
-            tf.convert_to_tensor(g)
-            for g in tape.gradient(scaled, model.trainable_variables)
-        ]
-        return loss, dense
+        values = tape.gradient(scaled, model.trainable_variables)
+        return loss, [tf.convert_to_tensor(value) for value in values]  # dense
 
     def of_part(part: Part) -> tuple[Tensor, list[Tensor]]:
-        inputs, targets, seeds = (
-            tf.convert_to_tensor(x) for x in (part.inputs, part.targets, part.seeds)
-        )
+        inputs = tf.convert_to_tensor(part.inputs)
+        targets = tf.convert_to_tensor(part.targets)
+        seeds = tf.convert_to_tensor(part.seeds)
         if hparams.accumulate_steps == 1:
             return gradients(inputs[0], targets[0], part.tokens, seeds[0])
 
@@ -71,23 +68,15 @@ def make_gradients(
             i: Tensor, loss: Tensor, sums: list[Tensor]
         ) -> tuple[Tensor, Tensor, list[Tensor]]:
             more_loss, more = gradients(inputs[i], targets[i], part.tokens, seeds[i])
-            return (
-                i + 1,
-                loss + more_loss,
-                [a + b for a, b in zip(sums, more, strict=True)],
-            )
+            sums = [a + b for a, b in zip(sums, more, strict=True)]
+            return i + 1, loss + more_loss, sums
 
-        # A loop, one micro-batch after the other: side by side, they would need more
-        # memory the more there are.
-        start = (
-            0,
-            0.0,
-            [tf.zeros(variable.shape) for variable in model.trainable_variables],
-        )
+        # One micro-batch after the other: in parallel, each would need memory.
+        zeros = [tf.zeros(variable.shape) for variable in model.trainable_variables]
         _, loss, sums = tf.while_loop(
             lambda i, *_: i < hparams.accumulate_steps,
             add,
-            start,
+            (0, 0.0, zeros),
             parallel_iterations=1,
         )
         return loss, sums
@@ -105,15 +94,16 @@ def make_train_step(
     returns a StepResult.
 
     A second argument, a float32 scalar, is 1 on workers that were asked to stop; by
-    default 0. `gradients` is what `make_gradients` returned for the same model, where
-    that is used elsewhere, too.
+    default 0. `gradients` is what `make_gradients` returned for the same model, if
+    others use it too.
     """
-    gradients, hparams = gradients or make_gradients(model, optimizer), model.hparams
+    gradients = gradients or make_gradients(model, optimizer)
+    hparams = model.hparams
 
     def replica_step(part: Part, stop: Tensor) -> Tensor:
         loss, sums = gradients(part)
-        # Also an overflow on one replica is then one on all, which skip the step
-        # together (float16).
+        # An overflow on one replica is then one on all, which skip the step together
+        # (float16).
         sums = tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, sums
         )
@@ -127,7 +117,8 @@ def make_train_step(
             factor = tf.minimum(1.0, hparams.clip_grad_norm / norm)
             sums = [gradient * factor for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
-        sources, targets = part.inputs, part.targets
+        sources = part.inputs
+        targets = part.targets
         tokens = tf.math.count_nonzero(sources) + tf.math.count_nonzero(targets)
         positions = tf.size(sources) + tf.size(targets)
         result = StepResult(
@@ -154,11 +145,11 @@ def make_train_step(
 def _add_weight_decay(
     gradients: list[Tensor], weights: Sequence[Variable], decay: Tensor
 ) -> list[Tensor]:
-    """The gradients of the loss plus decay / 2 x the sum of squares of all weights but
-    biases, as in tensor2tensor.
+    """The gradients of the loss plus decay / 2 x the sum of squares of all weights
+    except biases, as in tensor2tensor.
 
-    Its biases are those of dense layers and the shift of layer normalisation, which
-    Keras calls beta.
+    Biases are those of dense layers and the shift of layer normalisation, which Keras
+    calls beta.
     """
     decayed = []
     for gradient, weight in zip(gradients, weights, strict=True):
@@ -210,17 +201,16 @@ def make_trial(
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, label_smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Sum over tokens of the distance to the smoothed target distribution, and the
-    number of tokens.
+    """Sums over tokens the distance to the smoothed target distribution, and counts the
+    tokens.
 
     The target distribution gives the true token 1 - label_smoothing (epsilon_ls, in [0,
-    1)), every other one label_smoothing / (V - 1). As in tensor2tensor its entropy, a
-    constant, is subtracted, so that a perfect model has loss 0. Smoothed one-hot rows
-    are never made: only the true token's logit and the sum of all matter.
+    1)), every other one label_smoothing / (V - 1). As in tensor2tensor, its entropy, a
+    constant, is subtracted, so that a perfect model has loss 0. No smoothed one-hot
+    rows are made: only the true token's logit and the sum of all logits matter.
 
-    `logits` are float32 [B, T, V], `targets` int32 [B, T], padded with PAD, which does
-    not count. Both results are float32 scalars: divide once, by the tokens of the whole
-    batch.
+    `logits` are float32 [B, T, V], `targets` int32 [B, T]; PAD does not count. Both
+    results are float32 scalars: divide once, by the tokens of the whole batch.
     """
     size = logits.shape[-1]
     low = label_smoothing / (size - 1)
@@ -234,9 +224,8 @@ def smoothed_cross_entropy(
     if label_smoothing > 0.0:
         high = 1.0 - label_smoothing
         loss += high * math.log(high) + (size - 1) * low * math.log(low)
-    return tf.reduce_sum(tf.reshape(loss, tf.shape(targets)) * weights), tf.reduce_sum(
-        weights
-    )
+    loss = tf.reshape(loss, tf.shape(targets)) * weights
+    return tf.reduce_sum(loss), tf.reduce_sum(weights)
 
 
 @tf.custom_gradient
@@ -272,7 +261,6 @@ def correct_tokens(logits: Tensor, targets: Tensor) -> Tensor:
     """The number of target tokens to which the model gives the highest logit: float32
     scalar.
     """
-    hits = tf.equal(tf.argmax(logits, axis=-1, output_type=targets.dtype), targets)
-    return tf.reduce_sum(
-        tf.cast(tf.logical_and(hits, tf.not_equal(targets, PAD)), tf.float32)
-    )
+    likeliest = tf.argmax(logits, axis=-1, output_type=targets.dtype)
+    hits = tf.logical_and(likeliest == targets, targets != PAD)
+    return tf.reduce_sum(tf.cast(hits, tf.float32))

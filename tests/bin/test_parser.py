@@ -22,7 +22,7 @@ from t2tlite.problems import grammar
 from t2tlite.programs.bulk import decode_split
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Score
-from t2tlite.training.dev_record import DevRecord
+from t2tlite.training.dev_sets import DevRecord
 from t2tlite.training.evaluation import Evaluated, Evaluation
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
@@ -430,7 +430,7 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
     saved = []
     checkpoints = SimpleNamespace(save_best=saved.append, best=lambda: None)
     run = SimpleNamespace(evaluations=list)
-    record = DevRecord(run, checkpoints, step=0, by_score=True, writes=False)
+    record = DevRecord(run, checkpoints, step=0, by_score=True)
     for step, loss, f1, better in (
         (1, 3.0, 20.0, True),
         (2, 4.0, 40.0, True),

@@ -17,7 +17,7 @@ from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training import dev_sets, loop
-from t2tlite.training.dev_record import is_better
+from t2tlite.training.dev_sets import is_better
 from t2tlite.training.train_step import StepResult
 
 

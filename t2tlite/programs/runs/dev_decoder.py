@@ -12,7 +12,9 @@ import numpy as np
 from t2tlite.config import HParams
 from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import not_evaluated
+from t2tlite.data.dataset import Dataset
 from t2tlite.data.token_store import TokenStore
+from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.tasks.task import Output, Score
@@ -68,26 +70,32 @@ class DevScorer:
 
 
 class SampleDecoder:
-    """Decodes a few sentences of a dev set greedily."""
+    """Decodes a few sentences of the dev set that decides, greedily."""
 
-    def __init__(self, store: TokenStore, decoder: TextDecoder) -> None:
+    def __init__(self, setup: TrainingSetup, dataset: Dataset) -> None:
+        engine = TensorFlowEngine(setup.model)  # not compiled, which takes longer
+        decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
         self._decoder = decoder
+        store = setup.deciding_dev_set
         sources = store.source_text()
         references = store.target_text()
         short = np.flatnonzero(store.source_lengths <= decoder.max_source_tokens)
-        self.pairs = []  # source, reference
+        self._sources = []
+        self._references = []
         for at in evenly_spaced(len(short), SAMPLES):
-            self.pairs.append((sources[short[at]], references[short[at]]))
+            self._sources.append(sources[short[at]])
+            self._references.append(references[short[at]])
 
     def samples(self) -> list[Sample]:
+        """The sentences with their outputs; empty if all of them are too long."""
+        if not self._sources:
+            return []
         greedy = self._decoder.options(beam_size=1)
-        reference_of = self._decoder.task_under(greedy).reference
-        n_best = self._decoder.decode([source for source, _ in self.pairs], greedy)
-        samples = []
-        for (source, reference), outputs in zip(self.pairs, n_best, strict=True):
-            shown = reference_of(source, reference)
-            samples.append((source, outputs[0].text, shown))
-        return samples
+        n_best = self._decoder.decode(self._sources, greedy)
+        outputs = [hypotheses[0].text for hypotheses in n_best]
+        task = self._decoder.task_under(greedy)
+        references = map(task.reference, self._sources, self._references)
+        return list(zip(self._sources, outputs, references, strict=True))
 
 
 def scored_text(
@@ -118,4 +126,6 @@ def scored_text(
         )
     sources = store.source_text()
     references = store.target_text()
-    return [sources[i] for i in chosen], [references[i] for i in chosen]
+    chosen_sources = [sources[i] for i in chosen]
+    chosen_references = [references[i] for i in chosen]
+    return chosen_sources, chosen_references

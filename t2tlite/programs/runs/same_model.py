@@ -1,5 +1,5 @@
-"""Whether vocabularies, a checkpoint, a run and its data belong together. Contents are
-compared, since things of the same size and shape can differ.
+"""Whether vocabularies, a checkpoint, a run and its data belong together: by content,
+since things of the same size and shape can differ.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import contextlib
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.files.checkpoint_paths import checkpoint_at
 from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import TrainedWith
 
 
 def check_shared_embeddings(
     hparams: HParams, dataset: Dataset, warm_start_from: str | None = None
 ) -> None:
-    """Raises ValueError if source and target would share embeddings, but have
-    vocabularies of different content.
+    """Raises ValueError if source and target would share embeddings, but have different
+    vocabularies, also if these are of the same size.
 
-    A run of tensor2tensor's may share them nevertheless, and so may a run that starts
-    from its weights.
+    A run of tensor2tensor's may share them nevertheless: a run that starts from its
+    weights continues to.
     """
     manifest = dataset.manifest
     if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
@@ -29,12 +29,13 @@ def check_shared_embeddings(
         with contextlib.suppress(FileNotFoundError):
             if run_of(warm_start_from).hparams().shared_embedding_and_softmax_weights:
                 return
-    files = []
-    for entry in manifest.vocabularies:
-        files.append(f"{dataset.folder / entry.file} of {entry.size:,} pieces")
+    source, target = (
+        f"{dataset.folder / entry.file} of {entry.size:,} pieces"
+        for entry in manifest.vocabularies
+    )
     raise ValueError(
         "Shared embeddings need one vocabulary for source and target, since an id is"
-        f" one row of them. Received: {', and '.join(files)}, whose contents differ."
+        f" one row of them. Received: {source}, and {target}, whose contents differ."
         " Set shared_embedding_and_softmax_weights=false with --hparams, or make data"
         " with one vocabulary."
     )
@@ -42,7 +43,7 @@ def check_shared_embeddings(
 
 def check_same_model(folder: RunFolder, checkpoint: str) -> None:
     """Raises ValueError for a checkpoint of another run whose vocabulary or model
-    differs, even if its weights have the same shapes.
+    differs, also if its weights are of the same shapes.
     """
     other = run_of(checkpoint)
     if other.path.resolve() == folder.path.resolve() or not other.exists():
@@ -52,11 +53,11 @@ def check_same_model(folder: RunFolder, checkpoint: str) -> None:
     if other.has_manifest() and other.manifest().vocabulary_sha256 != ours:
         reason = "has another vocabulary"
     changes = other.hparams().diff(folder.hparams())
-    changed = []
-    for name in MODEL_FIELDS:
-        if name in changes:
-            value, expected = changes[name]
-            changed.append(f"{name}={value} instead of {expected}")
+    changed = [
+        f"{name}={changes[name][0]} instead of {changes[name][1]}"
+        for name in MODEL_FIELDS
+        if name in changes
+    ]
     if changed:
         reason = f"has {', '.join(changed)}"
     if reason:
@@ -87,30 +88,38 @@ def report_other_model(checkpoint: str, hparams: HParams) -> None:
         )
 
 
-def warm_start_checkpoint(path: str, dataset: Dataset) -> str:
-    """Returns the checkpoint at `path`. Raises ValueError if its run was trained with a
-    different vocabulary than that of `dataset`.
+def report_unused_start(
+    given: str | None, trained_with: TrainedWith, folder: RunFolder
+) -> None:
+    """Reports that a run resumes, and not from the run `given` for a warm start, unless
+    it started from that.
     """
-    checkpoint = checkpoint_at(path)
-    run = run_of(path)
-    if not run.has_manifest():
-        say(
-            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
-            f" embeddings must be of the vocabulary of {dataset.folder}."
-        )
-    elif run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
-        raise ValueError(
-            "--warm_start_from needs a run of the same vocabulary: its embeddings are"
-            f" of other tokens otherwise. Received: {run}, whose vocabulary is not that"
-            f" of {dataset.name} in {dataset.folder}. Make the data with the run's"
-            f" vocabulary, {making_data_with_vocabulary_of(run)}, in another"
-            " --data_dir."
-        )
-    return checkpoint
+    if given is None:
+        return
+    started_from = trained_with.warm_start_from
+    if started_from:
+        with contextlib.suppress(FileNotFoundError):
+            paths = [run_of(path).path.resolve() for path in (given, started_from)]
+            if paths[0] == paths[1]:
+                return
+        if str(given) == started_from:
+            return
+    say(
+        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
+        f" {started_from or 'random weights'}. To start from {given}, use another"
+        " --output_dir."
+    )
 
 
-def making_data_with_vocabulary_of(run: RunFolder) -> str:
-    """The command, without --data_dir, that makes data with the vocabulary of a run."""
-    entries = run.manifest().vocabulary_entries()
-    files = [str(run.path / entry.file) for entry in entries]
-    return f"t2t-datagen --vocab_file={','.join(files)}"
+def report_other_dev_sets(folder: RunFolder, dataset: Dataset) -> None:
+    """Reports dev sets after the first whose pairs are not those of before: they decide
+    nothing, and so may change.
+    """
+    before = folder.manifest().splits
+    changed = []
+    for split, name in dataset.manifest.dev_sets.items():
+        now = dataset.manifest.splits[split].shards
+        if split != "dev" and (split not in before or before[split].shards != now):
+            changed.append(name)
+    if changed:
+        say(f"Other pairs than before, from here on: {', '.join(changed)}.")

@@ -26,17 +26,11 @@ from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, ste
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
-from t2tlite.programs.runs.resume_checks import check_resumed
-from t2tlite.programs.runs.same_model import (
-    check_shared_embeddings,
-    report_other_model,
-    warm_start_checkpoint,
-)
+from t2tlite.programs.runs.start_checks import check_new, check_resumed
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Environment, TrainedWith
 from t2tlite.schedules import SCHEDULES
-from t2tlite.training.checkpoints import check_size
-from t2tlite.training.cost import count_parameters, training_flops
+from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
@@ -78,10 +72,12 @@ def train_run(
     """
     folder.check_path()
     with contextlib.ExitStack() as locked:
-        if is_chief(strategy):  # the other workers do not write the run directory
+        if is_chief(strategy):
             locked.enter_context(only_process(folder.path, "train a run"))
             remove_unfinished(folder.path)
             remove_unfinished(folder.best_folder)
+        else:
+            folder = RunFolder(folder.path, writes=False)
         recorded = folder.hparams() if folder.checkpoints() else None
         hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
         hparams = with_dtype_policy(hparams, strategy, recorded)
@@ -98,48 +94,20 @@ def train_run(
                 folder, dataset, hparams, trained_with, options.warm_start_from
             )
         else:  # nothing has been learned yet, so everything may change
-            warm_start = _check_new(dataset, hparams, options.warm_start_from)
+            warm_start = check_new(dataset, hparams, options.warm_start_from)
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
         tf.keras.utils.set_random_seed(config.random_seed)
         setup = _setup(dataset, hparams, folder, strategy, warm_start)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
-        # compiling is too slow for a few sentences
-        uncompiled = TensorFlowEngine(setup.model)
-        sample_decoder = SampleDecoder(
-            setup.deciding_dev_set,
-            TextDecoder(uncompiled, dataset.encoders, dataset.manifest),
-        )
+        score = DevScorer(setup, decoder).score if options.eval_bleu else None
+        samples = SampleDecoder(setup, dataset).samples if folder.writes else None
         begin = functools.partial(_begin, setup, dataset, trained_with, options.command)
-        hooks = Hooks(
-            score=DevScorer(setup, decoder).score if options.eval_bleu else None,
-            samples=sample_decoder.samples if sample_decoder.pairs else None,
-            begin=begin,
-        )
+        hooks = Hooks(score, samples, begin)
         evaluation = train(setup, config, hooks)
         wait_for_workers(strategy)
         return TrainedRun(evaluation, decoder)
-
-
-def _check_new(
-    dataset: Dataset, hparams: HParams, warm_start_from: str | None
-) -> str | None:
-    """Returns the checkpoint that a new run starts from, or None.
-
-    Raises ValueError if it has another vocabulary or is damaged, or if the model would
-    share embeddings of two vocabularies. Reports hparams of the model that differ from
-    those of its run.
-    """
-    warm_start = None
-    if warm_start_from:
-        warm_start = warm_start_checkpoint(warm_start_from, dataset)
-    check_shared_embeddings(hparams, dataset, warm_start_from)
-    if warm_start:
-        report_other_model(warm_start, hparams)
-        sizes = dataset.manifest.vocabulary_sizes
-        check_size(warm_start, count_parameters(hparams, sizes))
-    return warm_start
 
 
 def _setup(

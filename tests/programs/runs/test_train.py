@@ -81,9 +81,13 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
     setup = SimpleNamespace(
         model=model.engine.model,
         dev_sets={"dev": store},
+        deciding_dev_set=store,
         strategy=tf.distribute.get_strategy(),
     )
-    samples = SampleDecoder(store, model).samples()
+    dataset = SimpleNamespace(
+        encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest
+    )
+    samples = SampleDecoder(setup, dataset).samples()
     assert [(source, reference) for source, _, reference in samples] == [
         (sources[0], "a"),
         (sources[2], "c"),

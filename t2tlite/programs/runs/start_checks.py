@@ -1,19 +1,46 @@
-"""Whether a run may resume with the given hparams and data; what changed is refused or
-reported.
+"""Checks that a run may start, or resume, with the given hparams and data. Each change
+is refused or reported.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.same_model import making_data_with_vocabulary_of
+from t2tlite.files.checkpoint_paths import checkpoint_at
+from t2tlite.programs.runs.same_model import (
+    check_shared_embeddings,
+    report_other_dev_sets,
+    report_other_model,
+    report_unused_start,
+)
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import TrainedWith
+from t2tlite.training.checkpoints import check_size
+from t2tlite.training.cost import count_parameters
+
+
+def check_new(
+    dataset: Dataset, hparams: HParams, warm_start_from: str | None
+) -> str | None:
+    """Returns the checkpoint that a new run starts from, or None.
+
+    Raises ValueError if it has another vocabulary or is damaged, or if the model would
+    share embeddings of two vocabularies. Reports hparams of the model that differ from
+    those of its run.
+    """
+    warm_start = None
+    if warm_start_from:
+        warm_start = _warm_start(warm_start_from, dataset)
+    check_shared_embeddings(hparams, dataset, warm_start_from)
+    if warm_start:
+        report_other_model(warm_start, hparams)
+        sizes = dataset.manifest.vocabulary_sizes
+        check_size(warm_start, count_parameters(hparams, sizes))
+    return warm_start
 
 
 def check_resumed(
@@ -36,8 +63,8 @@ def check_resumed(
     if old is None:  # deleted: only the manifest identifies the data
         old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
     _check_trained_with(old, new, folder)
-    _report_unused_start(warm_start_from, old.warm_start_from, folder)
-    _report_other_dev_sets(folder.manifest(), dataset)
+    report_unused_start(warm_start_from, old, folder)
+    report_other_dev_sets(folder, dataset)
     return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
@@ -82,7 +109,7 @@ def _check_data(old: RunManifest, dataset: Dataset, folder: RunFolder) -> None:
             f"{old.name} with another vocabulary: {_vocabulary(old)}. Received:"
             f" {_vocabulary(new)}, in {dataset.folder}.{_changed_options(old, new)} To"
             " train the run further, make the data with its vocabulary:"
-            f" {making_data_with_vocabulary_of(folder)} with another --data_dir."
+            f" {_with_vocabulary_of(folder)} with another --data_dir."
         )
     else:
         return
@@ -135,37 +162,29 @@ def _check_trained_with(old: TrainedWith, new: TrainedWith, folder: RunFolder) -
         )
 
 
-def _report_unused_start(
-    given: str | None, started_from: str | None, folder: RunFolder
-) -> None:
-    """Reports that a run resumes, unless it started from the run `given` for a warm
-    start.
+def _warm_start(path: str, dataset: Dataset) -> str:
+    """Returns the checkpoint at `path`. Raises ValueError if its run was trained with a
+    vocabulary other than that of `dataset`.
     """
-    if given is None:
-        return
-    if started_from:
-        with contextlib.suppress(FileNotFoundError):
-            paths = [run_of(path).path.resolve() for path in (given, started_from)]
-            if paths[0] == paths[1]:
-                return
-        if str(given) == started_from:
-            return
-    say(
-        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
-        f" {started_from or 'random weights'}. To start from {given}, use another"
-        " --output_dir."
-    )
+    checkpoint = checkpoint_at(path)
+    run = run_of(path)
+    if not run.has_manifest():
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
+    elif run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
+        raise ValueError(
+            "--warm_start_from needs a run of the same vocabulary: its embeddings are"
+            f" of other tokens otherwise. Received: {run}, whose vocabulary is not that"
+            f" of {dataset.name} in {dataset.folder}. Make the data with the run's"
+            f" vocabulary, {_with_vocabulary_of(run)}, in another --data_dir."
+        )
+    return checkpoint
 
 
-def _report_other_dev_sets(before: RunManifest, dataset: Dataset) -> None:
-    """Reports dev sets after the first whose pairs changed. They decide nothing, so
-    they may change.
-    """
-    changed = []
-    for split, name in dataset.manifest.dev_sets.items():
-        now = dataset.manifest.splits[split].shards
-        old = before.splits.get(split)
-        if split != "dev" and (old is None or old.shards != now):
-            changed.append(name)
-    if changed:
-        say(f"Other pairs than before, from here on: {', '.join(changed)}.")
+def _with_vocabulary_of(run: RunFolder) -> str:
+    """The command, without --data_dir, that makes data with the vocabulary of a run."""
+    entries = run.manifest().vocabulary_entries()
+    files = [str(run.path / entry.file) for entry in entries]
+    return f"t2t-datagen --vocab_file={','.join(files)}"
