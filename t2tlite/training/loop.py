@@ -138,8 +138,10 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
 
 
 def _stop_before_first_step(strategy: tf.distribute.Strategy, signals: Signals) -> None:
-    """Raises Interrupted on all workers if a signal came to one of them. A step, which
-    may take a minute, would train something that is not there yet.
+    """Raises Interrupted on all workers if a signal came to one of them.
+
+    Later, a signal waits for the end of a step, whose work is saved. Now there is
+    nothing to save, and the first step may take a minute.
     """
     if any(gather(strategy, "came" if signals.came else "")):
         raise signals.interrupted(0)
@@ -170,8 +172,9 @@ def _save(
 def _report_start(
     setup: TrainingSetup, plan: BatchPlan, memory: MemoryNeed, resumed_at: int | None
 ) -> None:
-    """Says what is trained on, what is left out, and what memory that needs;
-    `resumed_at` is None for a new run.
+    """Says what the run trains on, what it leaves out, and what memory it needs.
+
+    `resumed_at` is the step to resume from, or None for a new run.
     """
     hparams = setup.model.hparams
     if plan.left_out:

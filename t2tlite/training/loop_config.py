@@ -25,51 +25,6 @@ Sample = tuple[str, str, str]  # source, output, reference
 
 
 @dataclasses.dataclass(frozen=True)
-class LoopConfig(CheckedFields):
-    """The settings of the loop. Each field is a flag of t2t-trainer."""
-
-    largest = 2**63 - 1  # some users give a very large number for "never"
-
-    train_steps: int = required_field(
-        int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1
-    )
-    eval_steps: int = checked_field(
-        0, "Batches in each evaluation on dev; 0 means all of dev.", low=0
-    )
-    local_eval_frequency: int = checked_field(
-        1000, "Steps between evaluations on dev; 0 means only at the end.", low=0
-    )
-    early_stopping_evals: int = checked_field(
-        0,
-        "Early stopping: stop after this many evaluations in a row without a better"
-        " one, by dev loss, or with --eval_bleu by BLEU or F1; 0 means never.",
-        low=0,
-    )
-    save_checkpoints_secs: int = checked_field(
-        600,
-        "Seconds between checkpoints, evaluation not counted; one is also saved at each"
-        " evaluation.",
-        low=0,
-    )
-    keep_checkpoint_max: int = checked_field(
-        20, "Number of newest checkpoints to keep, besides the best on dev.", low=1
-    )
-    random_seed: int = checked_field(
-        1, "Seed of initial weights, batch order and dropout.", low=0, high=MAX_SEED
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.early_stopping_evals and not self.local_eval_frequency:
-            raise ValueError(
-                "early_stopping_evals requires evaluations during training. Received:"
-                " local_eval_frequency=0, with"
-                f" early_stopping_evals={self.early_stopping_evals}. Raise"
-                " local_eval_frequency, or leave it out."
-            )
-
-
-@dataclasses.dataclass(frozen=True)
 class TrainingSetup:
     """A model, the data to train it on, and the run directory that keeps the result."""
 
@@ -108,3 +63,48 @@ class Hooks:
     samples: Callable[[], Sequence[Sample]] | None = None
     # called before the first step; writes what the run is trained with
     begin: Callable[[], None] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopConfig(CheckedFields):
+    """The training loop's settings."""
+
+    largest = 2**63 - 1  # some take a very large number for "never"
+
+    train_steps: int = required_field(
+        int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1
+    )
+    eval_steps: int = checked_field(
+        0, "Batches in each evaluation on dev; 0 means all of dev.", low=0
+    )
+    local_eval_frequency: int = checked_field(
+        1000, "Steps between evaluations on dev; 0 means only at the end.", low=0
+    )
+    early_stopping_evals: int = checked_field(
+        0,
+        "Early stopping: stop after this many evaluations in a row without a better"
+        " one, by dev loss, or with --eval_bleu by BLEU or F1; 0 means never.",
+        low=0,
+    )
+    save_checkpoints_secs: int = checked_field(
+        600,
+        "Seconds between checkpoints, evaluation not counted; one is also saved at each"
+        " evaluation.",
+        low=0,
+    )
+    keep_checkpoint_max: int = checked_field(
+        20, "Number of newest checkpoints to keep, besides the best on dev.", low=1
+    )
+    random_seed: int = checked_field(
+        1, "Seed of initial weights, batch order and dropout.", low=0, high=MAX_SEED
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.early_stopping_evals and not self.local_eval_frequency:
+            raise ValueError(
+                "early_stopping_evals requires evaluations during training. Received:"
+                " local_eval_frequency=0, with"
+                f" early_stopping_evals={self.early_stopping_evals}. Raise"
+                " local_eval_frequency, or leave it out."
+            )
