@@ -14,23 +14,11 @@ import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.evaluation import Evaluation, together
 
 LINE = (
     r"{}: (?:dev )?loss (\d+\.\d+), perplexity \d+\.\d+, accuracy (\d\.\d+), BLEU"
     r" (\d+\.\d+)"
 )
-
-
-def test_metrics_together_weigh_tokens():
-    actual = together(
-        [
-            Evaluation(loss=2.0, accuracy=0.5, tokens=30),
-            Evaluation(loss=4.0, accuracy=0.1, tokens=10),
-        ]
-    )
-    assert (actual.loss, actual.tokens) == (2.5, 40)
-    assert actual.accuracy == pytest.approx(0.4)
 
 
 def test_each_dev_set_is_scored_and_all_together(

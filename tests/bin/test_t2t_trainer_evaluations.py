@@ -17,7 +17,6 @@ from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training import dev_sets, loop
-from t2tlite.training.dev_sets import is_better
 from t2tlite.training.train_step import StepResult
 
 
@@ -414,23 +413,6 @@ def test_patience_counts_what_was_compared_by_the_same_metric(
     fake_bleu(monkeypatch, 30.0, 31.0)
     assert train([2.0], *how, "--train_steps=8", "--eval_bleu") == 0
     assert evaluated(run)[1] == 8
-
-
-@pytest.mark.parametrize(
-    ("metrics", "best", "criterion", "expected"),
-    [
-        ({"loss": 2.0}, {}, "loss", True),
-        ({"loss": 2.0}, {"loss": 2.0}, "loss", False),
-        ({}, {"loss": 2.0}, "loss", False),  # it was not a number
-        ({"loss": 9.0, "bleu": 1.0}, {"loss": 2.0, "bleu": 0.99}, "bleu", True),
-        ({"loss": 9.0, "bleu": 0.9}, {"loss": 2.0, "bleu": 0.1}, "bleu", False),
-        ({"loss": 1.0, "bleu": 0.1}, {"loss": 2.0, "bleu": 0.9}, "bleu", True),
-        ({"loss": 1.0, "f1": 50.004}, {"loss": 2.0, "f1": 50.001}, "f1", True),
-        ({"loss": 1.0, "f1": 49.9}, {"loss": 2.0, "f1": 50.0}, "f1", False),
-    ],
-)
-def test_which_evaluation_is_better(metrics, best, criterion, expected):
-    assert is_better(metrics, best, criterion) is expected
 
 
 def test_weights_of_a_useless_loss_are_not_saved(train, run, monkeypatch, capsys):
