@@ -297,15 +297,8 @@ class Args(SimpleNamespace):
         list[str] | None,
         "Kinds, comma-separated, of encoder, decoder, cross; by default all.",
     ]
-    layers: Annotated[
-        list[str] | None,
-        "Layers from 1; by default all on a page, the last but one in a picture.",
-    ]
+    layers: Annotated[list[str] | None, "Layers, counted from 1; by default all."]
     heads: Annotated[list[str] | None, "Heads, counted from 1; by default all."]
-    word: Annotated[
-        str | None, "Draw the attention of this word as lines, instead of heat maps."
-    ]
-    picture: Annotated[str | None, "File of the picture, ending in .png or .svg."]
     html: Annotated[str | None, "File of the page."]
     # serving
     languages: Annotated[

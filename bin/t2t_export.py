@@ -31,26 +31,28 @@ from __future__ import annotations
 from t2tlite.bin import flags
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export import formats
-from t2tlite.programs.export.export_folder import ExportFolder
+from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.plan import ExportPlan
+from t2tlite.programs.runs.translator import decode_options
 
 
-def settings_of(args: flags.Args) -> formats.Settings:
-    """What to export; raises for wrong flags, a missing run, or a folder that is in
-    use.
-    """
-    from t2tlite.programs.runs.translator import decode_options
-
+def plan_of(args: flags.Args) -> ExportPlan:
+    """What to export. Raises for a missing flag, a wrong format or a missing run."""
     flags.require(args, "export_dir", "format")
-    formats.check_format(args.format)
+    export_format = find_format(args.format)
     run = flags.run_folder(args)
-    run.hparams()
-    checkpoint = find_checkpoint(run.path, args.checkpoint_path)
-    folder = ExportFolder(args.export_dir, args.overwrite)
-    folder.check_apart_from(run, checkpoint)
-    folder.check()
-    return formats.Settings(
-        decode_options(run.manifest(), args.decode_hparams), args.quantization or ""
+    hparams = run.hparams()
+    manifest = run.manifest()
+    return ExportPlan(
+        run=run,
+        checkpoint=find_checkpoint(run.path, args.checkpoint_path),
+        hparams=hparams,
+        manifest=manifest,
+        format=export_format,
+        decoding=decode_options(manifest, args.decode_hparams),
+        quantization=args.quantization or "",
+        export_dir=args.export_dir,
+        overwrite=args.overwrite,
     )
 
 
@@ -59,23 +61,16 @@ def settings_of(args: flags.Args) -> formats.Settings:
     "problem hparams_set output_dir export_dir format quantization overwrite"
     " checkpoint_path decode_hparams",
     "t2t_usr_dir verbosity",
-    check=settings_of,
+    check=lambda args: plan_of(args).check(),
 )
 def main(args: flags.Args) -> None:
     """Exports the run, and reports what was compared with it."""
-    from t2tlite.programs.export import export
-
-    folder = ExportFolder(args.export_dir, args.overwrite)
-    run = flags.run_folder(args)
-    say(f"Loading {run} ...")
-    model = flags.load_run(run, args.checkpoint_path)
-    settings = settings_of(args)
-    try:
-        compared = export.export_model(model, folder, args.format, settings, say)
-    except ImportError as error:
-        raise flags.CommandError(str(error)) from error
+    plan = plan_of(args)
+    say(f"Loading {plan.run} ...")
+    model = flags.load_run(plan.run, args.checkpoint_path)
+    compared = export_model(model, plan, say)
     print(
-        f"Exported {model.checkpoint} to {folder.path}. Equal to the run: {compared}."
+        f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."
     )
 
 

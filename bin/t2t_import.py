@@ -33,31 +33,29 @@ from tqdm import tqdm
 
 from t2tlite.bin import flags
 from t2tlite.console import say
-from t2tlite.programs.tensor2tensor.given import Given
+from t2tlite.programs.tensor2tensor.t2t_files import T2TFiles
 
 
-def given_by(args: flags.Args) -> Given:
-    """What is to be imported. Raises if a file is missing, before TensorFlow is
-    loaded.
-    """
+def files_of(args: flags.Args) -> T2TFiles:
+    """The files to import. Raises if one is missing, before TensorFlow is loaded."""
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
     checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
-    given = Given(
+    files = T2TFiles(
         checkpoint,
         vocabularies,
         hparams_file,
         target_space=args.target_space_id,
         problem=args.problem,
     )
-    given.check()
-    return given
+    files.check()
+    return files
 
 
 @flags.command(
     __doc__,
     "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity",
-    check=given_by,
+    check=files_of,
 )
 def main(args: flags.Args) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
@@ -65,13 +63,13 @@ def main(args: flags.Args) -> None:
     """
     from t2tlite.programs.tensor2tensor.import_run import import_run
 
-    given = given_by(args)
+    files = files_of(args)
     folder = flags.run_folder(args)
     progress = functools.partial(
         tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
     )
     imported = import_run(
-        given, folder, ["t2t-import", *flags.words(args, defaults=True)], progress
+        files, folder, ["t2t-import", *flags.words(args, defaults=True)], progress
     )
     for note in imported.notes:
         say(f"Note: {note}")

@@ -15,12 +15,11 @@ RUN/decodes/           outputs of splits, see below
 RUN/attention/         the output of t2t-attention
 RUN/ctranslate2/       the model in CTranslate2's format, a folder for each quantization
 RUN/report.*           the output of t2t-report
-RUN/result.json        the result of a row of Table 3
 RUN/events.*           TensorBoard
 
 The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
 and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
-decoded, NAME.txt.part and NAME.txt.part.json hold what is done (bulk/outputs.py). NAME
+decoded, the folder NAME.txt.windows holds what is done (bulk/window_folder.py). NAME
 is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
 if that is outside), options and engine, such as
 test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8.
@@ -67,7 +66,6 @@ OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
     r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
 )
-UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
 
 
@@ -86,7 +84,6 @@ class RunFolder:
         self.attention_folder = path / "attention"
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
-        self.result_file = path / "result.json"
         self.evaluations_file = path / "evaluations.json"
         self.best_file = self.best_folder / "best.json"
         self._hparams = path / "hparams.json"
@@ -304,6 +301,12 @@ class RunFolder:
     def write_decode_record(self, record: DecodeRecord) -> None:
         self._write(self.decoded_file(record.name, "json"), record)
 
+    def decode_record(self, name: str) -> DecodeRecord | None:
+        """The record of a decoding; None if there is none."""
+        path = self.decoded_file(name, "json")
+        advice = "Delete it to decode the split again."
+        return self._optional(str(path.relative_to(self.path)), DecodeRecord, advice)
+
     def decode_name(
         self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None
     ) -> str:
@@ -339,8 +342,6 @@ class RunFolder:
         records = []
         complaints = []
         for path in (self.path / "decodes").glob("*.json"):
-            if path.name.endswith(UNFINISHED):
-                continue
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
                 written = path.stat().st_mtime

@@ -14,10 +14,8 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.data.splits import SPLITS
 from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
-
-SPLITS = ("train", "dev", "test")
-
 
 # a field that is an option of a problem; its flag's help is the meaning and the default
 option = checked_field
@@ -36,9 +34,9 @@ class Problem(CheckedFields):
     vocab_size: int = option(
         32000,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
-        " that is too small for the default gives as many as it allows; one whose"
-        " characters need more, more.",
+        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
+        " corpus too small for the default yields the largest vocabulary possible, one"
+        " whose characters need more a larger one.",
     )
     vocab_type: str = option(
         "sentencepiece",

@@ -14,8 +14,7 @@ import keras
 import tensorflow as tf
 
 from t2tlite.data.input_pipeline import Part, distribute_shape
-from t2tlite.tokens import PAD
-from t2tlite.types import Seq2SeqModel, Tensor, Variable
+from t2tlite.types import PAD, Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
 

@@ -24,6 +24,7 @@ from t2tlite.bin import (
 )
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
+WINDOW = f"out.de.windows/{'0' * 32}.json"  # removed when the output is complete
 OVERWRITES = "A command must not write over a file that it reads. Received: "
 
 
@@ -61,16 +62,18 @@ def refused(tmp_path, monkeypatch, capsys):
         ("link.en", "new.en"),
         ("new.en", "hard.en"),
         ("new.en.gz", "run/../new.en.gz"),
-        ("out.de.part", "out.de"),
-        ("out.de.part.json", "out.de"),
+        (WINDOW, "out.de"),
+        ("linked.json", "out.de"),
     ],
 )
 @pytest.mark.parametrize("flag", ["decode_from_file", "score_file"])
 def test_decoded_text(run, refused, flag, source, target):
     folder = run.parent
     text = b"red cat sees dog\trot\n"
-    for name in ("new.en", "out.de.part", "out.de.part.json"):
+    (folder / WINDOW).parent.mkdir()
+    for name in ("new.en", WINDOW):
         (folder / name).write_bytes(text)
+    (folder / "linked.json").hardlink_to(folder / WINDOW)
     (folder / "new.en.gz").write_bytes(gzip.compress(text))
     (folder / "link.en").symlink_to("new.en")
     (folder / "hard.en").hardlink_to(folder / "new.en")
@@ -122,12 +125,6 @@ def test_two_outputs_of_a_split(run, tmp_path, refused):
     target.parent.mkdir(exist_ok=True)
     flags = f"--output_dir={run}", "--split=test", f"--decode_to_file={target}"
     assert "Two outputs need two files." in refused(t2t_decoder, *flags)
-
-
-def test_picture_and_page(run, refused):
-    files = "--picture=a.svg", "--html=./a.svg"
-    message = refused(t2t_attention, f"--output_dir={run}", "--source=cat", *files)
-    assert "Two outputs need two files. Received: --html=./a.svg, the same" in message
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.token_store import TokenStore
-from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import evenly_spaced
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.tasks.task import Output, Score
 from t2tlite.training.evaluation import ALL_DEV_SETS
@@ -66,7 +66,8 @@ class DevScorer:
             all_sources += sources
             all_references += references
             n_best += outputs.n_best
-        return self._decoder.score_outputs(all_sources, all_references, n_best)
+        options = self._decoder.options()
+        return self._decoder.score_outputs(all_sources, all_references, n_best, options)
 
 
 class SampleDecoder:
@@ -78,13 +79,13 @@ class SampleDecoder:
         self._decoder = decoder
         store = setup.deciding_dev_set
         sources = store.source_text()
-        references = store.target_text()
+        targets = store.target_text()
         short = np.flatnonzero(store.source_lengths <= decoder.max_source_tokens)
         self._sources = []
-        self._references = []
+        self._targets = []
         for at in evenly_spaced(len(short), SAMPLES):
             self._sources.append(sources[short[at]])
-            self._references.append(references[short[at]])
+            self._targets.append(targets[short[at]])
 
     def samples(self) -> list[Sample]:
         """The sentences with their outputs; empty if all of them are too long."""
@@ -93,8 +94,7 @@ class SampleDecoder:
         greedy = self._decoder.options(beam_size=1)
         n_best = self._decoder.decode(self._sources, greedy)
         outputs = [hypotheses[0].text for hypotheses in n_best]
-        task = self._decoder.task_under(greedy)
-        references = map(task.reference, self._sources, self._references)
+        references = self._decoder.references(self._sources, self._targets, greedy)
         return list(zip(self._sources, outputs, references, strict=True))
 
 
@@ -125,7 +125,8 @@ def scored_text(
             f" none in {name}. Put one sentence on each line."
         )
     sources = store.source_text()
-    references = store.target_text()
+    targets = store.target_text()
     chosen_sources = [sources[i] for i in chosen]
-    chosen_references = [references[i] for i in chosen]
-    return chosen_sources, chosen_references
+    chosen_targets = [targets[i] for i in chosen]
+    options = decoder.options()
+    return chosen_sources, decoder.references(chosen_sources, chosen_targets, options)

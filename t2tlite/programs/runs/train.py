@@ -19,7 +19,7 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
@@ -122,7 +122,7 @@ def _setup(
     lengths = dataset.manifest.training.mean_lengths
     corpora = dataset.manifest.corpora
     dev_sets = {}
-    for split, name in (dataset.manifest.dev_sets or {"dev": "dev"}).items():
+    for split, name in dataset.manifest.dev_sets.items():
         dev_sets[name] = dataset.store(split)
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
