@@ -98,7 +98,7 @@ def main(args: flags.Args) -> None:
         args.worker_gpu, cluster.find_cluster(args.cluster_resolver)
     )
     command = ["t2t-trainer", *flags.words(_resumed(args, folder), defaults=True)]
-    options = train.RunOptions(args.eval_bleu, args.warm_start_from, command)
+    options = train.TrainingOptions(args.eval_bleu, args.warm_start_from, command)
     try:
         with workers.lost_worker_is_an_error(strategy):
             # the other workers find the data that it makes in a shared folder

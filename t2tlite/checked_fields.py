@@ -1,5 +1,4 @@
-"""Frozen dataclasses with checked values, overrides in the command line's notation, and
-JSON.
+"""Frozen dataclasses with checked values, and overrides in the command line's notation.
 
 A field's declaration says everything about it: its meaning, its range, and what
 depends on it.
@@ -8,12 +7,10 @@ depends on it.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from t2tlite.json_depth import check_depth
 from t2tlite.registry import HPARAMS, did_you_mean
 
 # kinds of values; a field of a user's class may be of another
@@ -147,31 +144,6 @@ class CheckedFields:
                 )
             changes[name] = _parse(name, value, kinds[name])
         return dataclasses.replace(self, **changes)
-
-    def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls: type[C], text: str) -> C:
-        """The object that `to_json` wrote; a missing field has its default.
-
-        Text that is not a JSON object, an unknown field or a bad value raises a
-        ValueError.
-        """
-        try:
-            check_depth(text)
-            values = json.loads(text)
-        except ValueError as error:
-            raise ValueError(
-                "The hparams must be a JSON object. Received text that is not:"
-                f" {error}."
-            ) from error
-        if not isinstance(values, dict):
-            raise ValueError(
-                "The hparams must be a JSON object. Received: a"
-                f" {type(values).__name__}."
-            )
-        return cls.of(values)
 
     @classmethod
     def of(cls: type[C], values: Mapping[str, Any]) -> C:

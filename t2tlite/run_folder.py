@@ -45,140 +45,47 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     step_of,
 )
-from t2tlite.files.records import Amount, Count, R, read_record, write_record
+from t2tlite.files.records import R, read_record, write_record
 from t2tlite.files.text_files import read_lines
+from t2tlite.run_records import (
+    CostFile,
+    DecodeRecord,
+    DevEvaluation,
+    Environment,
+    EvaluationsFile,
+    RunCost,
+    TrainedWith,
+)
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-# best first
 NBEST_LINE = re.compile(
     r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
 )
-# a run's own files, in it, in best and in averaged; its outputs have other names
+# the files of a run itself, in its folder, best and averaged; outputs differ in name
 OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
     r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
 )
 COPY_AGAIN = "Copy it again from where the run was trained."
-LOSS = (
-    "loss"  # the metric of dev that chooses the best checkpoint unless dev is decoded
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class Environment:
-    """The software and hardware that trained a run."""
-
-    t2tlite: str
-    tensorflow: str
-    keras: str
-    numpy: str
-    python: str
-    device: str
-    replicas: Count
-
-
-@dataclasses.dataclass(frozen=True)
-class RunCost:
-    """The cost of training up to a checkpoint."""
-
-    step: Count  # the checkpoint's
-    # optimizer steps counted: `step`, unless cost.json was deleted meanwhile
-    steps: Count
-    # spent in the training loop, compilation and saving included, evaluation left out
-    seconds: Amount
-    device_seconds: Amount  # the same, times the number of devices
-    tokens: Count  # source and target tokens trained on, padding left out
-    # floating-point operations: tokens times the cost of a token by formula
-    # (training/cost.py)
-    flops: Amount
-
-
-NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class CostFile:
-    """cost.json: the cost of training up to each checkpoint that exists, oldest
-    first.
-    """
-
-    costs: tuple[RunCost, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainedWith:
-    """What a run's training depends on in addition to its hparams."""
-
-    random_seed: int
-    data_sha256: str  # of the training and dev pairs
-    replicas: Count
-    # of an optimizer step: batch_size x accumulate_steps x replicas
-    global_batch_tokens: Count
-    # the run or checkpoint whose weights it started from
-    warm_start_from: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class DevEvaluation:
-    """The result of an evaluation on dev during training."""
-
-    step: Count
-    # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
-    metrics: dict[str, Amount]
-    # the same of the other dev sets, and of all together, by name; None without others
-    other_sets: dict[str, dict[str, Amount]] | None = None
-    # of the best: the metric by which it was chosen; None in older runs
-    criterion: str | None = None
-
-    @property
-    def chosen_by(self) -> str:
-        """The metric by which the best was chosen."""
-        if self.criterion:
-            return self.criterion
-        return next((name for name in ("bleu", "f1") if name in self.metrics), LOSS)
-
-
-@dataclasses.dataclass(frozen=True)
-class EvaluationsFile:
-    """evaluations.json, oldest first."""
-
-    evaluations: tuple[DevEvaluation, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class DecodeRecord:
-    """How a split was decoded, and its scores."""
-
-    split: str
-    step: Count
-    checkpoint: str
-    sentences: Count
-    scores: dict[str, int | float]  # percent, or counts, which are whole numbers
-    # how they were computed, by score; one for scores that are computed together
-    signatures: dict[str, str]
-    decode_hparams: dict[str, bool | int | float | str]
-    seconds: Amount
-    engine: str = "tensorflow"
-    quantization: str = ""  # of the weights, if the engine is ctranslate2
-    # of the record's files, without ending; taken from the file name when read
-    name: str = ""
 
 
 class RunFolder:
     """A run directory. Methods that read a file raise a ValueError if the file is
     damaged.
+
+    With `writes` false, on workers other than the chief, methods that write do nothing.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, writes: bool = True) -> None:
+        self.writes = writes
         self.path = path = Path(path).expanduser()
-        self.best_folder, self.averaged_folder = path / BEST, path / AVERAGED
+        self.best_folder = path / BEST
+        self.averaged_folder = path / AVERAGED
         self.attention_folder = path / "attention"
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
-        self.evaluations_file, self.best_file = (
-            path / "evaluations.json",
-            self.best_folder / "best.json",
-        )
+        self.evaluations_file = path / "evaluations.json"
+        self.best_file = self.best_folder / "best.json"
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
@@ -193,19 +100,19 @@ class RunFolder:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
-            hint = (
-                f" {above} is one; use it with checkpoint_path={self}."
-                if above.exists()
-                else ""
-            )
+            hint = ""
+            if above.exists():
+                hint = f" {above} is one; use it with checkpoint_path={self}."
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
                 f" Received: {self}, which has no {self._hparams.name}.{hint}"
             )
+        # before hparams.json had a version, it was written without one
+        values = read_record(
+            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
+        )
         try:
-            return HParams.from_json(
-                self._hparams.read_text(encoding="utf-8", errors="replace")
-            )
+            return HParams.of(values)
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
@@ -229,19 +136,16 @@ class RunFolder:
         )
 
     def own_files(self) -> list[Path]:
-        """The files that are the run: all that commands read of it, without outputs
-        that were made with it.
-        """
-        folders = self.path, self.best_folder, self.averaged_folder
-        return [
-            file
-            for folder in filter(Path.is_dir, folders)
-            for file in sorted(folder.iterdir())
-            if OWN_FILE.fullmatch(file.name)
-        ]
+        """The files that make up the run: what commands read of it, except outputs."""
+        files = []
+        for folder in (self.path, self.best_folder, self.averaged_folder):
+            for file in sorted(folder.glob("*")):
+                if OWN_FILE.fullmatch(file.name):
+                    files.append(file)
+        return files
 
     def folders(self) -> list[Path]:
-        """The folders in a run that t2tlite makes and replaces by itself."""
+        """The folders in a run that t2tlite makes and replaces."""
         checkpoints = self.best_folder, self.averaged_folder, self.path / SAVING
         outputs = self.path / "decodes", self.attention_folder
         return [*checkpoints, *outputs, self.ctranslate2_folder]
@@ -256,6 +160,8 @@ class RunFolder:
         if a file cannot be written.
         """
         self.check_path()
+        if not self.writes:
+            return
         self.path.mkdir(parents=True, exist_ok=True)
         for entry, source in zip(
             manifest.vocabulary_entries(), vocabularies, strict=True
@@ -263,12 +169,12 @@ class RunFolder:
             target = self.path / entry.file
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
-        write_record(self.path / MANIFEST, manifest)
-        write_text(self._hparams, hparams.to_json())
+        self._write(self.path / MANIFEST, manifest)
+        self._write(self._hparams, dataclasses.asdict(hparams))
 
     def check_path(self) -> None:
-        """Raises ValueError if the path is a file, or a folder with a problem's data or
-        several of them, and as `check_checkpoint_folders`.
+        """Raises ValueError if the path is a file, or a folder that holds data itself
+        or in a folder of its own; and as `check_checkpoint_folders`.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(
@@ -277,20 +183,17 @@ class RunFolder:
         self.check_checkpoint_folders()
         if self.exists() or not self.path.exists():
             return
-        # A run's manifest would replace that of data in the folder itself.
-        if any(
-            holds_data(folder)
-            for folder in (self.path, *self.path.iterdir())
-            if folder.is_dir()
-        ):
-            raise ValueError(
-                f"--output_dir must be a folder of its own. Received: {self}, which"
-                " holds data. Use another."
-            )
+        # A run's manifest would replace the manifest of data in the folder.
+        for folder in (self.path, *self.path.iterdir()):
+            if folder.is_dir() and holds_data(folder):
+                raise ValueError(
+                    f"--output_dir must be a folder of its own. Received: {self}, which"
+                    " holds data. Use another."
+                )
 
     def check_checkpoint_folders(self) -> None:
-        """Raises ValueError if RUN/best or RUN/averaged is a link to checkpoints of
-        another folder, which a new best or average would replace.
+        """Raises ValueError if RUN/best or RUN/averaged is a link to another folder,
+        whose checkpoints a new best or average would replace.
         """
         folders = [self.path]
         for folder in (self.best_folder, self.averaged_folder):
@@ -310,32 +213,30 @@ class RunFolder:
         """Records the command line for --flagfile: the program as a comment, then a
         flag on each line.
         """
-        program, *flags = (" ".join(word.splitlines()) for word in command)
+        if not self.writes:
+            return
+        program, *flags = [" ".join(word.splitlines()) for word in command]
         write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
         path = self.path / "flags.txt"
-        lines = (
-            path.read_text(encoding="utf-8", errors="replace").splitlines()
-            if path.is_file()
-            else []
-        )
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         return [line.removeprefix("# ") for line in lines]
 
     def flags(self) -> dict[str, str]:
-        """The flags of that command line, such as {"hparams_set":
-        "transformer_base"}.
-        """
-        pairs = (
-            line.removeprefix("--").partition("=")
-            for line in self.command()
-            if line.startswith("--")
-        )
-        return {name: value for name, _, value in pairs}
+        """The flags of that command line: {"hparams_set": "transformer_base", ...}."""
+        flags = {}
+        for line in self.command():
+            if line.startswith("--"):
+                name, _, value = line.removeprefix("--").partition("=")
+                flags[name] = value
+        return flags
 
     def write_environment(self, environment: Environment) -> None:
-        write_record(self.path / "environment.json", environment)
+        self._write(self.path / "environment.json", environment)
 
     def environment(self) -> Environment | None:
         """The recorded versions and device; None if there are none."""
@@ -344,7 +245,7 @@ class RunFolder:
         )
 
     def write_trained_with(self, record: TrainedWith) -> None:
-        write_record(self.path / "training.json", record)
+        self._write(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
         """The recorded seed, data, replicas and global batch; None if nothing was
@@ -356,7 +257,7 @@ class RunFolder:
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""
-        write_record(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
+        self._write(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
 
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
@@ -369,7 +270,7 @@ class RunFolder:
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records the cost of training at each checkpoint, oldest first."""
-        write_record(self.path / "cost.json", CostFile(tuple(costs)))
+        self._write(self.path / "cost.json", CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was
@@ -393,12 +294,12 @@ class RunFolder:
         )
 
     def write_best(self, best: DevEvaluation) -> None:
-        write_record(self.best_file, best)
+        self._write(self.best_file, best)
 
     # its outputs
 
     def write_decode_record(self, record: DecodeRecord) -> None:
-        write_record(self.decoded_file(record.name, "json"), record)
+        self._write(self.decoded_file(record.name, "json"), record)
 
     def decode_record(self, name: str) -> DecodeRecord | None:
         """The record of a decoding; None if there is none."""
@@ -412,20 +313,21 @@ class RunFolder:
         """The name of the record of a decoding with a checkpoint and the given
         non-default options.
 
-        A checkpoint outside the run has its folder's name and a hash of its path: each
-        run has a folder `best`.
+        The name of a checkpoint outside the run has its folder and a hash of the path,
+        since each run has a folder `best`.
         """
-        folder, run = Path(checkpoint).parent.resolve(), self.path.resolve()
-        if folder == run:
-            where = ""
-        elif folder.parent == run:
-            where = folder.name
-        else:
-            where = (
-                f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
-            )
-        changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
-        return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
+        parts = [split, str(step_of(checkpoint))]
+        folder = Path(checkpoint).parent.resolve()
+        run = self.path.resolve()
+        if folder.parent == run:
+            parts.append(folder.name)
+        elif folder != run:
+            digest = hashlib.sha256(str(folder).encode()).hexdigest()
+            parts.append(f"{folder.name}-{digest[:8]}")
+        if options:
+            changes = [f"{name}={value}" for name, value in options.items()]
+            parts.append(",".join(changes))
+        return ".".join(parts)
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
         """A file of a decoding: its outputs, or by another ending its sources,
@@ -437,21 +339,19 @@ class RunFolder:
         """The recorded decodings, newest first, and a message for each record that
         cannot be read.
         """
-        records, complaints = [], []
+        records = []
+        complaints = []
         for path in (self.path / "decodes").glob("*.json"):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
-                records.append(
-                    (
-                        path.stat().st_mtime,
-                        path.name,
-                        dataclasses.replace(record, name=path.stem),
-                    )
-                )
+                written = path.stat().st_mtime
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
+            else:
+                record = dataclasses.replace(record, name=path.stem)
+                records.append((written, path.name, record))
         records.sort(key=lambda entry: entry[:2], reverse=True)
-        return [record for *_, record in records], complaints
+        return [record for _, _, record in records], complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
@@ -463,8 +363,10 @@ class RunFolder:
         lines = list(read_lines(path))
         if int(record.decode_hparams.get("return_beams", 1)) > 1:
             best: dict[str, str] = {}
-            for line in filter(None, map(NBEST_LINE.fullmatch, lines)):
-                best.setdefault(line["number"], line["output"])
+            for line in lines:
+                hypothesis = NBEST_LINE.fullmatch(line)
+                if hypothesis:  # the best one of a sentence comes first
+                    best.setdefault(hypothesis["number"], hypothesis["output"])
             lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
@@ -472,6 +374,10 @@ class RunFolder:
                 f" {record.name}.json. Received: {len(lines):,}."
             )
         return lines
+
+    def _write(self, path: Path, record: Any) -> None:
+        if self.writes:
+            write_record(path, record)
 
     def _optional(self, name: str, kind: type[R], advice: str) -> R | None:
         try:

@@ -157,8 +157,8 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
             raise AssertionError("the evaluation continued after a signal")
         return Evaluation(outcome, 0.5, 10)
 
-    from t2tlite.programs.runs import train
-    from t2tlite.training import loop, strategy
+    from t2tlite.programs.runs import dev_decoder, train
+    from t2tlite.training import dev_sets, loop, strategy
     from t2tlite.training.evaluation import Evaluation
     from t2tlite.training.train_step import StepResult
 
@@ -167,13 +167,12 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
         "make_train_step",
         lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0),
     )
-    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
-    monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 1.0)
+    monkeypatch.setattr(dev_sets, "make_evaluation", lambda *_: evaluate)
     monkeypatch.setattr(loop, "distribute", lambda *_: [])
-    monkeypatch.setattr(loop, "distribute_shape", lambda *_: [])
     monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
     monkeypatch.setattr(train, "build_transformer", once.build_transformer)
-    monkeypatch.setattr(train, "SAMPLES", 0)
+    monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
     return outcomes
 
 
@@ -186,7 +185,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         train,
         "train",
-        lambda job, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10),
+        lambda setup, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10),
     )
 
 

@@ -31,7 +31,7 @@ FOUNDATIONS = (
 )  # fmt: skip
 TEXT = {"files", "registry", "trees", "types", "vocabularies"}
 CORE = TEXT | {
-    *FOUNDATIONS, "data", "decoding", "layers", "metrics", "models", "run_folder", "tasks", "training",
+    *FOUNDATIONS, "data", "decoding", "layers", "metrics", "models", "run_folder", "run_records", "tasks", "training",
 }  # fmt: skip
 
 # The standard library is open to all, and so are a package's own modules. Below
@@ -50,13 +50,14 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
     ("data",):               (TEXT | {"checked_fields", "config", "console", "quiet"}, ANYTHING),
-    ("run_folder",):         (TEXT | {"config", "data.manifest"},       set()),
+    ("run_folder", "run_records"):
+                             (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
                              ({"decoding.rules", "types"},              {"keras"}),
     ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
     ("decoding.rules",):     ({"config", "types"},                      {"numpy"}),
-    ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
+    ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
@@ -104,7 +105,7 @@ LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
     "programs.bulk", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
-    "tasks", "trees", "vocabularies",
+    "run_records", "tasks", "trees", "vocabularies",
 }  # fmt: skip
 
 

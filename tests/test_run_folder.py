@@ -7,14 +7,8 @@ import re
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.run_folder import (
-    DecodeRecord,
-    DevEvaluation,
-    Environment,
-    RunCost,
-    RunFolder,
-    run_of,
-)
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import DecodeRecord, DevEvaluation, Environment, RunCost
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord(
@@ -60,7 +54,7 @@ MANIFEST = {
 @pytest.fixture
 def run(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST))
-    (tmp_path / "hparams.json").write_text(HParams(hidden_size=64).to_json())
+    (tmp_path / "hparams.json").write_text('{"format_version": 1, "hidden_size": 64}')
     return RunFolder(tmp_path)
 
 
@@ -247,6 +241,58 @@ def test_damaged_decode_record_is_reported_beside_the_others(run):
     records, (complaint,) = run.decode_records()
     assert records == [DECODED]
     assert "test.3.json is damaged: Object missing required field `step`" in complaint
+
+
+def test_hparams_are_a_record(run):
+    hparams = HParams(hidden_size=48, pos="none")
+    vocabulary = run.path / "learned"
+    vocabulary.touch()
+    run.create(hparams, run.manifest(), [vocabulary])
+    written = json.loads((run.path / "hparams.json").read_text())
+    assert written == {"format_version": 1, **dataclasses.asdict(hparams)}
+    assert run.hparams() == hparams
+
+
+def test_a_worker_other_than_the_chief_writes_nothing(run):
+    before = sorted(run.path.rglob("*"))
+    other = RunFolder(run.path, writes=False)
+    other.create(HParams(), run.manifest(), [run.path / "absent"])
+    other.write_flags(["t2t-trainer"])
+    other.write_costs([COST])
+    other.write_evaluations([DevEvaluation(9, {"loss": 0.5})])
+    other.write_best(DevEvaluation(9, {"loss": 0.5}))
+    assert sorted(run.path.rglob("*")) == before
+    assert other.hparams() == run.hparams()
+
+
+def test_hparams_without_a_version_are_read(run):
+    """Older versions of t2tlite wrote none."""
+    (run.path / "hparams.json").write_text('{"hidden_size": 32}')
+    assert run.hparams() == HParams(hidden_size=32)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"format_version": 2, "hidden_size": 32}',
+            r"hparams\.json must have format_version 1, .* Received: 2\.",
+        ),
+        ("", r"hparams\.json is damaged: Input data was truncated\."),
+        ('{"num_heads": 4', r"hparams\.json is damaged: Input data was truncated\."),
+        ("[1, 2]", r"is damaged: Expected `object`, got `array`\."),
+        ("null", r"is damaged: Expected `object`, got `null`\."),
+        ('{"num_heads": NaN}', r"is damaged: JSON is malformed: .*\."),
+        (f'{{"num_heads": {"9" * 5000}}}', r"hparams\.json is damaged: "),
+        ("[" * 5000, r"is damaged: JSON must be nested at most 100 deep\."),
+        ('{"num_head": 4}', r"is damaged: hparams has no field 'num_head'\."),
+        ('{"num_heads": "4"}', r"is damaged: num_heads must be of type int\."),
+    ],
+)
+def test_damaged_hparams(run, text, message):
+    (run.path / "hparams.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        run.hparams()
 
 
 @pytest.mark.parametrize(

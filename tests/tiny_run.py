@@ -183,7 +183,7 @@ def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:
     """Calls t2t-trainer in this process and returns its exit status. It decodes no
     samples, which takes seconds.
     """
-    with mock.patch("t2tlite.programs.runs.train.SAMPLES", 0):
+    with mock.patch("t2tlite.programs.runs.dev_decoder.SAMPLES", 0):
         return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
 
 

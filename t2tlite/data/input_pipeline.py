@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,11 +20,12 @@ class Part(NamedTuple):
     parts equally large.
     """
 
-    inputs: Any  # int32 [A, R, S]
-    targets: Any  # int32 [A, R, T]
+    inputs: np.ndarray | tf.Tensor  # int32 [A, R, S]
+    targets: np.ndarray | tf.Tensor  # int32 [A, R, T]
     # float32 [], target tokens of the whole global batch, by which the loss is divided
-    tokens: Any
-    seeds: Any  # int32 [A, 2], dropout seeds, different for each step and part
+    tokens: np.float32 | tf.Tensor
+    # int32 [A, 2], dropout seeds, different for each step and part
+    seeds: np.ndarray | tf.Tensor
 
 
 def load_part(
@@ -76,7 +77,7 @@ def distribute(
     start: int,
     stop: int,
     micro_batches: int = 1,
-) -> Any:
+) -> tf.distribute.DistributedDataset:
     """A distributed dataset of each replica's `Part`s of the global batches start, ...,
     stop - 1.
     """
@@ -90,7 +91,7 @@ def distribute(
 
 def distribute_shape(
     strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int
-) -> Any:
+) -> tf.distribute.DistributedDataset:
     """A distributed dataset of one `Part` for each replica, of this shape (R, S, T) and
     without padding.
     """
@@ -107,7 +108,7 @@ def _distribute(
     load: Callable[[int, int], Part],
     steps: int,
     micro_batches: int,
-) -> Any:
+) -> tf.distribute.DistributedDataset:
     """A distributed dataset of the `Part`s that `load` returns for each step from 0 and
     each replica.
 
@@ -134,10 +135,10 @@ def _distribute(
 
         def tensors(i: tf.Tensor) -> Part:
             types = (tf.int32, tf.int32, tf.float32, tf.int32)
-            part = Part(*tf.numpy_function(load_item, [i], types))
+            part = tf.numpy_function(load_item, [i], types)
             for tensor, shape in zip(part, shapes, strict=True):
                 tensor.set_shape(shape)
-            return part
+            return Part(*part)
 
         return (
             tf.data.Dataset.range(steps * here)

@@ -33,33 +33,37 @@ class _Header:
     format_version: int = 0  # 0: there is none
 
 
-def read_record(path: Path, kind: type[R], advice: str) -> R:
+def read_record(
+    path: Path, kind: type[R], advice: str, *, unversioned: bool = False
+) -> R:
     """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does
     not have are ignored.
 
-    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if
-    the file is not JSON, its format version is another, or a field is missing, of the
-    wrong type or out of range. The message names file and field, and ends with
-    `advice`.
+    `kind` is a dataclass, or a type of dict. With `unversioned`, a file without a
+    format version is read as well: older versions of t2tlite wrote some. Raises
+    FileNotFoundError, or ValueError if the file is not JSON, its format version is
+    another, or a field is missing, of the wrong type or out of range. The message names
+    file and field, and ends with `advice`.
     """
     content = path.read_bytes()
     try:
         check_depth(content)
         version = msgspec.json.decode(content, type=_Header).format_version
-        if version == FORMAT_VERSION:
+        is_known = version == FORMAT_VERSION or (unversioned and not version)
+        if is_known:
             record = msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, ValueError) as error:
         raise ValueError(
             f"{path} is damaged: {str(error).rstrip('.')}. {advice}"
         ) from error
-    if version != FORMAT_VERSION:
+    if not is_known:
         raise ValueError(
             f"{path} must have format_version {FORMAT_VERSION}, which this t2tlite"
             f" reads. Received: {version or 'no format_version'}. Use the t2tlite that"
             f" wrote it. {advice}".rstrip()
         )
     if isinstance(record, dict):
-        del record["format_version"]
+        record.pop("format_version", None)
     return record
 
 

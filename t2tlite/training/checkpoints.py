@@ -27,7 +27,8 @@ from t2tlite.files.checkpoint_paths import (
     saving_folder,
     step_of,
 )
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 from t2tlite.types import Seq2SeqModel, Variable
 
 
@@ -35,18 +36,12 @@ class Checkpoints:
     """The checkpoints of a run: the newest `keep` in its directory, the best by dev in
     its folder `best`.
 
-    Model and optimizer must be built, so that their variables exist. With `writes`
-    false, for workers other than the chief, nothing is written: all have the same
-    values of all variables.
+    Model and optimizer must be built, so that their variables exist. Only the chief's
+    run is written: all workers have the same values of all variables.
     """
 
     def __init__(
-        self,
-        run: RunFolder,
-        model: Seq2SeqModel,
-        optimizer: Optimizer,
-        keep: int,
-        writes: bool = True,
+        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int
     ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
@@ -54,15 +49,16 @@ class Checkpoints:
         self._checkpoint = _checkpoint(
             model=self._weights, optimizer=self._optimizer, step=self.step
         )
-        self._run, self._keep, self._writes = run, keep, writes
+        self._run = run
+        self._keep = keep
         self._saved_step = -1
 
     def restore(self) -> int:
         """Restores the newest checkpoint and returns its step, or 0 if there is none.
 
         Raises a ValueError if that checkpoint is damaged or does not fit the model, or
-        if a best or averaged checkpoint is later, and thus not of the training that is
-        about to continue.
+        if a best or averaged checkpoint is later: it belongs to training that was
+        undone.
         """
         paths = self._run.checkpoints()
         self._check_later(step_of(paths[-1]) if paths else None)
@@ -76,8 +72,8 @@ class Checkpoints:
         """Writes model.ckpt-`step`, unless it was written last, and removes the oldest
         beyond `keep`.
 
-        Raises a FloatingPointError, and keeps the checkpoints there are, if weights or
-        optimizer state are not finite.
+        Raises a FloatingPointError if weights or optimizer state are not finite; then
+        all checkpoints stay.
         """
         if step == self._saved_step:
             return
@@ -85,7 +81,7 @@ class Checkpoints:
         if name:
             raise diverged(f"{name} has values that are not finite", step)
         self.step.assign(step)
-        if self._writes:
+        if self._run.writes:
             _write(self._checkpoint, self._run.path, step)
             for path in self._run.checkpoints()[: -self._keep]:
                 remove_checkpoint(path)
@@ -96,9 +92,10 @@ class Checkpoints:
         checkpoint was deleted.
         """
         best = self._run.best()
-        if best is None or best.step in map(
-            step_of, list_checkpoints(self._run.best_folder)
-        ):
+        if best is None:
+            return None
+        kept = [step_of(path) for path in list_checkpoints(self._run.best_folder)]
+        if best.step in kept:
             return best
         say(
             f"The best checkpoint, of step {best.step:,}, was deleted from"
@@ -114,7 +111,7 @@ class Checkpoints:
         """Keeps the saved checkpoint of the evaluation `best` as the best, with its
         metrics.
         """
-        if not self._writes:
+        if not self._run.writes:
             return
         path = copy_checkpoint(
             str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"),
@@ -134,9 +131,11 @@ class Checkpoints:
                 later.append(str(folder))
         if not later:
             return
-        newest, start = "missing", "anew"
+        newest = "missing"
+        start = "anew"
         if step is not None:
-            newest, start = f"of step {step:,}", f"again from step {step:,}"
+            newest = f"of step {step:,}"
+            start = f"again from step {step:,}"
         delete = "these folders" if len(later) > 1 else "this folder"
         raise ValueError(
             "The best and averaged checkpoints of a run must not be later than its"
@@ -147,7 +146,7 @@ class Checkpoints:
 
 
 def diverged(reason: str, step: int) -> FloatingPointError:
-    """The error of weights that are of no use after `step`, for this reason."""
+    """FloatingPointError that training diverged at `step`."""
     return FloatingPointError(
         f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints"
         " from before are intact. Try a lower learning_rate_constant, a longer"
@@ -159,8 +158,8 @@ def check_size(path: str, parameters: int) -> None:
     """Raises ValueError if a checkpoint is damaged, or far too small for a model with
     this many weights.
 
-    Damaged hparams can describe a model too large for any memory, so this is called
-    before the model is built.
+    Call it before the model is built: damaged hparams can describe a model too large
+    for any memory.
     """
     with _restoring(path) as readable:
         stored = sum(math.prod(shape) for shape in _stored_shapes(readable).values())
@@ -169,27 +168,27 @@ def check_size(path: str, parameters: int) -> None:
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
-    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or
-    does not fit.
+    """Gives a built model the weights of a checkpoint. Raises ValueError if it is
+    damaged or does not fit.
     """
     weights = _by_path(model.trainable_variables)
     _restore(_checkpoint(model=weights), weights, path, everything=False)
 
 
 def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
-    """The weights of a checkpoint by their Keras path, read without building a model or
-    using a device.
+    """Reads the weights of a checkpoint by their Keras path, without a model or a
+    device.
 
     Raises ValueError if it is damaged, or has another number of weights than
     `parameters`.
     """
     with _restoring(path) as readable:
         reader = tf.train.load_checkpoint(readable)
-        weights = {
-            name: reader.get_tensor(_stored_as(name))
-            for name in _stored_shapes(readable)
-        }
-        stored = sum(array.size for array in weights.values())
+        weights = {}
+        stored = 0
+        for name in _stored_shapes(readable):
+            weights[name] = reader.get_tensor(_stored_as(name))
+            stored += weights[name].size
         if stored != parameters:
             raise ValueError(_other_size(stored, parameters))
         for name, array in weights.items():
@@ -206,14 +205,13 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
     that path. Raises a ValueError for a checkpoint that is damaged or does not fit the
     model.
     """
-    sums: list[np.ndarray] = [
-        np.zeros(v.shape, np.float64) for v in model.trainable_variables
-    ]
+    variables = model.trainable_variables
+    sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in variables]
     for path in paths:
         restore_weights(model, path)
-        for total, variable in zip(sums, model.trainable_variables, strict=True):
-            total += variable.numpy().astype(np.float64)
-    for total, variable in zip(sums, model.trainable_variables, strict=True):
+        for total, variable in zip(sums, variables, strict=True):
+            total += variable.numpy()
+    for total, variable in zip(sums, variables, strict=True):
         variable.assign((total / len(paths)).astype(np.float32))
     written = save_weights(model, target, step_of(paths[-1]))
     remove_other_checkpoints(written)
@@ -260,16 +258,14 @@ def _write(
 
 def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
     """The name of a variable with a value that is infinite or not a number, or None."""
-    floats = {
-        name: variable
-        for name, variable in variables.items()
-        if variable.dtype.is_floating
-    }
-    finite = {
-        name: tf.reduce_all(tf.math.is_finite(variable))
-        for name, variable in floats.items()
-    }
-    return next((name for name, all_finite in finite.items() if not all_finite), None)
+    finite = {}  # computed for all variables before the first result is read
+    for name, variable in variables.items():
+        if variable.dtype.is_floating:
+            finite[name] = tf.reduce_all(tf.math.is_finite(variable))
+    for name, all_finite in finite.items():
+        if not all_finite:
+            return name
+    return None
 
 
 @contextlib.contextmanager
@@ -289,8 +285,8 @@ def writing(what: str, folder: str | Path) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of TensorFlow's message without the names of its operations, and
-    without a period.
+    """The first line of TensorFlow's message, without names of operations and without
+    the period.
     """
     line = str(error).strip().split("\n")[0]
     return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
@@ -363,15 +359,12 @@ def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
 
 def _stored_shapes(path: str) -> dict[str, list[int]]:
     """The shapes of the weights in a checkpoint by their Keras path."""
-    variables = [
-        (name, list(shape))
-        for name, shape in tf.train.list_variables(path)
-        if name.startswith("model/")
-    ]
-    return {
-        name.split("/")[1].replace(".S", "/").replace("..", "."): shape
-        for name, shape in variables
-    }
+    shapes = {}
+    for name, shape in tf.train.list_variables(path):
+        if name.startswith("model/"):
+            key = name.split("/")[1]
+            shapes[key.replace(".S", "/").replace("..", ".")] = list(shape)
+    return shapes
 
 
 def _stored_as(name: str) -> str:

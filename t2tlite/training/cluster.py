@@ -4,7 +4,6 @@ step.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import json
 import os
@@ -15,12 +14,12 @@ import tensorflow as tf
 from t2tlite.json_depth import check_depth
 
 VARIABLE = "TF_CONFIG"
-JOBS = ("chief", "worker")
+TYPES = ("chief", "worker")
 EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker",'
     ' "index": 0}}'
 )
-# each job has ports of its own, for 16 tasks on a machine
+# each of SLURM's jobs has ports of its own, for 16 tasks on a machine
 SLURM_PORTS = range(15_000, 31_000, 16)
 
 
@@ -42,43 +41,37 @@ class Cluster:
     task: WorkerRole
 
     def __post_init__(self) -> None:
-        for job, addresses in self.cluster.items():
-            if job not in JOBS:
+        for kind, addresses in self.cluster.items():
+            if kind not in TYPES:
                 raise ValueError(
-                    f"the jobs of a cluster must be chief or worker, not {job!r}: all"
+                    f"the jobs of a cluster must be chief or worker, not {kind!r}: all"
                     " workers train."
                 )
-            if job == "chief" and len(addresses) != 1:
+            if kind == "chief" and len(addresses) != 1:
                 raise ValueError(f"there must be one chief, not {len(addresses)}.")
         for address in self.addresses:
             host, _, port = address.rpartition(":")
             if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
                 raise ValueError(f"an address must be HOST:PORT, not {address!r}.")
-        twice = [
-            address
-            for address, count in collections.Counter(self.addresses).items()
-            if count > 1
-        ]
-        if twice:
-            raise ValueError(
-                f"each worker must have an address of its own, but {twice[0]} is there"
-                " twice."
-            )
+            if self.addresses.count(address) > 1:
+                raise ValueError(
+                    f"each worker must have an address of its own, but {address} is"
+                    " there twice."
+                )
         tasks = self.cluster.get(self.task.type, [])
         if not 0 <= self.task.index < len(tasks):
-            known = ", ".join(
-                f"{job} 0 to {len(addresses) - 1}"
-                for job, addresses in self.cluster.items()
-            )
+            known = []
+            for kind, addresses in self.cluster.items():
+                known.append(f"{kind} 0 to {len(addresses) - 1}")
             raise ValueError(
-                f"the cluster has {known or 'no workers'}, but the task is"
+                f"the cluster has {', '.join(known) or 'no workers'}, but the task is"
                 f" {self.task.type} {self.task.index}."
             )
 
     @property
     def addresses(self) -> list[str]:
         """The address of each worker, the chief's first if there is one."""
-        return [address for job in JOBS for address in self.cluster.get(job, [])]
+        return [*self.cluster.get("chief", []), *self.cluster.get("worker", [])]
 
     @property
     def address(self) -> str:
@@ -87,11 +80,11 @@ class Cluster:
 
 
 def find_cluster(resolver: str = "tf_config") -> Cluster | None:
-    """The workers listed in the environment, in TF_CONFIG or, with "slurm", by SLURM.
-    None if this process is alone.
+    """The workers that TF_CONFIG lists, or with "slurm" SLURM; None if this process is
+    alone.
 
-    Raises ValueError if the list is wrong. Sets TF_CONFIG in the environment if SLURM
-    lists the workers.
+    Raises ValueError if the list is wrong. With SLURM, sets TF_CONFIG in the
+    environment.
     """
     if resolver == "slurm":
         os.environ[VARIABLE] = json.dumps(dataclasses.asdict(_slurm_cluster()))
@@ -116,10 +109,9 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
 def _slurm_cluster() -> Cluster:
     """The tasks of the job step that srun started, by TensorFlow's own resolver."""
     try:
+        number = int(os.environ.get("SLURM_JOB_ID", "0"))
         resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-            port_base=SLURM_PORTS[
-                int(os.environ.get("SLURM_JOB_ID", "0")) % len(SLURM_PORTS)
-            ],
+            port_base=SLURM_PORTS[number % len(SLURM_PORTS)],
             # tasks; SLURM itself says which GPUs a task sees
             gpus_per_node=SLURM_PORTS.step,
             gpus_per_task=1,
@@ -132,10 +124,8 @@ def _slurm_cluster() -> Cluster:
             f" {error}"
         ) from error
     cluster = Cluster(spec, WorkerRole(*resolver.get_task_info()))
-    host, name = (
-        cluster.address.rpartition(":")[0],
-        os.environ.get("SLURMD_NODENAME", ""),
-    )
+    host, _, _ = cluster.address.rpartition(":")
+    name = os.environ.get("SLURMD_NODENAME", "")
     if name and host != name:
         raise ValueError(
             "SLURM's tasks must be in the order of their nodes' names, as TensorFlow's"

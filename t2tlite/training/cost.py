@@ -29,16 +29,16 @@ class Cost:
 def estimate(
     hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]
 ) -> Cost:
-    """What a model costs to train on pairs of a given length.
+    """The cost of a model and of its training on pairs of a given length.
 
-    A full batch is as many pairs as fit in batch_size tokens of the longer side,
+    A full batch has as many pairs as fit in batch_size tokens of the longer side,
     accumulate_steps times, all of the mean length. Attention's share grows with the
     square of the length (restricted, with the length times the radius), so real
     lengths, which vary, cost a little more.
 
     Vocabulary sizes count all ids of source and target; lengths are the mean tokens of
-    a training pair's source and target, EOS included. One that is not above zero raises
-    a ValueError.
+    a training pair's source and target, EOS included. Raises ValueError if one of them
+    is not above zero.
 
     >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
     63045632
@@ -53,14 +53,12 @@ def estimate(
         if not size > 0:
             raise ValueError(f"The {name} must be above zero. Received: {size}.")
     pairs = hparams.batch_size / max(lengths)  # in a micro-batch
+    flops = training_flops(hparams, vocabulary_sizes[1], *lengths)
+    memory = memory_parts(hparams, vocabulary_sizes, lengths, pairs)
     return Cost(
         parameters=count_parameters(hparams, vocabulary_sizes),
-        flops_per_step=training_flops(hparams, vocabulary_sizes[1], *lengths)
-        * pairs
-        * hparams.accumulate_steps,
-        memory_bytes=round(
-            sum(memory_parts(hparams, vocabulary_sizes, lengths, pairs).values())
-        ),
+        flops_per_step=flops * pairs * hparams.accumulate_steps,
+        memory_bytes=round(sum(memory.values())),
     )
 
 
@@ -73,13 +71,12 @@ def parameter_counts(
     hparams: HParams, source_vocab_size: int, target_vocab_size: int
 ) -> dict[str, int]:
     """The number of weights of each part of the model."""
-    d, f, k, u = (
-        hparams.hidden_size,
-        hparams.filter_size,
-        hparams.key_channels,
-        hparams.value_channels,
-    )
-    encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
+    d = hparams.hidden_size
+    f = hparams.filter_size
+    k = hparams.key_channels
+    u = hparams.value_channels
+    encoder = hparams.encoder_layers
+    decoder = hparams.decoder_layers
     # the matrices of source, target and softmax
     rows = source_vocab_size + 2 * target_vocab_size
     if hparams.shared_embedding_and_softmax_weights:
@@ -104,20 +101,19 @@ def forward_flops(
 ) -> dict[str, float]:
     """Floating-point operations of one pair, forward, by part of the model.
 
-    Only matrix products count, a multiplication and an addition each. What is done
-    element by element (biases, normalisation, softmax, residual sums) is left out: for
-    the base model 0.2% more, by TensorFlow's profiler. Masked scores count, since they
-    are computed: the decoder attends from all T positions to all T. Restricted
+    Only matrix products count, a multiplication and an addition each. Element-wise
+    operations (biases, normalisation, softmax, residual sums) are left out: 0.2% more
+    for the base model, by TensorFlow's profiler. Masked scores count, since they are
+    computed: the decoder attends from all T positions to all T. Restricted
     self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the
     decoder.
     """
-    d, f, k, u = (
-        hparams.hidden_size,
-        hparams.filter_size,
-        hparams.key_channels,
-        hparams.value_channels,
-    )
-    s, t = source_length, target_length
+    d = hparams.hidden_size
+    f = hparams.filter_size
+    k = hparams.key_channels
+    u = hparams.value_channels
+    s = source_length
+    t = target_length
 
     def projections(queries: float, keys: float) -> float:
         return 2 * (queries * (d * k + u * d) + keys * (d * k + d * u))
@@ -125,30 +121,27 @@ def forward_flops(
     def scores(queries: float, keys: float) -> float:
         return 2 * queries * keys * (k + u)  # Q K^T, and the weighted sum of values
 
-    encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
-    (encoder_queries, encoder_keys), (decoder_queries, decoder_keys) = (
-        _blocks(hparams, s, 3),
-        _blocks(hparams, t, 2),
-    )
-    self_projections = encoder * projections(
-        encoder_queries, s
-    ) + decoder * projections(decoder_queries, t)
-    self_scores = encoder * scores(encoder_queries, encoder_keys) + decoder * scores(
-        decoder_queries, decoder_keys
-    )
+    encoder = hparams.encoder_layers
+    decoder = hparams.decoder_layers
+    source_queries, source_keys = _blocks(hparams, s, 3)
+    target_queries, target_keys = _blocks(hparams, t, 2)
+    of_encoder = projections(source_queries, s)
+    of_decoder = projections(target_queries, t) + projections(t, s)
+    encoder_scores = scores(source_queries, source_keys)
+    decoder_scores = scores(target_queries, target_keys) + scores(t, s)
     return {
-        "attention projections": self_projections + decoder * projections(t, s),
-        "attention": self_scores + decoder * scores(t, s),
+        "attention projections": encoder * of_encoder + decoder * of_decoder,
+        "attention": encoder * encoder_scores + decoder * decoder_scores,
         "feed-forward": 2 * (encoder * s + decoder * t) * (d * f + f * d),
         "softmax": 2 * t * d * target_vocab_size,
     }
 
 
 def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]:
-    """Queries of a sentence in self-attention, and keys that each has a score for,
-    padding included.
+    """The number of queries of a sentence in self-attention, and of keys that each has
+    a score for, padding included.
 
-    With a radius a query has scores for so many `blocks` of keys.
+    With a radius, a query has scores for so many `blocks` of keys.
     """
     if not hparams.self_attention_radius:
         return length, length
@@ -162,11 +155,10 @@ def training_flops(
     """Floating-point operations to train on one pair: two products backward for each
     product forward.
 
-    The optimizer's own work, some ten operations a weight and step, is left out.
+    The optimizer's own work, about ten operations a weight and step, is left out.
     """
-    return 3.0 * sum(
-        forward_flops(hparams, target_vocab_size, source_length, target_length).values()
-    )
+    parts = forward_flops(hparams, target_vocab_size, source_length, target_length)
+    return 3.0 * sum(parts.values())
 
 
 def memory_parts(
@@ -175,17 +167,19 @@ def memory_parts(
     lengths: tuple[float, float],
     pairs: float,
 ) -> dict[str, float]:
-    """Bytes that training holds at its peak, by part: an estimate.
+    """Estimates the bytes that training holds at its peak, by part.
 
-    Counted are weights, gradients (twice with several micro-batches) and Adam's two
+    It counts weights, gradients (twice with several micro-batches) and Adam's two
     moments, all float32; with mixed precision a copy of the weights in 16 bits; and
-    what a micro-batch of so many `pairs` keeps for the backward pass. Not counted are
+    what a micro-batch of so many `pairs` keeps for the backward pass. It does not count
     TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working space inside
-    operations, and what the allocator wastes. On a CPU, a model of 3 layers of 128 with
-    a vocabulary of 8,000 took 0.46 GB more than TensorFlow for 32 pairs of 64 + 64
-    tokens, 1.04 GB for 96; estimated were 0.37 and 1.03. With four micro-batches of 32
-    pairs it was 0.56 GB for 0.38. Models of 3 layers, 256 and 512 wide, took from 0.98
-    to 1.24 times the estimate.
+    operations, and what the allocator wastes.
+
+    On a CPU, a model of 3 layers of 128 with a vocabulary of 8,000 took 0.46 GB more
+    than TensorFlow for 32 pairs of 64 + 64 tokens, and 1.04 GB for 96; the estimates
+    were 0.37 and 1.03. With four micro-batches of 32 pairs it took 0.56 GB, the
+    estimate being 0.38. Models of 3 layers, 256 and 512 wide, took 0.98 to 1.24 times
+    the estimate.
     """
     parameters = count_parameters(hparams, vocabulary_sizes)
     weights = parameters * FLOAT32_BYTES
@@ -201,15 +195,14 @@ def memory_parts(
         "gradients": gradients,
         "Adam's moments": 2 * weights,
         "activations": activations,
-        # float32 whatever the policy: logits, softmax less the target, and the gradient
-        # made of it
+        # float32 for every policy: logits, softmax minus the target, and its gradient
         "logits": 3 * pairs * lengths[1] * vocabulary_sizes[1] * FLOAT32_BYTES,
     }
 
 
 def _activations(hparams: HParams, source_length: float, target_length: float) -> float:
-    """Numbers that one pair keeps for the backward pass, those over the vocabulary left
-    out.
+    """Numbers that one pair keeps for the backward pass, without those over the
+    vocabulary.
     """
     d = hparams.hidden_size
     f = hparams.filter_size

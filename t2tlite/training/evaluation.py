@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +15,7 @@ from t2tlite.console import counted
 from t2tlite.data.batch_plan import evaluation_plan, not_evaluated
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
+from t2tlite.tasks.task import Score
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
@@ -51,17 +53,36 @@ class Evaluation:
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
 
 
+class Evaluated(NamedTuple):
+    """The metrics of a model on a split, and the score of the outputs if the split was
+    decoded.
+    """
+
+    evaluation: Evaluation
+    score: Score | None = None
+
+    def __str__(self) -> str:
+        if self.score is None:
+            return str(self.evaluation)
+        return f"{self.evaluation}, {self.score}"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        if self.score is None:
+            return self.evaluation.metrics
+        return self.evaluation.metrics | self.score.metrics
+
+
 def together(evaluations: Iterable[Evaluation]) -> Evaluation:
-    """The metrics on several splits taken as one."""
-    return _of_sums(
-        [(e.loss * e.tokens, e.tokens, e.accuracy * e.tokens) for e in evaluations]
-    )
+    """The metrics over the target tokens of several splits."""
+    sums = []
+    for e in evaluations:
+        sums.append((e.loss * e.tokens, e.tokens, e.accuracy * e.tokens))
+    return _of_sums(sums)
 
 
 def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
-    """The metrics, given the summed loss, the tokens and the correct tokens of each
-    batch or split.
-    """
+    """The metrics from (summed loss, tokens, correct tokens) of each batch or split."""
     loss, tokens, correct = np.sum(rows, axis=0)
     return Evaluation(
         loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens)
@@ -74,11 +95,11 @@ def make_evaluation(
     store: TokenStore,
     max_batches: int = 0,
 ) -> Callable[[], Evaluation]:
-    """A function that evaluates the model, with the weights it then has, on one split.
+    """A function that evaluates the model on one split, with its weights at that time.
 
-    Every pair of `store` counts but those that are too long (`left_out`). Batches are
-    of the sizes in the model's hparams, and at most `max_batches` of them; 0 means the
-    whole split. Raises ValueError if every pair is too long.
+    Pairs of `store` that are too long (`left_out`) do not count. `max_batches` limits
+    the number of batches; 0 means the whole split. Raises ValueError if every pair is
+    too long.
     """
     lengths = store.source_lengths, store.target_lengths
     plan = evaluation_plan(model.hparams, *lengths, strategy.num_replicas_in_sync)
@@ -87,17 +108,16 @@ def make_evaluation(
     def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
         inputs, targets = part.inputs[0], part.targets[0]
         logits = model(inputs, targets)
-        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(
-            logits, targets
-        )
+        loss, tokens = smoothed_cross_entropy(logits, targets, 0.0)
+        return loss, tokens, correct_tokens(logits, targets)
 
     @tf.function(reduce_retracing=True, autograph=False)
     def step(iterator: Iterator[Part]) -> list[Tensor]:
-        sums = strategy.run(replica_step, args=(next(iterator),))
-        return [
-            strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None)
-            for value in sums
-        ]
+        parts = strategy.run(replica_step, args=(next(iterator),))
+        totals = []
+        for value in parts:
+            totals.append(strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None))
+        return totals
 
     def evaluate() -> Evaluation:
         iterator = iter(distribute(strategy, store, plan, 0, batches))
@@ -110,8 +130,8 @@ def make_evaluation(
 
 
 def left_out(hparams: HParams, store: TokenStore, name: str) -> str | None:
-    """A line on the pairs of the split `name` that no evaluation counts, because they
-    are too long; None if there are none.
+    """A line on the pairs of the split `name` that are too long to be evaluated; None
+    if there are none.
     """
     rows = not_evaluated(hparams, store.source_lengths, store.target_lengths)
     if not len(rows):

@@ -1,5 +1,5 @@
-"""What a run shows in training: a bar and TensorBoard events; and a stop at a loss that
-is not finite.
+"""What a run shows in training, a bar and TensorBoard events. It stops training if a
+loss is not finite.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -18,21 +17,18 @@ from tensorboard.plugins.hparams import api as hparams_plugin
 from tqdm import tqdm
 
 from t2tlite.console import say
-from t2tlite.tasks.task import Score
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import diverged, writing
-from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.evaluation import Evaluated
 from t2tlite.training.train_step import StepResult
 
-REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
-# how often they are shown, as a line, if standard error is not a terminal
-LINE_SECONDS = 30.0
+REPORT_SECONDS = 2.0  # between readings of the losses from the devices
+LINE_SECONDS = 30.0  # between lines that show them if stderr is not a terminal
 
 
 class Progress:
-    """The bar of a run, from the `start` steps already done to `stop` in all, and its
-    events, which go to `folder`.
-
-    Without a folder, on workers other than the chief, there are no events.
+    """The progress bar of a run, from the `start` steps already done to `stop` in all,
+    and its TensorBoard events.
 
     Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU
     never waits for Python.
@@ -40,27 +36,26 @@ class Progress:
 
     def __init__(
         self,
-        folder: Path | None,
+        run: RunFolder,
         optimizer: keras.optimizers.Optimizer,
         start: int,
         stop: int,
     ) -> None:
-        self._optimizer, self._folder = optimizer, folder or Path()
-        self._events = (
-            tf.summary.create_file_writer(str(folder))
-            if folder
-            else tf.summary.create_noop_writer()
-        )
+        self._run = run
+        self._optimizer = optimizer
+        self._events = tf.summary.create_noop_writer()
+        if run.writes:
+            self._events = tf.summary.create_file_writer(str(run))
         self._terminal = sys.stderr.isatty()
-        seconds = REPORT_SECONDS / 20
-        pace = {
-            "smoothing": 0.1,
-            "mininterval": seconds,
-            "maxinterval": seconds,
-            "disable": not self._terminal,
-        }
         self._bar = tqdm(
-            total=stop, initial=start, unit="step", dynamic_ncols=True, **pace
+            total=stop,
+            initial=start,
+            unit="step",
+            dynamic_ncols=True,
+            smoothing=0.1,
+            mininterval=REPORT_SECONDS / 20,
+            maxinterval=REPORT_SECONDS / 20,
+            disable=not self._terminal,
         )
         self._stop = stop
         self._line_at = time.monotonic()  # when the last line was shown
@@ -77,11 +72,12 @@ class Progress:
 
     @contextlib.contextmanager
     def _recording(self) -> Iterator[None]:
-        with writing("TensorBoard events", self._folder), self._events.as_default():
+        folder = self._run.path
+        with writing("TensorBoard events", folder), self._events.as_default():
             yield
 
     def step(self, step: int, result: StepResult) -> None:
-        """Records the result of update number `step`, counted from 0."""
+        """Records the result of the update that completed this step."""
         self._results.append((step, result))
         self._bar.update(1)
         if time.monotonic() - self._since > REPORT_SECONDS:
@@ -94,15 +90,17 @@ class Progress:
         """
         if not self._results:
             return
-        losses = [(step, float(result.loss)) for step, result in self._results]
-        norms = [float(result.gradient_norm) for _, result in self._results]
-        for step, loss in losses:
+        losses = []
+        tokens = 0.0
+        positions = 0.0
+        for step, result in self._results:
+            loss = float(result.loss)
             if not math.isfinite(loss):
-                raise diverged(f"the loss is {loss}", step + 1)
-        tokens = sum(float(result.tokens) for _, result in self._results)
-        positions = sum(float(result.positions) for _, result in self._results)
+                raise diverged(f"the loss is {loss}", step)
+            losses.append((step, loss, float(result.gradient_norm)))
+            tokens += float(result.tokens)
+            positions += float(result.positions)
         self._results = []
-        step, loss = losses[-1]
         rate = tokens / max(time.monotonic() - self._since, 1e-9)
         waste = 1.0 - tokens / positions
         learning_rate = float(self._optimizer.learning_rate)
@@ -112,20 +110,20 @@ class Progress:
         )
         self._bar.set_postfix_str(shown)
         if not self._terminal and time.monotonic() - self._line_at > LINE_SECONDS:
-            say(f"step {step + 1:,} of {self._stop:,}: {shown}")
+            say(f"step {step:,} of {self._stop:,}: {shown}")
             self._line_at = time.monotonic()
         with self._recording():
-            for (done, value), norm in zip(losses, norms, strict=True):
-                tf.summary.scalar("train/loss", value, step=done + 1)
-                tf.summary.scalar("train/gradient_norm", norm, step=done + 1)
-            tf.summary.scalar("train/learning_rate", learning_rate, step=step + 1)
-            tf.summary.scalar("train/tokens_per_second", rate, step=step + 1)
-            tf.summary.scalar("train/padding_waste", waste, step=step + 1)
+            for done, value, norm in losses:
+                tf.summary.scalar("train/loss", value, step=done)
+                tf.summary.scalar("train/gradient_norm", norm, step=done)
+            tf.summary.scalar("train/learning_rate", learning_rate, step=step)
+            tf.summary.scalar("train/tokens_per_second", rate, step=step)
+            tf.summary.scalar("train/padding_waste", waste, step=step)
         self._since = time.monotonic()
 
     def doing(self, what: str) -> None:
-        """Shows on the bar what is done instead of training, which does not count as
-        training time; empty when training continues.
+        """Shows on the bar what the run does instead of training, which does not count
+        as training time. An empty text means that training continues.
         """
         self._bar.set_description_str(what)
         if not what:
@@ -138,57 +136,37 @@ class Progress:
             hparams_plugin.hparams(dict(values))
 
     def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Records (source, output, reference) of some sentences for a table of
-        TensorBoard's.
-        """
+        """Records a table of (source, output, reference) for TensorBoard."""
         table = [["source", "output", "reference"]]
         for row in rows:
-            table.append(list(map(_as_markdown, row)))
+            table.append([_as_markdown(text) for text in row])
         with self._recording():
             tf.summary.text("samples", table, step=step)
 
-    def evaluated_also(
-        self, name: str, step: int, evaluation: Evaluation, score: Score | None
-    ) -> None:
-        """Shows the metrics on another dev set, or on all together, below the line on
-        dev.
-        """
-        say(f"  {name}: {_line(evaluation, score)}")
-        self._record(name, step, evaluation, score)
-
-    def _record(
-        self, name: str, step: int, evaluation: Evaluation, score: Score | None
-    ) -> None:
-        with self._recording():
-            for metric, value in (
-                evaluation.metrics | ({} if score is None else score.metrics)
-            ).items():
-                tf.summary.scalar(f"{name}/{metric}", value, step=step)
-            self._events.flush()
-
     def evaluated(
-        self, step: int, evaluation: Evaluation, score: Score | None, better: bool
+        self, step: int, dev: Evaluated, better: bool, others: Mapping[str, Evaluated]
     ) -> None:
-        """Shows an evaluation on dev."""
-        say(
-            f"step {step:,}: dev {_line(evaluation, score)}"
-            + (" (best so far)" if better else "")
-        )
-        if not math.isfinite(evaluation.perplexity):
+        """Shows and records the metrics on the dev set that decides, and on others by
+        name.
+        """
+        say(f"step {step:,}: dev {dev}" + (" (best so far)" if better else ""))
+        if not math.isfinite(dev.evaluation.perplexity):
             say(
                 "Training has diverged, or is about to. Delete the checkpoints since"
                 " then, and resume with a lower learning_rate_constant or a longer"
                 " warm-up."
             )
-        self._record("dev", step, evaluation, score)
-
-
-def _line(evaluation: Evaluation, score: Score | None) -> str:
-    return str(evaluation) if score is None else f"{evaluation}, {score}"
+        for name, result in others.items():
+            say(f"  {name}: {result}")
+        with self._recording():
+            for name, result in {"dev": dev, **others}.items():
+                for metric, value in result.metrics.items():
+                    tf.summary.scalar(f"{name}/{metric}", value, step=step)
+            self._events.flush()
 
 
 def _as_markdown(text: str) -> str:
-    """Plain text for TensorBoard, which reads markdown: punctuation becomes the codes
-    of its characters.
+    """Escapes plain text for TensorBoard, which reads Markdown: each punctuation mark
+    becomes its character code.
     """
     return re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text.strip())

@@ -1,18 +1,21 @@
 """The cost of training a run, in time and in floating-point operations, the two ways of
 Table 2.
 
-A resumed run adds to the cost of the checkpoint that it resumes from. So work that was
-lost because the run was killed, or because newer checkpoints were deleted, is not
-counted, and none is counted twice. `RunCost` explains the fields.
+A resumed run adds to the cost of its checkpoint. So no work is counted twice, and work
+that was lost, by a kill or with deleted checkpoints, is not counted. `RunCost` explains
+the fields.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
+from collections.abc import Iterator
 
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.run_folder import NO_COST, RunCost, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST, RunCost
 from t2tlite.types import Tensor
 
 # footnote 5: sustained, single precision
@@ -20,40 +23,38 @@ PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
 
 
 class CostMeter:
-    """Measures the cost of training on this number of `devices`, from the checkpoint of
-    `step`; 0 at the start.
+    """Measures the cost of training on so many `devices` from the checkpoint of `step`
+    on; 0 at the start.
 
     `flops_per_token` is the floating-point operations for one token, forward and
-    backward. Without a run directory, on workers other than the chief, nothing is
-    written. A damaged cost.json raises a ValueError.
+    backward. A damaged cost.json raises a ValueError.
     """
 
     def __init__(
-        self, run: RunFolder | None, step: int, devices: int, flops_per_token: float
+        self, run: RunFolder, step: int, devices: int, flops_per_token: float
     ) -> None:
         self._run = run
         self._devices = devices
         self._flops_per_token = flops_per_token
-        self._records = []
-        if run is not None:
-            self._records = [r for r in run.costs() if r.step <= step]
+        self._records = [r for r in run.costs() if r.step <= step]
         self._cost = self._records[-1] if self._records else NO_COST
         # of each step since the last record; still on the device
         self._tokens: list[Tensor] = []
         self._since = time.monotonic()
 
     def step(self, tokens: Tensor) -> None:
-        """Counts a step with this number of tokens, a float32 scalar that need not have
-        been computed yet.
+        """Counts a step with this number of tokens, a float32 scalar that may still be
+        computed.
         """
         self._tokens.append(tokens)
 
     def save(self, step: int) -> None:
-        """Writes the cost so far; before a checkpoint is saved, so that each has a
-        record.
+        """Writes the cost so far. Call it before a checkpoint is saved, so that each
+        checkpoint has a record.
         """
         now = time.monotonic()
-        seconds, tokens = now - self._since, sum(int(tokens) for tokens in self._tokens)
+        seconds = now - self._since
+        tokens = sum(int(tokens) for tokens in self._tokens)
         self._cost = RunCost(
             step=step,
             steps=self._cost.steps + len(self._tokens),
@@ -62,26 +63,28 @@ class CostMeter:
             tokens=self._cost.tokens + tokens,
             flops=self._cost.flops + tokens * self._flops_per_token,
         )
-        self._tokens, self._since = [], now
-        if self._run is not None:
-            kept = {step_of(path) for path in self._run.checkpoints()} - {step}
-            self._records = [
-                record for record in self._records if record.step in kept
-            ] + [self._cost]
-            self._run.write_costs(self._records)
+        self._tokens = []
+        self._since = now
+        kept = {step_of(path) for path in self._run.checkpoints()} - {step}
+        self._records = [r for r in self._records if r.step in kept]
+        self._records.append(self._cost)
+        self._run.write_costs(self._records)
 
-    def resume(self) -> None:
-        """Leaves out the time since `save`: it was spent evaluating."""
-        self._since = time.monotonic()
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves out the time of the block, which evaluates."""
+        paused_at = time.monotonic()
+        yield
+        self._since += time.monotonic() - paused_at
 
 
 def cost_line(cost: RunCost, gpu: str) -> str:
-    """The cost in a readable line: counted, and on a GPU that the paper names as it
-    estimates the cost for Table 2.
+    """The counted cost in a line; on a GPU that the paper names, also the paper's
+    estimate for Table 2.
 
     The paper multiplies training time, number of devices and the sustained
-    single-precision capacity of each (footnote 5). That capacity is used for any dtype
-    of the run. `gpu` is the name of the device, empty for a CPU.
+    single-precision capacity of each (footnote 5), which is used here for any dtype.
+    `gpu` is the name of the device, empty for a CPU.
     """
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
     count = "1 device" if devices == 1 else f"{devices:.3g} devices"
@@ -96,11 +99,9 @@ def cost_line(cost: RunCost, gpu: str) -> str:
                 f"; the paper's way {estimate:.2e}, at {tflops:.3g} TFLOPS, its number"
                 f" for {model}"
             )
-    return line + (
-        "."
-        if cost.steps == cost.step
-        else f", for {cost.steps:,} of {cost.step:,} steps."
-    )
+    if cost.steps < cost.step:
+        line += f", for {cost.steps:,} of {cost.step:,} steps"
+    return f"{line}."
 
 
 def _duration(seconds: float) -> str:

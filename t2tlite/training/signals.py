@@ -19,10 +19,10 @@ REPEATED_EVALUATION = "the evaluation, which is repeated when the run resumes"
 
 @contextlib.contextmanager
 def interrupt_ends_process() -> Iterator[None]:
-    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does; a
-    shell reports status 130.
+    """Lets SIGINT end the process at once during the block, as SIGTERM does; a shell
+    reports status 130.
 
-    For code without files to finish. Otherwise Python would raise KeyboardInterrupt
+    The block must not write files. Without this, Python would raise KeyboardInterrupt
     only after TensorFlow's operation, such as a training step of minutes.
     """
     handler = signal.getsignal(signal.SIGINT)
@@ -54,10 +54,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Signals:
-    """Records the first SIGINT, SIGTERM or SIGHUP in the block of a `with`; a second
-    one ends the process as usual.
+    """Records the first SIGINT, SIGTERM or SIGHUP during a `with` block. A second one
+    ends the process as usual.
 
-    A signal that the process ignores is still ignored: SIGHUP under nohup.
+    Signals that the process ignores stay ignored, such as SIGHUP under nohup.
     """
 
     def __init__(self) -> None:
@@ -66,33 +66,42 @@ class Signals:
         self._what = ""
 
     def __enter__(self) -> Signals:
-        handlers = {number: signal.getsignal(number) for number in STOPPING}
-        self._handlers = {
-            number: handler
-            for number, handler in handlers.items()
-            if handler != signal.SIG_IGN
-        }
-        for number in self._handlers:
-            signal.signal(number, self._record)
+        self._handlers = {}
+        for number in STOPPING:
+            handler = signal.getsignal(number)
+            if handler != signal.SIG_IGN:
+                self._handlers[number] = handler
+                signal.signal(number, self._record)
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
+    @property
+    def came(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self.caught is not None
+
+    def interrupted(self, saved_step: int) -> Interrupted:
+        """The exception that ends the run. It names SIGTERM if another worker was asked
+        to stop.
+        """
+        return Interrupted(saved_step, self.caught or signal.SIGTERM)
+
     def check(self, saved_step: int) -> None:
         """Raises Interrupted if a signal came. Nothing may have changed since
         checkpoint `saved_step`.
         """
-        if self.caught is not None:
-            raise Interrupted(saved_step, self.caught)
+        if self.came:
+            raise self.interrupted(saved_step)
 
     @contextlib.contextmanager
     def ending_at_once(
         self, saved_step: int, what: str = REPEATED_EVALUATION
     ) -> Iterator[None]:
-        """While this block runs, a signal raises Interrupted at any point, and it is
-        reported that `what` ends; the block must not write files.
+        """Lets a signal raise Interrupted at any point of the block, which must not
+        write files, and report that `what` ends.
         """
         self.check(saved_step)
         self._saved_step = saved_step

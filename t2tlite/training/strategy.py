@@ -19,19 +19,20 @@ from t2tlite.training.cluster import VARIABLE, Cluster
 
 # compute capability of the first GPUs that multiply in bfloat16
 BFLOAT16_CAPABILITY = (8, 0)
-REPORT_ABSENT_SECONDS = 30.0  # how often workers that a worker waits for are reported
-WAIT_SECONDS = 900.0  # for the other workers
+REPORT_ABSENT_SECONDS = 30.0  # between reports of workers that are absent
+WAIT_SECONDS = 900.0  # for absent workers
 
 
 def make_strategy(
     gpus: int | None = None, cluster: Cluster | None = None
 ) -> tf.distribute.Strategy:
-    """Data-parallel training on this machine, or by the workers of a cluster together.
+    """The strategy that trains data parallel on this machine, or on all workers of a
+    cluster.
 
     `gpus` is the number of GPUs of this machine to use: None for all, 0 for the CPU,
-    which is also used if there is no GPU. Raises ValueError if there are fewer. Waits
-    until all workers of the cluster have called it; raises ConnectionError if that
-    fails.
+    which is also used if there is no GPU. Waits until all workers of the cluster have
+    called it. Raises ValueError if there are fewer GPUs, and ConnectionError if a
+    worker cannot be reached.
     """
     present = tf.config.list_physical_devices("GPU")
     if gpus is not None and not 0 <= gpus <= len(present):
@@ -57,14 +58,16 @@ def make_strategy(
 
 @contextlib.contextmanager
 def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
-    """In the block, reports workers that cannot be reached; in the end, ends the
-    process with status 1.
+    """Reports workers that cannot be reached during the block. After WAIT_SECONDS, ends
+    the process with status 1.
     """
-    done, until = threading.Event(), time.monotonic() + WAIT_SECONDS
+    done = threading.Event()
+    until = time.monotonic() + WAIT_SECONDS
 
     def watch() -> None:
         while not done.wait(REPORT_ABSENT_SECONDS):
-            absent = "; ".join(filter(None, map(_why_unreachable, cluster.addresses)))
+            reasons = [_why_unreachable(address) for address in cluster.addresses]
+            absent = "; ".join(filter(None, reasons))
             if done.is_set():  # while this was waiting for an address
                 return
             if time.monotonic() > until:
@@ -74,8 +77,7 @@ def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
                     f" {absent or 'no answer from some'}. Start all of them, and check"
                     " the addresses."
                 )
-                # TensorFlow cannot be asked to stop waiting, which it would do for an
-                # hour
+                # TensorFlow would wait for an hour, and cannot be asked to stop
                 os._exit(1)
             if absent:
                 say(f"Waiting for other workers: {absent}.")
@@ -88,7 +90,7 @@ def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
 
 
 def _why_unreachable(address: str) -> str:
-    """What is wrong with an address, or an empty string."""
+    """The reason why an address cannot be reached; empty if it can."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
@@ -100,10 +102,10 @@ def _why_unreachable(address: str) -> str:
 def with_dtype_policy(
     hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None = None
 ) -> HParams:
-    """The hparams with "auto" replaced by the devices' fastest policy, or by that
-    recorded in the run to resume.
+    """The hparams with "auto" replaced by the policy `recorded` in the run to resume,
+    or by the fastest one of the devices.
 
-    Reports the policy, and warns if bfloat16 was chosen on a CPU that does not have it.
+    Reports the policy, and warns of bfloat16 on a CPU that does not have it.
     """
     on_gpu = trains_on_gpu(strategy)
     if hparams.dtype_policy == "auto":
@@ -126,11 +128,11 @@ def with_dtype_policy(
 
 
 def _gpus_have_bfloat16() -> bool:
-    gpus = tf.config.list_physical_devices("GPU")
-    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-    return all(
-        gpu.get("compute_capability", (0, 0)) >= BFLOAT16_CAPABILITY for gpu in details
-    )
+    for gpu in tf.config.list_physical_devices("GPU"):
+        details = tf.config.experimental.get_device_details(gpu)
+        if details.get("compute_capability", (0, 0)) < BFLOAT16_CAPABILITY:
+            return False
+    return True
 
 
 def trains_on_gpu(strategy: tf.distribute.Strategy) -> bool:
@@ -142,7 +144,6 @@ def gpu_name() -> str:
     """The model of the first GPU, such as "Tesla P100-PCIE-16GB"; "GPU" if TensorFlow
     does not know it.
     """
-    details = tf.config.experimental.get_device_details(
-        tf.config.list_physical_devices("GPU")[0]
-    )
+    first = tf.config.list_physical_devices("GPU")[0]
+    details = tf.config.experimental.get_device_details(first)
     return details.get("device_name", "GPU")

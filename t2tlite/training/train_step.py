@@ -7,14 +7,13 @@ replica.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from t2tlite.data.input_pipeline import Part
-from t2tlite.training.learning_rates import LearningRate
+from t2tlite.data.input_pipeline import Part, distribute_shape
 from t2tlite.types import PAD, Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
@@ -32,67 +31,13 @@ class StepResult(NamedTuple):
     gradient_norm: Tensor = 0.0
 
 
-class FusedAdam(keras.optimizers.Adam):
-    """Adam with one TensorFlow operation for each weight matrix, which passes over it
-    once.
-
-    Keras's own update passes over weights, gradient and moments a dozen times in all.
-    Gradients must have been added up over the replicas (`make_train_step`), which Keras
-    would do here.
-    """
-
-    def _all_reduce_sum_gradients(
-        self, grads_and_vars: Iterable[tuple[Tensor, tf.Variable]]
-    ) -> list[Any]:
-        return list(grads_and_vars)
-
-    def update_step(
-        self, gradient: Tensor, variable: tf.Variable, learning_rate: Tensor
-    ) -> None:
-        """Updates a weight and its moments; the formula is Keras's."""
-        at = self._get_variable_index(variable)
-        step = tf.cast(self.iterations.value + 1, variable.dtype)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[at].value.handle,
-            v=self._velocities[at].value.handle,
-            beta1_power=self.beta_1**step,
-            beta2_power=self.beta_2**step,
-            lr=tf.cast(learning_rate, variable.dtype),
-            beta1=self.beta_1,
-            beta2=self.beta_2,
-            epsilon=self.epsilon,
-            grad=tf.cast(gradient, variable.dtype),
-        )
-
-
-def make_optimizer(model: Seq2SeqModel) -> keras.optimizers.Optimizer:
-    """Adam with the paper's betas, epsilon and learning rate (5.3) for the weights of a
-    built model.
-
-    With float16 it adds dynamic loss scaling.
-    """
-    hparams = model.hparams
-    optimizer: keras.optimizers.Optimizer = FusedAdam(
-        LearningRate.of(hparams),
-        beta_1=hparams.optimizer_adam_beta1,
-        beta_2=hparams.optimizer_adam_beta2,
-        epsilon=hparams.optimizer_adam_epsilon,
-        name="adam",
-    )
-    if hparams.dtype_policy == "mixed_float16":
-        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
-    optimizer.build(model.trainable_variables)
-    return optimizer
-
-
 def make_gradients(
     model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer
 ) -> Gradients:
-    """A function of a replica's part of a batch: its share of the loss and of each
-    weight's gradient.
+    """A function that computes the share of a replica's part of a batch in the loss and
+    in each weight's gradient.
 
-    The sum of the losses is divided by the target tokens of the global batch, so the
+    The sum of the losses is divided by the target tokens of the global batch. So the
     shares of any number of replicas add up to the loss and the gradients of the batch.
     """
     hparams = model.hparams
@@ -108,16 +53,13 @@ def make_gradients(
             total, _ = smoothed_cross_entropy(logits, targets, hparams.label_smoothing)
             loss = total / tokens
             scaled = optimizer.scale_loss(loss)
-        dense = [
-            tf.convert_to_tensor(g)
-            for g in tape.gradient(scaled, model.trainable_variables)
-        ]
-        return loss, dense
+        values = tape.gradient(scaled, model.trainable_variables)
+        return loss, [tf.convert_to_tensor(value) for value in values]  # dense
 
     def of_part(part: Part) -> tuple[Tensor, list[Tensor]]:
-        inputs, targets, seeds = (
-            tf.convert_to_tensor(x) for x in (part.inputs, part.targets, part.seeds)
-        )
+        inputs = tf.convert_to_tensor(part.inputs)
+        targets = tf.convert_to_tensor(part.targets)
+        seeds = tf.convert_to_tensor(part.seeds)
         if hparams.accumulate_steps == 1:
             return gradients(inputs[0], targets[0], part.tokens, seeds[0])
 
@@ -125,23 +67,15 @@ def make_gradients(
             i: Tensor, loss: Tensor, sums: list[Tensor]
         ) -> tuple[Tensor, Tensor, list[Tensor]]:
             more_loss, more = gradients(inputs[i], targets[i], part.tokens, seeds[i])
-            return (
-                i + 1,
-                loss + more_loss,
-                [a + b for a, b in zip(sums, more, strict=True)],
-            )
+            sums = [a + b for a, b in zip(sums, more, strict=True)]
+            return i + 1, loss + more_loss, sums
 
-        # A loop, one micro-batch after the other: side by side, they would need more
-        # memory the more there are.
-        start = (
-            0,
-            0.0,
-            [tf.zeros(variable.shape) for variable in model.trainable_variables],
-        )
+        # One micro-batch after the other: in parallel, each would need memory.
+        zeros = [tf.zeros(variable.shape) for variable in model.trainable_variables]
         _, loss, sums = tf.while_loop(
             lambda i, *_: i < hparams.accumulate_steps,
             add,
-            start,
+            (0, 0.0, zeros),
             parallel_iterations=1,
         )
         return loss, sums
@@ -159,15 +93,16 @@ def make_train_step(
     returns a StepResult.
 
     A second argument, a float32 scalar, is 1 on workers that were asked to stop; by
-    default 0. `gradients` is what `make_gradients` returned for the same model, where
-    that is used elsewhere, too.
+    default 0. `gradients` is what `make_gradients` returned for the same model, if
+    others use it too.
     """
-    gradients, hparams = gradients or make_gradients(model, optimizer), model.hparams
+    gradients = gradients or make_gradients(model, optimizer)
+    hparams = model.hparams
 
     def replica_step(part: Part, stop: Tensor) -> Tensor:
         loss, sums = gradients(part)
-        # Also an overflow on one replica is then one on all, which skip the step
-        # together (float16).
+        # An overflow on one replica is then one on all, which skip the step together
+        # (float16).
         sums = tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, sums
         )
@@ -181,7 +116,8 @@ def make_train_step(
             factor = tf.minimum(1.0, hparams.clip_grad_norm / norm)
             sums = [gradient * factor for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
-        sources, targets = part.inputs, part.targets
+        sources = part.inputs
+        targets = part.targets
         tokens = tf.math.count_nonzero(sources) + tf.math.count_nonzero(targets)
         positions = tf.size(sources) + tf.size(targets)
         result = StepResult(
@@ -208,11 +144,11 @@ def make_train_step(
 def _add_weight_decay(
     gradients: list[Tensor], weights: Sequence[Variable], decay: Tensor
 ) -> list[Tensor]:
-    """The gradients of the loss plus decay / 2 x the sum of squares of all weights but
-    biases, as in tensor2tensor.
+    """The gradients of the loss plus decay / 2 x the sum of squares of all weights
+    except biases, as in tensor2tensor.
 
-    Its biases are those of dense layers and the shift of layer normalisation, which
-    Keras calls beta.
+    Biases are those of dense layers and the shift of layer normalisation, which Keras
+    calls beta.
     """
     decayed = []
     for gradient, weight in zip(gradients, weights, strict=True):
@@ -223,14 +159,17 @@ def _add_weight_decay(
 
 
 def make_trial(
-    strategy: tf.distribute.Strategy, gradients: Gradients
-) -> Callable[[Iterator[Part]], float]:
-    """A function that takes an iterator as a training step does, computes the gradients
-    and discards them.
+    strategy: tf.distribute.Strategy,
+    gradients: Gradients,
+    shape: tuple[int, int, int],
+    micro_batches: int,
+) -> Callable[[], float]:
+    """A function that computes the gradients of a batch of this shape (R, S, T) in each
+    of the micro-batches, discards them, and returns the loss.
 
-    It returns the loss of this process's first replica; workers need not call it
-    together. It needs a step's memory, changes nothing, and shares what it compiles of
-    `gradients` with the training step.
+    The loss is that of this process's first replica; workers need not call it together.
+    It needs the memory of a training step, changes nothing, and shares what it compiles
+    of `gradients` with the training step.
     """
 
     def replica_trial(part: Part) -> Tensor:
@@ -245,35 +184,32 @@ def make_trial(
     def trial(iterator: Iterator[Part]) -> Tensor:
         return strategy.run(replica_trial, args=(next(iterator),))
 
-    def loss_of(iterator: Iterator[Part]) -> float:
+    def loss() -> float:
+        iterator = iter(distribute_shape(strategy, shape, micro_batches))
+        run = trial
         # Without its concrete function, TensorFlow would warn of retracing in a process
-        # that trains often; that one is traced even where functions run eagerly, which
-        # takes a second.
-        run = (
-            trial
-            if tf.config.functions_run_eagerly()
-            else trial.get_concrete_function(iterator)
-        )
-        losses = run(iterator)
-        return float(strategy.experimental_local_results(losses)[0])
+        # that trains often. If functions run eagerly, tracing one would take a second.
+        if not tf.config.functions_run_eagerly():
+            run = trial.get_concrete_function(iterator)
+        losses = strategy.experimental_local_results(run(iterator))
+        return float(losses[0])
 
-    return loss_of
+    return loss
 
 
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, label_smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Sum over tokens of the distance to the smoothed target distribution, and the
-    number of tokens.
+    """Sums over tokens the distance to the smoothed target distribution, and counts the
+    tokens.
 
     The target distribution gives the true token 1 - label_smoothing (epsilon_ls, in [0,
-    1)), every other one label_smoothing / (V - 1). As in tensor2tensor its entropy, a
-    constant, is subtracted, so that a perfect model has loss 0. Smoothed one-hot rows
-    are never made: only the true token's logit and the sum of all matter.
+    1)), every other one label_smoothing / (V - 1). As in tensor2tensor, its entropy, a
+    constant, is subtracted, so that a perfect model has loss 0. No smoothed one-hot
+    rows are made: only the true token's logit and the sum of all logits matter.
 
-    `logits` are float32 [B, T, V], `targets` int32 [B, T], padded with PAD, which does
-    not count. Both results are float32 scalars: divide once, by the tokens of the whole
-    batch.
+    `logits` are float32 [B, T, V], `targets` int32 [B, T]; PAD does not count. Both
+    results are float32 scalars: divide once, by the tokens of the whole batch.
     """
     size = logits.shape[-1]
     low = label_smoothing / (size - 1)
@@ -287,9 +223,8 @@ def smoothed_cross_entropy(
     if label_smoothing > 0.0:
         high = 1.0 - label_smoothing
         loss += high * math.log(high) + (size - 1) * low * math.log(low)
-    return tf.reduce_sum(tf.reshape(loss, tf.shape(targets)) * weights), tf.reduce_sum(
-        weights
-    )
+    loss = tf.reshape(loss, tf.shape(targets)) * weights
+    return tf.reduce_sum(loss), tf.reduce_sum(weights)
 
 
 @tf.custom_gradient
@@ -325,7 +260,6 @@ def correct_tokens(logits: Tensor, targets: Tensor) -> Tensor:
     """The number of target tokens to which the model gives the highest logit: float32
     scalar.
     """
-    hits = tf.equal(tf.argmax(logits, axis=-1, output_type=targets.dtype), targets)
-    return tf.reduce_sum(
-        tf.cast(tf.logical_and(hits, tf.not_equal(targets, PAD)), tf.float32)
-    )
+    likeliest = tf.argmax(logits, axis=-1, output_type=targets.dtype)
+    hits = tf.logical_and(likeliest == targets, targets != PAD)
+    return tf.reduce_sum(tf.cast(hits, tf.float32))

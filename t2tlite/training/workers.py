@@ -18,39 +18,39 @@ LOST = (
     tf.errors.AbortedError,
     tf.errors.CancelledError,
 )
+ABORTED = "Collective ops is aborted by:"  # begins the line of the cause
 MAX_BYTES = 16_384  # of a text that a worker sends to the others
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the run directory: the only one, the chief, or
-    without one worker 0.
+    """Whether this process writes the run directory: it is the only one, the chief, or
+    worker 0 of a cluster without a chief.
     """
     cluster = strategy.cluster_resolver
-    jobs = cluster.cluster_spec().jobs if cluster else []
-    return not jobs or (cluster.task_type, cluster.task_id) == (
-        "chief" if "chief" in jobs else "worker",
-        0,
-    )
+    types = cluster.cluster_spec().jobs if cluster else []
+    if not types:
+        return True
+    chief = "chief" if "chief" in types else "worker"
+    return (cluster.task_type, cluster.task_id) == (chief, 0)
 
 
 def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
-    """The workers in the order of their replicas, ["chief 0", "worker 0"]; [""] for one
-    that is alone.
+    """The workers in the order of their replicas: ["chief 0", "worker 0"], or [""] for
+    a process without a cluster.
     """
-    if not strategy.cluster_resolver:
-        return [""]
-    spec = strategy.cluster_resolver.cluster_spec()
     names = []
-    for job in sorted(spec.jobs):
-        names += [f"{job} {index}" for index in spec.task_indices(job)]
+    if strategy.cluster_resolver:
+        spec = strategy.cluster_resolver.cluster_spec()
+        for kind in sorted(spec.jobs):
+            names += [f"{kind} {index}" for index in spec.task_indices(kind)]
     return names or [""]
 
 
 def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
-    """The text of each worker, in the order of `worker_names`; waits until all have
-    called it.
+    """Sends a text to all workers, waits until all have called it, and returns their
+    texts in the order of `worker_names`.
 
-    ValueError if the text has more than 16,384 bytes.
+    Raises ValueError if the text has more than 16,384 bytes.
     """
     workers = len(worker_names(strategy))
     if workers == 1:
@@ -61,8 +61,8 @@ def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
             f"A worker's text must have at most {MAX_BYTES:,} bytes. Received:"
             f" {len(content):,}."
         )
-    # which every collective can send
-    row = np.pad(content, (0, MAX_BYTES - len(content))).astype(np.float32)
+    row = np.pad(content, (0, MAX_BYTES - len(content)))
+    row = row.astype(np.float32)  # which every collective can send
 
     @tf.function(autograph=False)
     def gathered() -> tf.Tensor:
@@ -74,28 +74,29 @@ def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
         return strategy.experimental_local_results(rows)[0]
 
     rows = gathered().numpy().astype(np.uint8)  # [replicas, MAX_BYTES]
-    return [
-        row.tobytes().rstrip(b"\0").decode() for row in rows[:: len(rows) // workers]
-    ]
+    texts = []
+    for row in rows[:: len(rows) // workers]:
+        texts.append(row.tobytes().rstrip(b"\0").decode())
+    return texts
 
 
 def check_workers_agree(
     strategy: tf.distribute.Strategy, settings: Mapping[str, Any]
 ) -> None:
-    """Raises ValueError on every worker if they differ in one of these settings, which
-    JSON can express.
+    """Raises ValueError on every worker if their settings, which JSON can express,
+    differ.
     """
-    received = [json.loads(text) for text in gather(strategy, json.dumps(settings))]
-    differing = []
-    for name in settings:
-        values = [other.get(name) for other in received]
-        if values.count(values[0]) < len(values):
-            differing.append(name)
+    texts = gather(strategy, json.dumps(settings))
+    received = [json.loads(text) for text in texts]
+    first = received[0]
+    differing = set()
+    for other in received:
+        differing |= {name for name in settings if other.get(name) != first.get(name)}
     if not differing:
         return
     shown = []
     for worker, other in zip(worker_names(strategy), received, strict=True):
-        values = [f"{name} {other.get(name)}" for name in differing]
+        values = [f"{name} {other.get(name)}" for name in settings if name in differing]
         shown.append(f"{worker} has {', '.join(values)}")
     raise ValueError(
         f"All workers must train the same. Received: {'; '.join(shown)}. Give all the"
@@ -105,15 +106,13 @@ def check_workers_agree(
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Returns when all workers have called it, so that none ends while others need
-    it.
-    """
+    """Returns once all workers have called it."""
     gather(strategy, "")
 
 
 @contextlib.contextmanager
 def chief_first(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Runs a block on the chief, and then on the other workers."""
+    """Runs a block on the chief first, and then on the other workers."""
     if not is_chief(strategy):
         wait_for_workers(strategy)
     yield
@@ -132,14 +131,8 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if len(worker_names(strategy)) == 1:
             raise
         lines = [line.strip() for line in str(error).splitlines()]
-        reason = next(
-            (
-                line
-                for line in lines
-                if line.startswith("Collective ops is aborted by:")
-            ),
-            lines[0],
-        )
+        aborted = [line for line in lines if line.startswith(ABORTED)]
+        reason = [*aborted, *lines][0]
         raise ConnectionError(
             "A worker was lost: it ended or cannot be reached; its own messages say"
             f" why ({reason}). Start all workers again with the same command: training"
@@ -150,8 +143,8 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
 class Stop:
     """Lets all workers stop at the same step when one of them is asked to.
 
-    The step sums the workers' requests. The sum of a step is read after the next step
-    has been started, so that no device waits for Python.
+    A training step sums the workers' requests. The sum is read after the next step has
+    been started, so that no device waits for Python.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy) -> None:
@@ -161,8 +154,8 @@ class Stop:
     def agreed(self, requested: bool, sum_of_step: Any, at_once: bool = False) -> bool:
         """Whether to stop now.
 
-        `requested` is whether this worker was asked to, `sum_of_step` a result of the
-        last step. With `at_once`, before an evaluation, waits for that result.
+        `requested` is whether this worker was asked to, `sum_of_step` the sum of the
+        last step. With `at_once`, before an evaluation, this waits for that sum.
         """
         if self._alone:
             return requested

@@ -10,7 +10,8 @@ from tiny_run import small
 from t2tlite.bin import t2t_decoder
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint
 from t2tlite.programs.runs.checkpoint_choice import after_training, checkpoint_notes
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 
 EVERY_2 = "--local_eval_frequency=2"
 

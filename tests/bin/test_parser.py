@@ -10,7 +10,6 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -21,9 +20,6 @@ from t2tlite.bin import t2t_decoder, t2t_evalb, t2t_trainer
 from t2tlite.problems import grammar
 from t2tlite.programs.bulk import decode_split
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.tasks.task import Score
-from t2tlite.training.dev_record import DevRecord, Evaluated
-from t2tlite.training.evaluation import Evaluation
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
@@ -426,22 +422,6 @@ def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
     assert f1 == pytest.approx(
         f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01
     )
-
-
-def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
-    saved = []
-    checkpoints = SimpleNamespace(save_best=saved.append, best=lambda: None)
-    run = SimpleNamespace(evaluations=list)
-    record = DevRecord(run, checkpoints, step=0, by_score=True, writes=False)
-    for step, loss, f1, better in (
-        (1, 3.0, 20.0, True),
-        (2, 4.0, 40.0, True),
-        (3, 2.0, 30.0, False),
-    ):
-        score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
-        evaluated = Evaluated(Evaluation(loss, 0.5, 10), score, {})
-        assert record.keep_if_best(step, evaluated) == better
-    assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
 
 
 @pytest.mark.parametrize("linearisation", ["words", "t2t"])

@@ -195,7 +195,7 @@ def test_data_that_is_not_there(tiny_run, tiny_run_copy, tmp_path, capsys):
 
 def test_each_dev_set_is_measured(tmp_path, eagerly, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     write_corpora(tmp_path, train=200, news=12, talks=5)
     data = ["--problem=parallel_text", "--data_dir=data", "--output_dir=run"]
     more = [f"--hparams={SMALL}", "--hparams_set=transformer_tiny", "--generate_data"]

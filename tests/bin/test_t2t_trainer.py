@@ -13,7 +13,7 @@ from tensorboard.plugins.hparams import metadata
 from tiny_run import checkpoint_names, events, small, tensors
 
 from t2tlite.bin import t2t_decoder
-from t2tlite.config import HParams
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.train_step import StepResult
 
@@ -26,9 +26,7 @@ def test_run_is_self_contained(tiny_run):
         "model.ckpt-80",
         "model.ckpt-120",
     ]
-    assert (
-        HParams.from_json((tiny_run.run / "hparams.json").read_text()).hidden_size == 32
-    )
+    assert RunFolder(tiny_run.run).hparams().hidden_size == 32
     assert (tiny_run.run / "vocab.model").read_bytes() == (
         tiny_run.data / "twenty_words" / "vocab.model"
     ).read_bytes()
@@ -73,9 +71,7 @@ def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
         "run", metadata.SESSION_START_INFO_TAG
     ).plugin_data.content
     actual = metadata.parse_session_start_info_plugin_data(content).hparams
-    expected = dataclasses.asdict(
-        HParams.from_json((tiny_run.run / "hparams.json").read_text())
-    )
+    expected = dataclasses.asdict(RunFolder(tiny_run.run).hparams())
     assert {
         name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual
     } == expected

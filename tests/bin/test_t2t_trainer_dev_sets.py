@@ -14,23 +14,11 @@ import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.evaluation import Evaluation, together
 
 LINE = (
     r"{}: (?:dev )?loss (\d+\.\d+), perplexity \d+\.\d+, accuracy (\d\.\d+), BLEU"
     r" (\d+\.\d+)"
 )
-
-
-def test_metrics_together_weigh_tokens():
-    actual = together(
-        [
-            Evaluation(loss=2.0, accuracy=0.5, tokens=30),
-            Evaluation(loss=4.0, accuracy=0.1, tokens=10),
-        ]
-    )
-    assert (actual.loss, actual.tokens) == (2.5, 40)
-    assert actual.accuracy == pytest.approx(0.4)
 
 
 def test_each_dev_set_is_scored_and_all_together(
@@ -44,7 +32,7 @@ def test_each_dev_set_is_scored_and_all_together(
         tmp_path / "data" / "parallel_text",
         decode_defaults={"beam_size": 1, "extra_length": 2},
     )
-    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     flags = [
         *data,
         "--hparams_set=transformer_tiny",
@@ -132,7 +120,7 @@ def test_dev_sets_are_named_after_their_files(options, expected):
 def long_dev_line(tmp_path, monkeypatch, *lines):
     """Data whose dev2 has a whole document on each of these lines, counted from 1."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     write_corpora(tmp_path, train=200, news=12, talks=5)
     for name in ("talks.en", "talks.de"):
         text = (tmp_path / name).read_text(encoding="utf-8").splitlines()

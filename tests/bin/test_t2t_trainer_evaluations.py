@@ -16,8 +16,7 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training import loop
-from t2tlite.training.dev_record import is_better
+from t2tlite.training import dev_sets, loop
 from t2tlite.training.train_step import StepResult
 
 
@@ -212,7 +211,7 @@ def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
     step after the evaluation.
     """
     clock = [0.0]
-    step, evaluate = loop.make_train_step(), loop.make_evaluation()
+    step, evaluate = loop.make_train_step(), dev_sets.make_evaluation()
 
     def passes(seconds, act):
         def timed(*args):
@@ -223,7 +222,7 @@ def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
 
     monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(loop, "make_train_step", passes(1.0, step))
-    monkeypatch.setattr(loop, "make_evaluation", passes(3600.0, evaluate))
+    monkeypatch.setattr(dev_sets, "make_evaluation", passes(3600.0, evaluate))
     assert (
         train(
             [2.0, 1.0],
@@ -416,28 +415,11 @@ def test_patience_counts_what_was_compared_by_the_same_metric(
     assert evaluated(run)[1] == 8
 
 
-@pytest.mark.parametrize(
-    ("metrics", "best", "criterion", "expected"),
-    [
-        ({"loss": 2.0}, {}, "loss", True),
-        ({"loss": 2.0}, {"loss": 2.0}, "loss", False),
-        ({}, {"loss": 2.0}, "loss", False),  # it was not a number
-        ({"loss": 9.0, "bleu": 1.0}, {"loss": 2.0, "bleu": 0.99}, "bleu", True),
-        ({"loss": 9.0, "bleu": 0.9}, {"loss": 2.0, "bleu": 0.1}, "bleu", False),
-        ({"loss": 1.0, "bleu": 0.1}, {"loss": 2.0, "bleu": 0.9}, "bleu", True),
-        ({"loss": 1.0, "f1": 50.004}, {"loss": 2.0, "f1": 50.001}, "f1", True),
-        ({"loss": 1.0, "f1": 49.9}, {"loss": 2.0, "f1": 50.0}, "f1", False),
-    ],
-)
-def test_which_evaluation_is_better(metrics, best, criterion, expected):
-    assert is_better(metrics, best, criterion) is expected
-
-
 def test_weights_of_a_useless_loss_are_not_saved(train, run, monkeypatch, capsys):
     """They are finite, so that restarts would train on from them."""
     how = [EVERY_2, "--train_steps=4"]
     losses = iter([5.0, 5.0, 1e20])  # before the first step, and before each save
-    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: next(losses))
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: next(losses))
     assert train([2.0], *how) == 1
     stderr = capsys.readouterr().err
     assert (
@@ -445,7 +427,7 @@ def test_weights_of_a_useless_loss_are_not_saved(train, run, monkeypatch, capsys
         " Checkpoints from before are in" in stderr
     )
     assert (evaluated(run), checkpoint_names(run)) == (({2: 2.0}, 2), ["model.ckpt-2"])
-    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 5.0)
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 5.0)
     assert train([1.0], *how, f"--hparams={SMALL},learning_rate_constant=0.1") == 0
     assert evaluated(run) == ({2: 2.0, 4: 1.0}, 4)
 

@@ -21,10 +21,9 @@ from tiny_run import (
 )
 
 from t2tlite.bin import t2t_datagen, t2t_trainer
-from t2tlite.config import HParams
 from t2tlite.programs.runs import train as training_run
 from t2tlite.run_folder import RunFolder
-from t2tlite.training import loop
+from t2tlite.training import dev_sets, loop
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.progress import Progress
 from t2tlite.training.train_step import StepResult
@@ -36,15 +35,15 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(
     stopped = tmp_path / "stopped"
     step = Progress.step
     # neither changes the weights
-    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 1.0)
     monkeypatch.setattr(
-        loop, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10)
+        dev_sets, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10)
     )
     with monkeypatch.context() as patch:
         patch.setattr(
             Progress,
             "step",
-            lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)),
+            lambda *args: (step(*args), args[1] == 5 and signal.raise_signal(15)),
         )
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
     stderr = capsys.readouterr().err
@@ -290,7 +289,7 @@ def test_damaged_newest_checkpoint(tiny_run, tiny_run_copy, capsys):
 def test_a_run_that_saved_nothing_may_become_another_model(
     tiny_run, tmp_path, monkeypatch
 ):
-    def no_training(job, config, hooks):
+    def no_training(setup, config, hooks):
         hooks.begin()
         raise ValueError("something is wrong")
 
@@ -298,4 +297,4 @@ def test_a_run_that_saved_nothing_may_become_another_model(
     run = tmp_path / "run"
     assert small(tiny_run, run) == 1
     assert train(tiny_run, run) == 1
-    assert HParams.from_json((run / "hparams.json").read_text()).hidden_size == 32
+    assert RunFolder(run).hparams().hidden_size == 32

@@ -9,6 +9,7 @@ import pytest
 from corpora import SMALL, datagen_flags, write_corpora
 
 from t2tlite.bin import t2t_datagen, t2t_trainer
+from t2tlite.programs.runs import dev_decoder
 from t2tlite.programs.runs import train as training_run
 from t2tlite.run_folder import RunFolder
 
@@ -47,7 +48,7 @@ def sizes(folder, name):
 def train(folder, tmp_path, monkeypatch, once):
     """train(data, run, *flags): the exit status of training that takes no steps."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(training_run, "SAMPLES", 0)
+    monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
 
     def train(data, run, *more, hparams=SMALL, problem="parallel_text"):
         flags = [f"--problem={problem}", f"--hparams={hparams}", f"--data_dir={data}"]

@@ -22,7 +22,7 @@ from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.checkpoints import Checkpoints
-from t2tlite.training.learning_rates import LearningRate
+from t2tlite.training.optimizer import LearningRate
 
 
 class Continued(NamedTuple):
@@ -321,7 +321,7 @@ def test_a_signal_while_the_largest_batch_is_tried(
     monkeypatch.setattr(
         loop,
         "make_trial",
-        lambda *_: lambda batches: signal.raise_signal(signal.SIGTERM),
+        lambda *_: lambda: signal.raise_signal(signal.SIGTERM),
     )
     run = tmp_path / "run"
     assert train(tiny_run, run, "--train_steps=100") == 128 + signal.SIGTERM

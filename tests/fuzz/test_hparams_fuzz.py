@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.files.records import write_record
 from t2tlite.run_folder import RunFolder
 
 KINDS = (HParams, DecodeHParams)
@@ -44,13 +45,13 @@ ASSIGNMENTS = st.tuples(
 def test_override(kind, text):
     changed = []
     if survives(lambda: changed.append(kind().override(text))):
-        assert kind.from_json(changed[0].to_json()) == changed[0]
+        assert kind.of(dataclasses.asdict(changed[0])) == changed[0]
 
 
 @given(data=st.data())
 def test_hparams_json(data, tmp_path):
     run = RunFolder(tmp_path)
-    (run.path / "hparams.json").write_bytes(
-        data.draw(damaged_json(HParams().to_json().encode()))
-    )
+    path = run.path / "hparams.json"
+    write_record(path, dataclasses.asdict(HParams()))
+    path.write_bytes(data.draw(damaged_json(path.read_bytes())))
     survives(run.hparams)

@@ -20,7 +20,8 @@ from t2tlite.files.checkpoint_paths import (
     remove_checkpoint,
     step_of,
 )
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 from t2tlite.training.checkpoints import (
     Checkpoints,
     average_checkpoints,

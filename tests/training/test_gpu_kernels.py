@@ -17,10 +17,10 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.tensorflow_engine import EXTRA_SPECS, SEARCH_SPECS, search
 from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import (
     correct_tokens,
     make_gradients,
-    make_optimizer,
     smoothed_cross_entropy,
 )
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import tensorflow as tf
-from tiny_run import small
+from tiny_run import checkpoint_names, small
 from tiny_training import HPARAMS
 
 from t2tlite.training import loop, memory
@@ -104,7 +104,7 @@ def test_a_run_says_what_it_needs_before_it_trains(tiny_run):
     [tf.errors.ResourceExhaustedError(None, None, "OOM\nmore"), MemoryError("OOM.")],
 )
 def test_too_little_memory(tiny_run, tmp_path, monkeypatch, capsys, error):
-    def too_large(batches):
+    def too_large():
         raise error
 
     monkeypatch.setattr(loop, "make_trial", lambda *_: too_large)
@@ -123,3 +123,14 @@ def test_too_little_memory(tiny_run, tmp_path, monkeypatch, capsys, error):
     )
     assert "Traceback" not in failed
     assert not list((tmp_path / "run").glob("model.ckpt-*"))
+
+
+def test_too_little_memory_in_an_evaluation(
+    tiny_run, tmp_path, fake_dev_losses, capsys
+):
+    """The checkpoint is saved, so that the run resumes there with less."""
+    fake_dev_losses.append(tf.errors.ResourceExhaustedError(None, None, "OOM"))
+    assert small(tiny_run, tmp_path / "run", "--train_steps=1") == 1
+    failed = capsys.readouterr().err.split("t2tlite: ")[1]
+    assert failed.startswith("Training needs more memory than there is: OOM. Memory")
+    assert checkpoint_names(tmp_path / "run") == ["model.ckpt-1"]

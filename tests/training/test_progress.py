@@ -10,9 +10,12 @@ import pytest
 import tensorflow as tf
 
 from t2tlite.console import counted, progress_bar
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import progress
-from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.evaluation import Evaluated, Evaluation
 from t2tlite.training.train_step import StepResult
+
+NOWHERE = RunFolder("absent", writes=False)
 
 
 class Terminal(io.StringIO):
@@ -24,9 +27,9 @@ def shown(monkeypatch, stderr: io.StringIO, line_seconds: float) -> str:
     """What two steps of three show, and an evaluation."""
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "LINE_SECONDS", line_seconds)
-    with progress.Progress(None, keras.optimizers.Adam(0.25), 0, 3) as bar:
-        bar.step(0, StepResult(tf.constant(2.5), tf.constant(75.0), tf.constant(100.0)))
-        bar.step(1, StepResult(tf.constant(1.5), tf.constant(75.0), tf.constant(100.0)))
+    with progress.Progress(NOWHERE, keras.optimizers.Adam(0.25), 0, 3) as bar:
+        bar.step(1, StepResult(tf.constant(2.5), tf.constant(75.0), tf.constant(100.0)))
+        bar.step(2, StepResult(tf.constant(1.5), tf.constant(75.0), tf.constant(100.0)))
         bar.flush()
         bar.doing("evaluating dev")
     return stderr.getvalue()
@@ -66,17 +69,17 @@ def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
     monkeypatch.setattr(time, "monotonic", clock)
     monkeypatch.setattr("tqdm.std.time", clock)
     result = StepResult(tf.constant(2.5), tf.constant(100.0), tf.constant(100.0))
-    with progress.Progress(None, keras.optimizers.Adam(0.25), 0, 9) as bar:
+    with progress.Progress(NOWHERE, keras.optimizers.Adam(0.25), 0, 9) as bar:
         clock.now += 4
-        bar.step(0, result)
+        bar.step(1, result)
         bar.doing("saving")
         clock.now += 100
-        bar.evaluated(1, Evaluation(1.0, 0.5, 100), None, better=True)
+        bar.evaluated(1, Evaluated(Evaluation(1.0, 0.5, 100)), True, {})
         bar.doing("decoding samples")
         clock.now += 100
         bar.doing("")
         clock.now += 4
-        bar.step(1, result)
+        bar.step(2, result)
         text = sys.stderr.getvalue()
     rates = re.findall(r"([\d,]+) tokens/s", text)
     assert set(rates) == {"25"}

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,13 +13,13 @@ from eager import run_eagerly
 from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, random_store
 
 from t2tlite.data.batch_plan import training_plan
-from t2tlite.data.input_pipeline import distribute, distribute_shape
+from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.evaluation import Evaluation, make_evaluation
+from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import (
     make_gradients,
-    make_optimizer,
     make_train_step,
     make_trial,
     smoothed_cross_entropy,
@@ -80,15 +79,12 @@ def train(
         [float(getattr(r, name)) for r in results]
         for name in ("loss", "gradient_norm", "tokens")
     ]
-    trial = make_trial(strategy, gradients)
-    shape = functools.partial(
-        distribute_shape, strategy, (3, 8, 10), hparams.accumulate_steps
-    )
+    trial = make_trial(strategy, gradients, (3, 8, 10), hparams.accumulate_steps)
     return Run(
         *values,
         model.get_weights(),
         evaluate,
-        lambda: trial(iter(shape())),
+        trial,
         model,
         optimizer,
     )

@@ -16,10 +16,11 @@ from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, part_of, random_st
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import BatchPlan, evaluation_plan, training_plan
-from t2tlite.data.input_pipeline import Part, distribute_shape, load_part
+from t2tlite.data.input_pipeline import Part, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.training.evaluation import left_out, make_evaluation
-from t2tlite.training.train_step import make_optimizer, make_train_step, make_trial
+from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.train_step import make_train_step, make_trial
 
 # A micro-batches, R rows, S source length, T target length
 
@@ -170,16 +171,16 @@ def test_trial_computes_every_gradient():
             return part.tokens, values
 
         with pytest.raises(tf.errors.InvalidArgumentError, match="this was computed"):
-            make_trial(strategy, gradients)(
-                iter(distribute_shape(strategy, (3, 8, 10), 1))
-            )
+            make_trial(strategy, gradients, (3, 8, 10), 1)()
 
 
 def test_trials_of_many_trainings_give_no_warning(caplog):
     strategy = tf.distribute.get_strategy()
     for _ in range(8):
-        trial = make_trial(strategy, lambda part: (part.tokens, [part.tokens]))
-        trial(iter(distribute_shape(strategy, (3, 8, 10), 1)))
+        trial = make_trial(
+            strategy, lambda part: (part.tokens, [part.tokens]), (3, 8, 10), 1
+        )
+        trial()
     assert "retracing" not in caplog.text
 
 

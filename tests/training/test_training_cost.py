@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from t2tlite.data.token_store import TokenStore
-from t2tlite.run_folder import RunCost, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import RunCost
 from t2tlite.training import run_cost
 from t2tlite.training.cost import forward_flops
 from t2tlite.training.run_cost import CostMeter, cost_line
@@ -39,8 +40,8 @@ def test_time_tokens_and_flops_add_up(tmp_path, clock):
         meter.step(tokens)
     clock.now += 5
     meter.save(2)
-    clock.now += 60  # evaluation
-    meter.resume()
+    with meter.paused():
+        clock.now += 60  # evaluation
     meter.step(tf.constant(50.0))
     clock.now += 2
     meter.save(3)
@@ -98,8 +99,10 @@ def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path):
     )
 
 
-def test_worker_without_a_folder_writes_nothing(tmp_path):
-    meter = CostMeter(None, 7, devices=2, flops_per_token=1.0)
+def test_a_worker_other_than_the_chief_writes_nothing(tmp_path):
+    meter = CostMeter(
+        RunFolder(tmp_path, writes=False), 7, devices=2, flops_per_token=1.0
+    )
     meter.step(3.0)
     meter.save(8)
     assert list(tmp_path.iterdir()) == []

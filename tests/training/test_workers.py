@@ -26,7 +26,7 @@ from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import workers
 from t2tlite.training.loop_config import LoopConfig
-from t2tlite.training.train_step import make_optimizer
+from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.workers import (
     Stop,
     check_workers_agree,

@@ -27,7 +27,8 @@ from t2tlite.programs.bulk.window_folder import open_windows
 from t2tlite.programs.bulk.windows import Input, Totals
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
-from t2tlite.run_folder import DecodeRecord, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Score, signature_lines
 
 EXAMPLES = 5  # in the report

@@ -12,7 +12,7 @@ from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import Code, drawings, folded, paragraph, table
 from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
 from t2tlite.programs.runs.checkpoint_choice import shown_value
-from t2tlite.run_folder import DevEvaluation
+from t2tlite.run_records import DevEvaluation
 
 CURVE_ROWS = 12  # of the table of values
 RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting

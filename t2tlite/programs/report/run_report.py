@@ -51,7 +51,8 @@ from t2tlite.programs.report.document import (
 from t2tlite.programs.report.events import read_history
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.load import run_dataset
-from t2tlite.run_folder import DecodeRecord, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import open_task, signature_lines
 
 T = TypeVar("T")

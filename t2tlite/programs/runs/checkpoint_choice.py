@@ -7,7 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
-from t2tlite.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DevEvaluation
 
 # of metrics of decoded dev, in percent
 NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}

@@ -10,7 +10,8 @@ from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import DEV
-from t2tlite.run_folder import RunFolder, TrainedWith, run_of
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import TrainedWith
 
 
 def check_shared_embeddings(

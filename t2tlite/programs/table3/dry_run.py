@@ -20,7 +20,8 @@ from t2tlite.programs.table3.results import cost_of
 from t2tlite.programs.table3.rows import Row
 from t2tlite.programs.table3.sweep import check_rows, forget_models
 from t2tlite.programs.table3.table import markdown_table
-from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.training.optimizer import make_optimizer
+from t2tlite.training.train_step import make_train_step
 
 PROBE_STEPS = 3  # timed, after as many untimed steps
 

@@ -19,7 +19,8 @@ from t2tlite.data.splits import DEV
 from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX
 from t2tlite.files.records import Amount, Count
 from t2tlite.programs.runs.translator import decode_options
-from t2tlite.run_folder import NO_COST, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST
 from t2tlite.training.cost import Cost, estimate
 
 BEAM_SIZE = 4

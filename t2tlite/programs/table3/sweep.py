@@ -27,8 +27,9 @@ from t2tlite.data.splits import DEV
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
+from t2tlite.programs.runs.dev_decoder import scored_text
 from t2tlite.programs.runs.same_model import check_shared_embeddings
-from t2tlite.programs.runs.train import RunOptions, scored_text, train_run
+from t2tlite.programs.runs.train import TrainingOptions, train_run
 from t2tlite.programs.table3.results import (
     RowResult,
     cost_of,
@@ -38,7 +39,8 @@ from t2tlite.programs.table3.results import (
 )
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Table, has_matplotlib
-from t2tlite.run_folder import DecodeRecord, RunFolder
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DecodeRecord
 from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.loop_config import LoopConfig
 
@@ -176,7 +178,7 @@ class Sweep:
         config = dataclasses.replace(
             self.config, train_steps=hparams.train_steps, random_seed=seed
         )
-        options = RunOptions(command=self.command)
+        options = TrainingOptions(command=self.command)
         trained = train_run(self.dataset, hparams, run, config, self.strategy, options)
         decode_dev(run, hparams, trained.decoder, self.dataset)
         result = self._result(row, seed)

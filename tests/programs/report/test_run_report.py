@@ -390,7 +390,7 @@ def test_damaged_files(tiny_run, decoded_copy):
     shown = html.unescape(page)
     for expected in (
         "decodes/dev.1.json is damaged: Object missing required field `step`",
-        "hparams.json is damaged: The hparams must be a JSON object.",
+        "hparams.json is damaged: ",
         "manifest.json is damaged: Expected `object`, got `array`",
         "environment.json is damaged: ",
         "cost.json is damaged: ",

@@ -286,7 +286,7 @@ def test_missing_files(tiny_run_copy, file, message):
         (
             "hparams.json",
             "{",
-            r"hparams\.json is damaged: The hparams must be a JSON object\.",
+            r"hparams\.json is damaged: Input data was truncated\.",
         ),
         (
             "hparams.json",
@@ -308,7 +308,7 @@ def test_missing_files(tiny_run_copy, file, message):
         (
             "hparams.json",
             "[" * 5000,
-            r"hparams\.json is damaged: The hparams must be a JSON object\.",
+            r"hparams\.json is damaged: JSON must be nested at most 100 deep\.",
         ),
     ],
 )

@@ -17,11 +17,11 @@ from tiny_run import SMALL, events, small, tensors, train, trainer_flags
 
 import t2tlite
 from t2tlite.bin import t2t_trainer
-from t2tlite.programs.runs import train as run_training
+from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder, scored_text
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training import loop
+from t2tlite.training import dev_sets
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_samples_in_tensorboard_leave_training_as_it_is(
     without, sampled = tmp_path / "without", tmp_path / "sampled"
     how = ["--train_steps=6", "--local_eval_frequency=3"]
     assert small(tiny_run, without, *how) == 0
-    monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
+    monkeypatch.setattr(dev_sets, "SAMPLES_AFTER_SECONDS", -1.0)
     assert (
         t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how))
         == 0
@@ -78,24 +78,24 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
         source_text=lambda: sources,
         target_text=lambda: ["a", "b", "c"],
     )
-    job = SimpleNamespace(
+    setup = SimpleNamespace(
         model=model.engine.model,
-        dev_store=store,
-        more_dev={},
+        dev_sets={"dev": store},
+        deciding_dev_set=store,
         strategy=tf.distribute.get_strategy(),
     )
     dataset = SimpleNamespace(
         encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest
     )
-    samples = run_training._hooks(job, model, dataset, False).samples()
+    samples = SampleDecoder(setup, dataset).samples()
     assert [(source, reference) for source, _, reference in samples] == [
         (sources[0], "a"),
         (sources[2], "c"),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(model), "decode_and_score", lambda _, *pairs: decoded(pairs))
-        score = run_training._hooks(job, model, dataset, True).score()
-    assert score.scores == {"BLEU": 7.0}
+        scores = DevScorer(setup, model).score(["dev"])
+    assert scores == {"dev": Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"})}
 
 
 def decoded(arguments):
@@ -116,14 +116,14 @@ def test_sources_that_are_evaluated_but_cannot_be_decoded(tiny_run, load, capsys
         source_text=lambda: ["a", "b", "c"],
         target_text=lambda: ["A", "B", "C"],
     )
-    assert run_training.scored_text(hparams, store, model, "dev") == (["a"], ["A"])
+    assert scored_text(hparams, store, model, "dev") == (["a"], ["A"])
     assert (
         "Not decoded, and not part of the score: 1 source of dev of more than 2,048"
         in capsys.readouterr().err
     )
     store.source_lengths = np.array([2050, 2050, 4097])
     with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: none in d"):
-        run_training.scored_text(hparams, store, model, "dev")
+        scored_text(hparams, store, model, "dev")
 
 
 def test_environment_is_recorded(tiny_run):

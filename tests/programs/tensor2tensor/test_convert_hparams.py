@@ -25,7 +25,7 @@ from t2tlite.programs.tensor2tensor.hparams import (
 )
 from t2tlite.programs.tensor2tensor.t2t_files import read_hparams
 from t2tlite.schedules import T2T_SCHEDULE
-from t2tlite.training.train_step import make_optimizer
+from t2tlite.training.optimizer import make_optimizer
 
 FIELDS = dataclasses.fields(HParams)
 
