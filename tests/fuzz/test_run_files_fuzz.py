@@ -295,7 +295,7 @@ def test_the_commands_succeed_with_whole_files(template, case):
 def test_every_record_is_fuzzed(template):
     fuzzed = {path_of(template, file) for file in JSON_FILES}
     fuzzed.add(template / "before/environment.json")  # no command reads it
-    assert set(template.rglob("*.json")) == fuzzed
+    assert set(template.rglob("*.json")) <= fuzzed
 
 
 @pytest.mark.parametrize(("file", "command"), cases(JSON_FILES))
