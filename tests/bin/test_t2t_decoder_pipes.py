@@ -1,7 +1,6 @@
 """t2t-decoder in a pipe: lines come and go one by one, and nothing else is written."""
 
-import contextlib
-import io
+import json
 import os
 import subprocess
 import sys
@@ -151,79 +150,15 @@ def test_bad_line_of_a_pipe_is_named(tiny_run, standard_input, capfd, content, m
     assert message in capfd.readouterr().err
 
 
-def test_large_pipe_is_decoded_in_windows(
-    tiny_run, standard_input, capfd, windows, monkeypatch
-):
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
-    standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
+def test_flags_of_the_format(tiny_run, standard_input, capfd):
+    standard_input.write("red cat sees dog\tkatze blau\n")
     standard_input.close()
-    assert (
-        t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
-    )
-    assert capfd.readouterr().out.splitlines() == TRANSLATIONS * 2
-    assert [len(window) for window in windows] == [3, 3, 2]
-
-
-class Filled:
-    """A ReadAhead that has read everything."""
-
-    def __init__(self, items):
-        self._items = iter(list(items))
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return next(self._items)
-
-    def ready(self):
-        return True
-
-
-def test_standard_output_gets_each_window_at_once(
-    tiny_run, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
-    shown, original = [], Translator.decode
-
-    def decode(self, sentences, *rest):
-        shown.append(capsys.readouterr().out)
-        return original(self, sentences, *rest)
-
-    monkeypatch.setattr(Translator, "decode", decode)
-    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 2))
-    assert (
-        t2t_decoder.main(
-            [
-                f"--output_dir={tiny_run.run}",
-                f"--decode_from_file={tmp_path / 'in.txt'}",
-            ]
-        )
-        == 0
-    )
-    assert [text.splitlines() for text in shown] == [
-        [],
-        TRANSLATIONS[:3],
-        [TRANSLATIONS[3], *TRANSLATIONS[:2]],
-    ]
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-
-def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
-    """As a notebook's."""
-    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES))
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert (
-            t2t_decoder.main(
-                [
-                    f"--output_dir={tiny_run.run}",
-                    f"--decode_from_file={tmp_path / 'in.txt'}",
-                ]
-            )
-            == 0
-        )
-    assert out.getvalue().splitlines() == TRANSLATIONS
+    flags = "--decode_from_file=-", "--output_format=jsonl", "--alignments"
+    command = [f"--output_dir={tiny_run.run}", *flags, "--prefixes"]
+    assert t2t_decoder.main(command) == 0
+    (hypothesis,) = json.loads(capfd.readouterr().out)["hypotheses"]
+    assert hypothesis["text"].startswith("katze blau")
+    assert hypothesis["alignment"]
 
 
 @pytest.mark.slow

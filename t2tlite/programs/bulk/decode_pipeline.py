@@ -61,7 +61,7 @@ def decode_by_workers(
                     " have finished. Write to a file system that all share."
                 )
         totals = folder.publish()
-    return job.summary(totals)
+    return job.summary(totals, seconds_of=" of all workers together")
 
 
 def _model(job: DecodeJob, run: Path) -> tuple[Path, Path, str, str | None]:

@@ -175,15 +175,15 @@ class DecodeJob:
         content = json.dumps([self._provenance, before, window.lines])
         return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
 
-    def summary(self, totals: Totals) -> str:
+    def summary(self, totals: Totals, seconds_of: str = "") -> str:
         """Sentences and tokens per second, and what the task had to do to make the
-        outputs.
+        outputs. `seconds_of` says whose seconds they are.
         """
         sentences = totals.counts["sentences"]
         tokens = totals.counts["tokens"]
         seconds = max(totals.seconds, 1e-9)
         speed = (
-            f"{sentences:,} sentences in {totals.seconds:.1f} s,"
+            f"{sentences:,} sentences in {totals.seconds:.1f} s{seconds_of},"
             f" {sentences / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target"
             " tokens/s"
         )

@@ -301,7 +301,7 @@ def _input_file(output_file: Path) -> Path:
 
 
 def _sha256(key: str, output: WindowOutput) -> str:
-    content = json.dumps([key, dataclasses.asdict(output)])
+    content = json.dumps([key, output.lines, output.counts, output.seconds])
     return hashlib.sha256(content.encode()).hexdigest()
 
 

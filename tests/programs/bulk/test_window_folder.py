@@ -147,7 +147,7 @@ def test_nothing_done_leaves_nothing(upper, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_windows_of_other_inputs_stay_until_the_output_is_written(upper, capsys):
+def test_windows_of_other_inputs_stay_until_out_is_written(upper, capsys):
     upper.stopped(LINES, "line 8")
     capsys.readouterr()
     upper.stopped(LINES[8:], "line 12")

@@ -1,47 +1,38 @@
-"""What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and
-lines with prefixes.
+"""What a job writes for a line: text, n-best lists, JSON with alignments; and lines
+with prefixes.
 """
 
 import json
 
 import pytest
 
-from t2tlite.bin import t2t_decoder
 from t2tlite.decoding.alignment import pharaoh
-
-pytestmark = pytest.mark.usefixtures("loaded_once")
+from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
+from t2tlite.programs.bulk.windows import Window
 
 SENTENCES = ["red cat sees dog", "", "horse bites bird today"]
 
 
 @pytest.fixture
-def written(tiny_run, tmp_path):
-    """written(lines, *flags): the lines that t2t-decoder writes."""
+def written(model):
+    """written(lines, ...): the lines that a job writes, given options and fields of its
+    format.
+    """
 
-    def run(lines, *flags, mode="decode_from_file"):
-        source, target = tmp_path / "in.txt", tmp_path / "out.txt"
-        source.write_text("".join(f"{line}\n" for line in lines))
-        command = [
-            f"--output_dir={tiny_run.run}",
-            f"--{mode}={source}",
-            f"--decode_to_file={target}",
-            *flags,
-        ]
-        assert t2t_decoder.main(command) == 0
-        return target.read_text().splitlines()
+    def run(lines, kind=DecodeJob, return_beams=1, t2t_rules=False, **line_format):
+        options = model.options(return_beams=return_beams, t2t_rules=t2t_rules)
+        job = kind(model, options, LineFormat(**line_format))
+        window = Window(lines)
+        job.check(window)
+        return job.run(window).lines
 
     return run
 
 
 def test_text_and_nbest_whatever_return_beams_is(written, model):
     best = model.translate(SENTENCES)
-    assert (
-        written(SENTENCES, "--output_format=text", "--decode_hparams=return_beams=3")
-        == best
-    )
-    lines = [
-        line.split(" ||| ") for line in written(SENTENCES, "--output_format=nbest")
-    ]
+    assert written(SENTENCES, return_beams=3, output_format="text") == best
+    lines = [line.split(" ||| ") for line in written(SENTENCES, output_format="nbest")]
     assert [(line[0], line[1]) for line in lines] == [
         ("0", best[0]),
         ("1", ""),
@@ -56,8 +47,9 @@ def test_text_and_nbest_whatever_return_beams_is(written, model):
 def test_jsonl(written, model, monkeypatch, alignments):
     if not alignments:
         monkeypatch.setattr(type(model), "align", None)  # not computed unless asked for
-    flags = ["--output_format=jsonl", "--decode_hparams=return_beams=2"]
-    lines = written(SENTENCES, *flags, *(["--alignments"] if alignments else []))
+    lines = written(
+        SENTENCES, return_beams=2, output_format="jsonl", alignments=alignments
+    )
     n_best = model.decode(SENTENCES, model.options(return_beams=2))
     pairs = model.align(SENTENCES, n_best) if alignments else None
     assert len(lines) == 3
@@ -81,7 +73,7 @@ def test_jsonl(written, model, monkeypatch, alignments):
 
 
 def test_json_of_other_characters_is_one_line(written):
-    (line,) = written(['kätzchen \u2028 "x" \\ \x0b'], "--output_format=jsonl")
+    (line,) = written(['kätzchen \u2028 "x" \\ \x0b'], output_format="jsonl")
     assert json.loads(line)["source"] == 'kätzchen \u2028 "x" \\ \x0b'
     assert "ä" in line
 
@@ -89,7 +81,7 @@ def test_json_of_other_characters_is_one_line(written):
 def test_scores_as_json_have_both_values(written, model):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("fish likes cat", "")]
     lines = written(
-        ["\t".join(pair) for pair in pairs], "--output_format=jsonl", mode="score_file"
+        ["\t".join(pair) for pair in pairs], kind=ScoreJob, output_format="jsonl"
     )
     for line, (source, target), log_prob in zip(
         lines, pairs, model.score(*zip(*pairs, strict=True)), strict=True
@@ -102,10 +94,7 @@ def test_scores_as_json_have_both_values(written, model):
             "score": pytest.approx(log_prob / ((5 + tokens) / 6) ** 0.6, abs=1e-5),
         }
     (line,) = written(
-        ["cat\tkatze"],
-        "--output_format=jsonl",
-        "--decode_hparams=t2t_rules=true",
-        mode="score_file",
+        ["cat\tkatze"], kind=ScoreJob, t2t_rules=True, output_format="jsonl"
     )
     assert json.loads(line).keys() == {
         "source",
@@ -115,17 +104,14 @@ def test_scores_as_json_have_both_values(written, model):
 
 
 def test_scores_as_text_are_those_of_an_nbest_list(written, model):
-    hypotheses = [
-        line.split(" ||| ")
-        for line in written(SENTENCES[:1], "--decode_hparams=return_beams=4")
-    ]
+    n_best = written(SENTENCES[:1], return_beams=4)
+    hypotheses = [line.split(" ||| ") for line in n_best]
     pairs = [f"{SENTENCES[0]}\t{text}" for _, text, *_ in hypotheses]
     expected = [
         (float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses
     ]
     scores = [
-        tuple(map(float, line.split("\t")))
-        for line in written(pairs, mode="score_file")
+        tuple(map(float, line.split("\t"))) for line in written(pairs, kind=ScoreJob)
     ]
     same_tokens = [
         tuple(model.target_encoder.encode(output.text)) == output.ids
@@ -134,14 +120,8 @@ def test_scores_as_text_are_those_of_an_nbest_list(written, model):
     assert sum(same_tokens) >= 2
     for values, wanted, same in zip(scores, expected, same_tokens, strict=True):
         assert values == pytest.approx(wanted, abs=1e-4) or not same
-    assert (
-        len(
-            written(
-                ["cat\tkatze"], "--decode_hparams=t2t_rules=true", mode="score_file"
-            )[0].split("\t")
-        )
-        == 1
-    )
+    (line,) = written(["cat\tkatze"], kind=ScoreJob, t2t_rules=True)
+    assert len(line.split("\t")) == 1
 
 
 def test_prefixes(written, model):
@@ -151,7 +131,7 @@ def test_prefixes(written, model):
         "\tkatze",
         "fish likes mouse\t",
     ]
-    translations = written(lines, "--prefixes")
+    translations = written(lines, prefixes=True)
     prefix = ["katze blau", "", "", ""]
     assert translations == model.translate(
         ["red cat sees dog", "horse bites bird", "", "fish likes mouse"], prefix=prefix
