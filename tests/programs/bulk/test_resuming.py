@@ -199,12 +199,9 @@ def test_batches_of_sentences_make_a_split_one_window(split, calls):
 @pytest.mark.parametrize(
     ("case", "changes", "more"),
     [
-        ("file", "beam_size=1", {}),
         ("file", "", {"output_format": "nbest"}),
-        ("file", "", {"model": (80,)}),
         ("file", "", CTRANSLATE2),
         ("split", "beam_size=1", {}),
-        ("split", "", {"model": (80,)}),
     ],
     indirect=["case"],
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
 from bulk_cases import SENTENCES
@@ -79,12 +81,18 @@ def test_key_is_of_everything_that_the_output_depends_on(model):
     options = model.options()
     first, later = (Window(SENTENCES, Origin("in.txt", before)) for before in (0, 6))
     job = DecodeJob(model, options)
+    other_checkpoint = copy.copy(model)
+    other_checkpoint.checkpoint = model.checkpoint.replace("-120", "-80")
+    other_engine = copy.copy(model)
+    other_engine.engine = SimpleNamespace(name="ctranslate2", quantization="int8")
     keys = [
         job.key(first),
         job.key(Window(["another", *SENTENCES[1:]])),
         ScoreJob(model, options).key(first),
         DecodeJob(model, model.options(beam_size=2)).key(first),
         DecodeJob(model, options, LineFormat("jsonl")).key(first),
+        DecodeJob(other_checkpoint, options).key(first),
+        DecodeJob(other_engine, options).key(first),
     ]
     assert len(set(keys)) == len(keys)
     assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
