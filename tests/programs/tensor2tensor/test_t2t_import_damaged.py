@@ -1,0 +1,154 @@
+"""What t2t-import says of checkpoints that are damaged or of another model: one message,
+and nothing is written or changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from imported_model import imported
+from numpy_transformer import SMALL, check_logits, small_model
+from refused_import import NO_INDEX, given, refused
+from tensor2tensor_checkpoint import write_checkpoint
+
+import t2tlite
+
+DATA = "model.ckpt-7.data-00000-of-00001"
+ATTENTION = "transformer/body/encoder/layer_0/self_attention"
+
+
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 255
+    path.write_bytes(content)
+
+
+UNREADABLE = (
+    r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7, which cannot be"
+    r" read: "
+)
+COPY = r".*\. Copy it again, all its files\.\n"
+DAMAGES = {
+    "no data": (
+        lambda f: (f / DATA).unlink(),
+        UNREADABLE + r"\S*/model\.ckpt-7\.data-00000-of-00001; No such file" + COPY,
+    ),
+    "empty data": (
+        lambda f: cut(f / DATA, 0),
+        UNREADABLE + r"Read less bytes than requested" + COPY,
+    ),
+    "truncated data": (
+        lambda f: cut(f / DATA, 9000),
+        UNREADABLE + r"Read less bytes than requested" + COPY,
+    ),
+    "changed data": (
+        lambda f: flip(f / DATA, 9000),
+        UNREADABLE + r".*Checksum does not match" + COPY,
+    ),
+    "no index": (
+        lambda f: (f / "model.ckpt-7.index").unlink(),
+        NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N",
+    ),
+    "empty index": (lambda f: cut(f / "model.ckpt-7.index", 0), UNREADABLE + COPY),
+    "truncated index": (
+        lambda f: cut(f / "model.ckpt-7.index", 900),
+        UNREADABLE + COPY,
+    ),
+    "changed index": (lambda f: flip(f / "model.ckpt-7.index", 90), UNREADABLE + COPY),
+    "garbage": (
+        lambda f: (f / "model.ckpt-7.index").write_text("404: not found\n" * 99),
+        UNREADABLE + COPY,
+    ),
+    "a list of files that are gone": (
+        lambda f: (
+            (f / "model.ckpt-7.index").unlink(),
+            (f / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n'),
+        ),
+        NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_damaged_checkpoints(theirs, capsys, case):
+    damage, message = DAMAGES[case]
+    damage(theirs)
+    refused(theirs, capsys, message)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_in_two_files(theirs, capsys):
+    """Each file may be missing unless the model needs it."""
+    variables = small_model()[1]
+    parts = {"model": variables, "counters": {"global_step": np.int64(8)}}
+    prefixes = [
+        str(write_checkpoint(theirs / name, part)) for name, part in parts.items()
+    ]
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=prefixes, destination_prefix=str(theirs / "model.ckpt-8")
+    )
+    model, counters = (theirs / f"model.ckpt-8.data-0000{i}-of-00002" for i in range(2))
+    checkpoint = f"--t2t_checkpoint={theirs}/model.ckpt-8"
+    counters.unlink()
+    check_logits(
+        t2tlite.load(
+            imported(theirs.parent / "other", *given(theirs, checkpoint))
+        ).engine.model,
+        variables,
+        SMALL,
+    )
+    model.unlink()
+    refused(
+        theirs,
+        capsys,
+        r"A whole checkpoint is required\. .*/model\.ckpt-8\.data-00000-of-00002; No"
+        r" such",
+        checkpoint,
+    )
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(9, marks=pytest.mark.slow)])
+def test_one_bad_checkpoint_of_several(theirs, capsys, step):
+    variables = {
+        name: value
+        for name, value in small_model()[1].items()
+        if name != f"{ATTENTION}/multihead_attention/q/kernel"
+    }
+    write_checkpoint(theirs / f"model.ckpt-{step}", variables)
+    refused(
+        theirs,
+        capsys,
+        r"The checkpoint's variables must be .*\n "
+        rf" {ATTENTION}/multihead_attention/q/kernel is missing",
+    )
+    write_checkpoint(theirs / f"model.ckpt-{step}", small_model()[1])
+    cut(theirs / f"model.ckpt-{step}.data-00000-of-00001", 9000)
+    refused(theirs, capsys, UNREADABLE.replace("7", str(step)))
+
+
+def test_another_model(theirs, capsys):
+    (theirs / "flags_t2t.txt").write_text(
+        "--problem=translate_any\n--model=universal_transformer\n"
+    )
+    message = (
+        r"model must be transformer\. Received: model=universal_transformer in its"
+        r" flags_t2t\.txt\."
+    )
+    refused(theirs, capsys, message)
+    (theirs / "flags_t2t.txt").unlink()
+    variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
+    write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
+    message = (
+        r"The checkpoint must be of tensor2tensor's model transformer\. Received:"
+        r" \S*/model\.ckpt-7, with variables of "
+    )
+    refused(theirs, capsys, message + r"universal_transformer\.")
+    write_checkpoint(theirs / "model.ckpt-7", {"global_step": np.int64(7)})
+    refused(theirs, capsys, message + r"no model\.")
