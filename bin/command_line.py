@@ -1,7 +1,7 @@
 """The flags of a command line: parses them, says what is wrong with them, prints their
 help.
 
-`bin/definitions.py` defines them; `bin/flag_sources.py` reads them from the command
+`bin/definitions.py` defines them; `bin.old_sources.py` reads them from the command
 line and flag files; what their values stand for is in `bin/flags.py`.
 """
 
@@ -25,7 +25,7 @@ from t2tlite.bin.definitions import (
     field_flags,
     problem_flags,
 )
-from t2tlite.bin.flag_sources import HPARAMS_FLAGS, read
+from t2tlite.bin.old_sources import HPARAMS_FLAGS, read
 from t2tlite.checked_fields import KINDS, CheckedFields
 
 # text, in which `~` is not expanded to the home folder

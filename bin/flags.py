@@ -47,7 +47,7 @@ from t2tlite.bin.definitions import (
     RUNS_DIR,
     Args,
 )
-from t2tlite.bin.flag_sources import read
+from t2tlite.bin.old_sources import read
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields

@@ -1,0 +1,176 @@
+"""Where flags are given, the command line and its flag files, and what several values
+of one flag mean.
+
+In one source, which is the command line or a flag file, the values of a list or a map
+add up, and a flag with one value has that value once. A later source overrides an
+earlier one: a flag file that is named later, the file that names another one, and at
+last the command line, wherever it names its files. Of a map (--hparams) it overrides
+the fields that it sets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from absl import flags as absl_flags
+
+from t2tlite.bin.definitions import Flag
+from t2tlite.checked_fields import merged_changes, split_changes
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.console import say
+
+# whose value is field=value,...
+HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}
+COMMAND_LINE = "on the command line"  # its name in messages
+FLAG_FILE = "--flagfile must be a text file with a flag on each line."
+PARSERS: dict[type, absl_flags.ArgumentParser[Any]] = {
+    str: absl_flags.ArgumentParser(),
+    int: absl_flags.IntegerParser(),
+    float: absl_flags.FloatParser(),
+    bool: absl_flags.BooleanParser(),
+    list: absl_flags.ListParser(),
+    tuple: absl_flags.ArgumentParser(),
+}
+
+
+class Source(NamedTuple):
+    """A place where flags are given."""
+
+    name: str  # in messages: "on the command line", "in FILE"
+    words: list[str]  # its flags and their values, without --flagfile
+
+
+def read(
+    known: dict[str, Flag], argv: Sequence[str], known_only: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """The value of each flag, also from flag files, and what is not a flag.
+
+    Raises absl.flags.Error for a wrong, an unknown or a contradictory flag, and
+    ValueError for a flag file that cannot be read.
+    """
+    values = {name: _default(flag) for name, flag in known.items()}
+    named_by: dict[str, Source] = {}  # the source of each value
+    rest = []
+    for source in sources_of(argv):
+        given, others = _parse(known, source.words, known_only)
+        rest += others
+        for name, occurrences in given.items():
+            kind = known[name].kind
+            value = _combined(name, kind, occurrences, source)
+            if name in named_by:
+                value = _overridden(name, kind, values[name], value, named_by[name])
+            values[name] = value
+            named_by[name] = source
+    return values, rest
+
+
+def sources_of(argv: Sequence[str]) -> list[Source]:
+    """The flag files that the words name, and at last the words themselves.
+
+    A file that another one names is before it. Raises ValueError for a file that cannot
+    be read, or names itself.
+    """
+    sources: list[Source] = []
+    _add_source(COMMAND_LINE, argv, sources, ())
+    return sources
+
+
+def _add_source(
+    name: str, words: Iterable[str], sources: list[Source], within: tuple[str, ...]
+) -> None:
+    """Adds the files that the words of a source name, and then the source."""
+    words_here = []
+    remaining = iter(words)
+    for word in remaining:
+        flag, equals, file = word.partition("=")
+        if word == "--":
+            words_here += [word, *remaining]
+        elif flag not in ("--flagfile", "-flagfile"):
+            words_here.append(word)
+        else:
+            file = file if equals else next(remaining, "")
+            _add_file(os.path.expanduser(file), sources, within)
+    sources.append(Source(name, words_here))
+
+
+def _add_file(file: str, sources: list[Source], within: tuple[str, ...]) -> None:
+    """Adds a flag file; `within` are the files through which it was reached."""
+    if not file:
+        raise ValueError(f"{FLAG_FILE} Received: no name.")
+    if os.path.realpath(file) in within:
+        raise ValueError(f"{FLAG_FILE} Received: {file}, which names itself.")
+    try:
+        text = Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{FLAG_FILE} Received: {file}: {error}.") from error
+    lines = map(str.strip, text.split("\n"))
+    words = [line for line in lines if line and not line.startswith(("#", "//"))]
+    _add_source(f"in {file}", words, sources, (*within, os.path.realpath(file)))
+
+
+def _parse(
+    known: dict[str, Flag], words: list[str], known_only: bool
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """All values of each flag that the words give, in their order, and what is not a
+    flag.
+    """
+    values = absl_flags.FlagValues()
+    for name, flag in known.items():
+        occurrences = absl_flags.MultiFlag(
+            PARSERS[flag.kind], None, name, None, flag.help
+        )
+        occurrences.boolean = flag.kind is bool  # --NAME and --noNAME
+        values[name] = occurrences
+    rest = values(["t2tlite", *words], known_only=known_only)[1:]
+    given = {name: values[name].value for name in known if values[name].present}
+    return given, rest
+
+
+def _default(flag: Flag) -> Any:
+    is_list = flag.kind is list and isinstance(flag.default, str)
+    return PARSERS[list].parse(flag.default) if is_list else flag.default
+
+
+def _combined(name: str, kind: type, values: list[Any], source: Source) -> Any:
+    """The value of a flag that one source gives once or several times."""
+    if kind is tuple:
+        return values
+    if kind is list:
+        return [entry for value in values for entry in value]
+    if name in HPARAMS_FLAGS:
+        changes: dict[str, str] = {}
+        for field, change in split_changes(",".join(values)):
+            if changes.setdefault(field, change) != change:
+                raise absl_flags.Error(
+                    f"--{name} must set each field once. Received: {changes[field]} and"
+                    f" {change} {source.name}. Leave one of them out."
+                )
+        return ",".join(changes.values())
+    for value in values[1:]:
+        if value != values[0]:
+            raise absl_flags.Error(
+                f"--{name} must be given once. Received: {_shown(values[0])} and"
+                f" {_shown(value)} {source.name}. Leave one of them out."
+            )
+    return values[0]
+
+
+def _overridden(name: str, kind: type, earlier: Any, later: Any, source: Source) -> Any:
+    """The value of a flag that a source, whose value was `earlier`, and a later one
+    give.
+    """
+    if name in HPARAMS_FLAGS:
+        return merged_changes(earlier, later)
+    if kind in (list, tuple) and earlier and earlier != later:
+        # it might have been meant as an addition
+        say(f"--{name}={_shown(later)} replaces {_shown(earlier)} {source.name}.")
+    return later
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
