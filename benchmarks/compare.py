@@ -218,21 +218,16 @@ def summary(
     for measurement in measurements:
         runs = results[measurement.title]
         for key, unit in measurement.shown.items():
-            medians = {
-                name: statistics.median(run[key] for run in many)
-                for name, many in runs.items()
-            }
-            cells = {
-                name: f"{document.number(m)} ({medians[OURS] / m:.2f})"
-                for name, m in medians.items()
-            }
-            cells[OURS] = document.number(medians[OURS])
-            rows.append(
-                [
-                    f"{measurement.title}: {unit}",
-                    *(cells.get(name, "") for name in names),
-                ]
-            )
+            ours = statistics.median(run[key] for run in runs[OURS])
+            row = [f"{measurement.title}: {unit}"]
+            for name in names:
+                if name not in runs:
+                    row.append("")
+                    continue
+                median = statistics.median(run[key] for run in runs[name])
+                cell = document.number(median)
+                row.append(cell if name == OURS else f"{cell} ({ours / median:.2f})")
+            rows.append(row)
     versions = sorted(
         {
             run["program"]

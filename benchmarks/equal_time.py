@@ -278,10 +278,10 @@ def train_onmt(args: argparse.Namespace, dataset: Dataset, onmt_main: Path) -> R
         stderr=subprocess.DEVNULL,
     )
     seconds = time.perf_counter() - start
-    outputs = [
-        encoder.decode([int(i) for i in line.split() if i.isdigit()])
-        for line in read_lines(folder / "test.out")
-    ]
+    outputs = []
+    for line in read_lines(folder / "test.out"):
+        ids = [int(word) for word in line.split() if word.isdigit()]
+        outputs.append(encoder.decode(ids))
     return scored(dataset, outputs, number_in(checkpoints[-1]), seconds, memory)
 
 

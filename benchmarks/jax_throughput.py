@@ -256,10 +256,9 @@ def measure_training(
         loss, gradients = jax.value_and_grad(loss_of)(weights)
         return *adam.stateless_apply(moments, gradients, weights), loss
 
-    state = (
-        [variable.value for variable in model.trainable_variables],
-        [variable.value for variable in adam.variables],
-    )
+    weights = [variable.value for variable in model.trainable_variables]
+    moments = [variable.value for variable in adam.variables]
+    state = weights, moments
     start = time.perf_counter()
     compiled = (
         jax.jit(train_step, donate_argnums=(0, 1))

@@ -87,10 +87,9 @@ class Sweep(NamedTuple):
 
     def sizes(self, layer: str) -> list[Size]:
         """The sizes of a layer, the smallest first."""
-        return [
-            Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x)))
-            for x in self.values
-        ]
+        if self.of == "n":
+            return [Size(layer, n, self.fixed) for n in self.values]
+        return [Size(layer, self.fixed, d) for d in self.values]
 
     def __str__(self) -> str:
         return f"over {self.of}, {'d' if self.of == 'n' else 'n'} = {self.fixed}"
@@ -115,11 +114,11 @@ def main() -> None:
     ]
     if args.quick:
         sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
-    sizes = list(
-        dict.fromkeys(
-            size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)
-        )
-    )
+    all_sizes: dict[Size, None] = {}  # each once
+    for sweep in sweeps:
+        for layer in TABLE_1:
+            all_sizes |= dict.fromkeys(sweep.sizes(layer))
+    sizes = list(all_sizes)
     costs: Costs = {}
     processes = multiprocessing.get_context("forkserver")
     # TensorFlow is imported once for all
@@ -206,36 +205,30 @@ def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
     """
     rows = []
     for layer, (complexity, sequential, path, papers) in TABLE_1.items():
-        of_time, of_memory = (
-            [
-                f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}"
-                for sweep in sweeps
-            ]
-            for field in Cost._fields
-        )
-        both = [
-            f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)
-        ]
-        rows.append([layer, complexity, sequential, path, *both, *of_memory])
-    measured = [
-        f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps
-    ]
+        of_time = []
+        of_memory = []
+        for sweep, theirs in zip(sweeps, papers, strict=True):
+            time_field, memory_field = Cost._fields
+            sizes = sweep.sizes(layer)
+            ours = exponent(sizes, costs, sweep.of, time_field)
+            of_time.append(f"{ours:.2f} ({theirs})")
+            of_memory.append(f"{exponent(sizes, costs, sweep.of, memory_field):.2f}")
+        rows.append([layer, complexity, sequential, path, *of_time, *of_memory])
+    measured = []
+    for what in ("time", "memory"):
+        measured += [f"{what}: {sweep.of}^" for sweep in sweeps]
     text = markdown_table(
         ["layer", "operations", "sequential", "longest path", *measured], rows, labels=4
     )
     for sweep in sweeps:
         for field in Cost._fields:
             text += f"\n{field.capitalize()} {sweep}:\n\n"
-            lines = [
-                [
-                    layer,
-                    *(
-                        document.number(getattr(costs[size], field))
-                        for size in sweep.sizes(layer)
-                    ),
-                ]
-                for layer in TABLE_1
-            ]
+            lines = []
+            for layer in TABLE_1:
+                line = [layer]
+                for size in sweep.sizes(layer):
+                    line.append(document.number(getattr(costs[size], field)))
+                lines.append(line)
             text += markdown_table(
                 ["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1
             )

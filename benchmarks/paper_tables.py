@@ -153,14 +153,11 @@ def utilisation() -> float:
 
 def costs(flops: float) -> list[str]:
     """The cells of FLOPs and of hours of one GPU, at the paper's utilisation."""
-    hours = [
-        flops / (utilisation() * tflops * 1e12) / 3600
-        for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS)
-    ]
-    return [
-        f"{flops:.2g}",
-        *(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in hours),
-    ]
+    cells = [f"{flops:.2g}"]
+    for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS):
+        hours = flops / (utilisation() * tflops * 1e12) / 3600
+        cells.append(f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}")
+    return cells
 
 
 def small_scale(text: str) -> dict[str, tuple[str, str]]:

@@ -198,11 +198,10 @@ def has_bfloat16() -> bool:
 
 def report(**values: Any) -> None:
     """Prints the line that `run` reads: RESULT and a JSON object."""
-    rounded = {
-        name: float(f"{value:.4g}") if isinstance(value, float) else value
-        for name, value in values.items()
-    }
-    print(f"RESULT {json.dumps(rounded)}", flush=True)
+    for name, value in values.items():
+        if isinstance(value, float):
+            values[name] = float(f"{value:.4g}")
+    print(f"RESULT {json.dumps(values)}", flush=True)
 
 
 def run(python: str, arguments: Sequence[str], **environment: str) -> dict[str, Any]:

@@ -395,20 +395,19 @@ async def sigterm(
     ]
     watching = Client(port)
     while True:  # until all are accepted
-        match = re.search(
-            rb"^t2tlite_active_requests (\S+)",
-            (await watching.get("/metrics"))[1],
-            re.MULTILINE,
-        )
-        if match and float(match[1]) > min(
-            args.clients, sum(not request.done() for request in requests)
-        ):
+        _, metrics = await watching.get("/metrics")
+        match = re.search(rb"^t2tlite_active_requests (\S+)", metrics, re.MULTILINE)
+        unanswered = sum(not request.done() for request in requests)
+        if match and float(match[1]) > min(args.clients, unanswered):
             break
     server.send_signal(signal.SIGTERM)
     answers = await asyncio.gather(*requests, return_exceptions=True)
-    kinds = collections.Counter(
-        a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers
-    )
+    kinds: collections.Counter[object] = collections.Counter()
+    for answer in answers:
+        status_or_error = (
+            answer[0] if isinstance(answer, tuple) else type(answer).__name__
+        )
+        kinds[status_or_error] += 1
     loop = asyncio.get_running_loop()
     status = await loop.run_in_executor(None, server.wait, START_S)
     print(

@@ -18,14 +18,16 @@ class FileJob:
 
     def __init__(self, path: str) -> None:
         with np.load(path) as file:
-            self.weights = {
-                name[2:]: file[name] for name in file.files if name.startswith("w:")
-            }
+            self.weights: dict[str, np.ndarray] = {}
+            sentences: dict[int, np.ndarray] = {}
+            for name in file.files:
+                kind, _, rest = name.partition(":")
+                if kind == "w":
+                    self.weights[rest] = file[name]
+                elif kind == "s":
+                    sentences[int(rest)] = file[name]
+            self.sentences = [sentences[i] for i in range(len(sentences))]
             self.positions: np.ndarray = file["positions"]  # [positions, D]
-            self.sentences = [
-                file[f"s:{i}"]
-                for i in range(sum(name.startswith("s:") for name in file.files))
-            ]
             self.settings: dict[str, Any] = json.loads(str(file["settings"]))
 
     def batches(self) -> Iterator[tuple[list[int], np.ndarray]]:
@@ -34,20 +36,13 @@ class FileJob:
             range(len(self.sentences)), key=lambda i: -len(self.sentences[i])
         )
         size = self.settings["batch"]
-        for chosen in (
-            order[first : first + size] for first in range(0, len(order), size)
-        ):
+        for first in range(0, len(order), size):
+            chosen = order[first : first + size]
             rows = [self.sentences[i] for i in chosen]
-            width = max(map(len, rows))
-            yield (
-                chosen,
-                np.stack(
-                    [
-                        np.pad(row, (0, width - len(row)), constant_values=PAD)
-                        for row in rows
-                    ]
-                ),
-            )
+            ids = np.full((len(rows), max(map(len, rows))), PAD, rows[0].dtype)
+            for i, row in enumerate(rows):
+                ids[i, : len(row)] = row
+            yield chosen, ids
 
 
 def decode_file(
