@@ -13,10 +13,14 @@ import contextlib
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import os
+import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from absl import flags as absl_flags
@@ -26,13 +30,12 @@ from t2tlite.bin.flag_fields import (
     CommandError,
     Flag,
     Flags,
-    ProblemOptions,
     all_flags_of,
+    takes_options,
 )
-from t2tlite.bin.flag_groups import PackageFlags, TensorFlowFlags
 from t2tlite.bin.flag_parser import help_text, parse
 from t2tlite.bin.flag_sources import read
-from t2tlite.bin.user_package import import_user_package
+from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
 
@@ -47,7 +50,7 @@ class Command(Generic[F]):
 
     flags_class: type[F]
     doc: str | None  # its docstring: the first part of --help
-    run: Callable[[F], None]  # what to do with the flag values
+    run: Callable[[F], None]  # gets the flag values
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Parses the command line and runs the command; a user error becomes one
@@ -91,25 +94,21 @@ class Command(Generic[F]):
                 _discard_standard_output()  # Python would try again at the end
             return _fail(program, _explained(error))
         except KeyboardInterrupt as error:
-            # raised with a message if a signal stopped training
+            # has a message if a signal stopped training
             number = getattr(error, "signal_number", signal.SIGINT)
             return _fail(program, str(error) or "Interrupted.", 128 + number)
         return 0
-
-    @property
-    def names(self):
-        return (self.flags_class,)
 
     def known_flags(self) -> dict[str, Flag]:
         """The command's flags, the options of the registered problems included."""
         return all_flags_of(self.flags_class)
 
     def _register(self, argv: list[str]) -> None:
-        """Registers the hparam sets, and the problems whose options are flags of the
-        command, those of the user's package included.
+        """Registers the hparam sets, and the problems if their options are flags of the
+        command; those of the user's package too.
         """
         importlib.import_module("t2tlite.hparams")
-        if issubclass(self.flags_class, ProblemOptions):
+        if takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
             package = {"t2t_usr_dir": self.known_flags()["t2t_usr_dir"]}
             values, _ = read(package, argv, known_only=True)
@@ -133,9 +132,56 @@ def _prepare(flags: Flags) -> None:
         import_user_package(flags.t2t_usr_dir)
 
 
+def import_user_package(path: str | None) -> None:
+    """Imports the package in folder `path`, if one is given.
+
+    Its name is the folder's, with `_` for characters that a Python name cannot have.
+    Raises ValueError if there is no such package, another module has its name, or it
+    raises an exception.
+    """
+    if path is None:
+        return
+    folder = Path(os.path.abspath(os.path.expanduser(path)))
+    file, name = folder / "__init__.py", re.sub(r"\W", "_", folder.name)
+    if not path or not file.is_file():
+        raise ValueError(
+            "--t2t_usr_dir must be a folder with an __init__.py. Received:"
+            f" {path or 'an empty name'}."
+        )
+    if name in sys.modules:
+        where = getattr(sys.modules[name], "__file__", None)
+        if where != str(file):
+            raise ValueError(
+                "--t2t_usr_dir must have a name that no other module has. Received:"
+                f" {path}, and the module {name} ({where or 'built into Python'})."
+                " Rename the folder."
+            )
+        return
+    spec = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=[str(folder)]
+    )
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.path.insert(0, str(folder.parent))
+    try:
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [
+            frame for frame in frames if Path(frame.filename).is_relative_to(folder)
+        ]
+        at = f" ({inside[-1].filename}, line {inside[-1].lineno})" if inside else ""
+        raise ValueError(
+            f"--t2t_usr_dir={path} cannot be imported{at}: {type(error).__name__}:"
+            f" {error}"
+        ) from error
+    finally:
+        sys.path.remove(str(folder.parent))
+
+
 def _explained(error: Exception) -> str:
-    """The message of an error; an operating system's own, such as `[Errno 2] ...:
-    '/proc/x'`, with what to do.
+    """Returns the message of an error. An operating system's message, such as `[Errno
+    2] ...: '/proc/x'`, is replaced by one that says what to do.
     """
     if not isinstance(error, OSError):
         return str(error)
@@ -153,13 +199,13 @@ def _explained(error: Exception) -> str:
 
 
 def _answer(text: str) -> int:
-    """Prints what the user asks of the program itself."""
+    """Prints a text that the user asked for, and returns the exit status."""
     print(text, flush=True)
     return 0
 
 
 def _discard_standard_output() -> None:
-    """Discards what is not written yet to standard output, which cannot be written."""
+    """Discards buffered output, when standard output can no longer be written."""
     with contextlib.suppress(OSError, ValueError):  # not a file, as in a notebook
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

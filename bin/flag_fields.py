@@ -2,9 +2,10 @@
 help text and range.
 
     @dataclasses.dataclass(frozen=True)
-    class AverageFlags(RunFlags):
+    class AverageFlags(groups.RunFlags):
         n: int | None = optional_field(int, "Average this many.")
-        loop: LoopOptions = settings(LoopOptions)  # a flag for each of its fields
+        # a flag for each of its fields
+        loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
 
 The options of problems are flags too: fields of the registered problems, those of the
 user's package (--t2t_usr_dir) included.
@@ -14,46 +15,26 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from absl import flags as absl_flags
 
 from t2tlite import registry
-from t2tlite.checked_fields import CheckedFields, Facts, facts_of
+from t2tlite.checked_fields import CheckedFields, Facts, default_of, facts_of
 from t2tlite.files.same_file import (
     STANDARD_OUTPUT_NUMBER,
     NamedFile,
     check_not_overwritten,
 )
 
-S = TypeVar("S", bound=CheckedFields)
+OPTIONS = "options"  # the field that holds the options of the problem
 
 
 class CommandError(Exception):
-    """A user error other than a bad value or a missing file, such as flags that exclude
-    each other.
+    """A user error, such as flags that exclude each other. A bad value is a ValueError,
+    a missing file an OSError.
     """
-
-
-def required(value: str | None, name: str, example: str = "") -> str:
-    """The value of a flag that must be given here. Raises CommandError if it is not."""
-    if not value:
-        raise missing_flags([f"--{name}"], example)
-    return value
-
-
-def missing_flags(names: Sequence[str], example: str = "") -> CommandError:
-    """The error that these flags are not given."""
-    shown = f" Example: {example}." if example else ""
-    return CommandError(
-        f"{' and '.join(names)} must be given. --help explains the flags.{shown}"
-    )
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a flag is not given, or given without a value, as by --name=$UNSET."""
-    return value in (None, "", ()) or (isinstance(value, tuple) and "" in value)
 
 
 class Flag(NamedTuple):
@@ -84,14 +65,14 @@ class Flags(CheckedFields):
     largest = 2**63 - 1
 
     def information(self) -> str:
-        """The text that a flag such as --registry_help asks for: the command prints it,
-        and does nothing else.
+        """Returns the text that a flag such as --registry_help asks for. The command
+        prints it and does nothing else; without such a flag the text is empty.
         """
         return ""
 
     def words(self, defaults: bool = False) -> list[str]:
-        """The flags that were given, as --name=value; with `defaults`, all flags that
-        have a value.
+        """Returns the flags that differ from their defaults, as --name=value; with
+        `defaults`, all flags that have a value.
         """
         known = flags_of(type(self))
         words = []
@@ -105,37 +86,46 @@ class Flags(CheckedFields):
         return words
 
 
-@dataclasses.dataclass(frozen=True)
-class ProblemOptions(Flags):
-    """The options of problems that were given, of which each is a flag."""
+def field_of(cls: type[CheckedFields], name: str) -> Any:
+    """Copies a field of a class of the library: default, help text and range."""
+    field = cls.__dataclass_fields__[name]
+    return dataclasses.field(default=field.default, metadata=field.metadata)
 
-    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+def text_flag(meaning: str, default: Any = None) -> Any:
+    """Declares a flag of plain text, in which a leading `~` has no meaning."""
+    metadata = {"facts": Facts(str, meaning), "is_text": True}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
-def settings(cls: type[S]) -> S:
-    """A field whose value is an object of the library. Each field of its class is a
-    flag.
+def repeated_flag(meaning: str) -> Any:
+    """Declares a required flag that can be given several times."""
+    metadata = {"facts": Facts(tuple, meaning), "is_repeated": True}
+    return dataclasses.field(metadata=metadata)
+
+
+def require(example: str = "", **values: object) -> None:
+    """Raises CommandError if one of these flags is not given, or given without a value,
+    as by --name=$UNSET.
     """
-    field: S = dataclasses.field(default_factory=cls, metadata={"settings": cls})
-    return field
-
-
-def repeated_flag(meaning: str) -> tuple[str, ...]:
-    """A required flag that can be given several times."""
-    facts = Facts(tuple, meaning)
-    field: tuple[str, ...] = dataclasses.field(
-        metadata={"facts": facts, "is_repeated": True}
-    )
-    return field
+    missing = []
+    for name, value in values.items():
+        if value in (None, "", ()) or (isinstance(value, tuple) and "" in value):
+            missing.append(f"--{name}")
+    if missing:
+        shown = f" Example: {example}." if example else ""
+        raise CommandError(
+            f"{' and '.join(missing)} must be given. --help explains the flags.{shown}"
+        )
 
 
 def named_files(**files: str | None) -> list[NamedFile]:
-    """The files that flags name, called --name=FILE in messages."""
+    """Returns the files that flags name; messages call them --name=FILE."""
     return [(f"--{name}={file}", file) for name, file in files.items() if file]
 
 
 def check_standard_output(**inputs: str | None) -> None:
-    """Raises ValueError if standard output is redirected to the file of a flag."""
+    """Raises ValueError if standard output is redirected to a flag's file."""
     outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
     check_not_overwritten(outputs, named_files(**inputs))
 
@@ -145,18 +135,16 @@ def flags_of(cls: type[CheckedFields]) -> dict[str, Flag]:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     flags: dict[str, Flag] = {}
     for name in _names_in_order(cls):
-        metadata = fields[name].metadata
-        if "settings" in metadata:
-            flags |= flags_of(metadata["settings"])
-        elif name != "options":
-            default = fields[name].default
-            is_required = default is dataclasses.MISSING
+        field = fields[name]
+        if part := settings_class(field):
+            flags |= flags_of(part)
+        elif name != OPTIONS:
             flags[name] = Flag(
-                facts_of(fields[name]),
-                None if is_required else default,
-                is_required,
-                metadata.get("is_text", False),
-                metadata.get("is_repeated", False),
+                facts_of(field),
+                default_of(field),
+                field.default is dataclasses.MISSING,
+                field.metadata.get("is_text", False),
+                field.metadata.get("is_repeated", False),
             )
     return flags
 
@@ -164,42 +152,55 @@ def flags_of(cls: type[CheckedFields]) -> dict[str, Flag]:
 def all_flags_of(cls: type[Flags]) -> dict[str, Flag]:
     """The flags of a command, and then the options of problems, if it takes them."""
     flags = flags_of(cls)
-    if issubclass(cls, ProblemOptions):
-        flags = flags | problem_flags() | flags
-    return flags
+    return flags | problem_flags() | flags if takes_options(cls) else flags
 
 
-def _names_in_order(cls: type[CheckedFields]) -> list[str]:
-    """The names of a class's fields in the order in which --help lists them: those of
-    the first base, the class's own, and those of its other bases.
+def takes_options(cls: type[Flags]) -> bool:
+    """Whether the options of problems are flags of a command."""
+    return OPTIONS in cls.__dataclass_fields__
+
+
+def settings_class(field: dataclasses.Field[Any]) -> type[CheckedFields] | None:
+    """Returns the class of a field that holds settings of the library, such as
+    LoopOptions, whose fields are flags; None for other fields.
     """
-    bases = [base for base in cls.__bases__ if dataclasses.is_dataclass(base)]
-    inherited = [_names_in_order(base) for base in bases]
-    first = itertools.chain(*inherited[:1])
-    others = list(itertools.chain(*inherited[1:]))
-    declared = [
-        field.name for field in dataclasses.fields(cls) if field.name not in others
-    ]
-    return list(dict.fromkeys([*first, *declared, *others]))
+    cls = field.default_factory
+    if isinstance(cls, type) and issubclass(cls, CheckedFields):
+        return cls
+    return None
 
 
 def values_of(flags: CheckedFields) -> dict[str, Any]:
-    """The value of each flag, and of each option of the problem that was given."""
+    """Returns the value of each flag, and of the problem options that were given."""
     values: dict[str, Any] = {}
     for name in _names_in_order(type(flags)):
         value = getattr(flags, name)
         if isinstance(value, CheckedFields):
             values |= values_of(value)
-        elif name == "options":
+        elif name == OPTIONS:
             values |= value
         else:
             values[name] = value
     return values
 
 
+def _names_in_order(cls: type) -> list[str]:
+    """Returns the names of a class's fields in the order of --help: those of the first
+    base, the class's own, those of its other bases.
+    """
+    bases = filter(dataclasses.is_dataclass, cls.__bases__)
+    first, *others = [_names_in_order(base) for base in bases] or [[]]
+    later = list(itertools.chain(*others))
+    names = first
+    for field in dataclasses.fields(cls):
+        if field.name not in later:
+            names.append(field.name)
+    return list(dict.fromkeys([*names, *later]))
+
+
 def as_text(value: Any) -> str:
-    """A value as it is written on a command line: a list in quotes where a text
-    contains a comma.
+    """Returns a value in the command line's notation. A list has commas, and quotes
+    around an entry that contains one.
     """
     if isinstance(value, tuple):
         return absl_flags.CsvListSerializer(",").serialize(list(value))
@@ -207,11 +208,11 @@ def as_text(value: Any) -> str:
 
 
 def problem_flags() -> dict[str, Flag]:
-    """A flag for each option of the registered problems; its value is None if it is not
-    given.
+    """Returns a flag for each option of the registered problems.
 
-    The help text names the problems that have the option unless all have it, and states
-    the default unless it differs between problems.
+    Its default is None, which leaves the choice to the problem. The help text names the
+    problems that have the option, unless all have it, and the default, unless it
+    differs between problems.
     """
     problems = registry.problem_classes()
     # option -> problem -> field
@@ -237,9 +238,7 @@ def problem_flags() -> dict[str, Flag]:
 
 
 def _help(classes: Sequence[type], option: str) -> str:
-    """The help text of an option, which a problem class may inherit from a base
-    class.
-    """
+    """Returns the help text of an option, which a class may inherit."""
     for cls in classes:
         for base in cls.__mro__:
             field = getattr(base, "__dataclass_fields__", {}).get(option)

@@ -1,5 +1,5 @@
-"""From a command line to an object of a command's flags; messages on wrong flags; the
-text of --help.
+"""Makes an object of a command's flags from a command line, explains wrong flags, and
+writes the text of --help.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from t2tlite.bin.flag_fields import (
     all_flags_of,
     as_text,
     flags_of,
-    is_missing,
-    missing_flags,
+    require,
+    settings_class,
 )
 from t2tlite.bin.flag_sources import HPARAMS_FLAGS, read
 from t2tlite.checked_fields import KINDS, CheckedFields
@@ -39,16 +39,11 @@ GENERAL_HELP = {  # of the flags of every command
 
 
 def parse(cls: type[F], argv: Sequence[str]) -> F:
-    """The flags of a command; `~` at the start of a path becomes the home folder.
+    """Returns the flags of a command line; `~` before a path becomes the home folder.
 
     Raises absl.flags.Error for a wrong flag, and CommandError if a required one is not
     given.
     """
-    return made(cls, parsed_values(cls, argv))
-
-
-def parsed_values(cls: type[Flags], argv: Sequence[str]) -> dict[str, Any]:
-    """The value of each flag of a command, and of each option of its problem."""
     known = all_flags_of(cls)
     try:
         values, rest = read(known, argv)
@@ -60,42 +55,33 @@ def parsed_values(cls: type[Flags], argv: Sequence[str]) -> dict[str, Any]:
         raise absl_flags.Error(
             f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
         )
+    flags = flags_of(cls)
+    options = {}
+    required = {}
     for name, value in values.items():
         if not known[name].is_text:
             values[name] = _expand(value)
-    return values
-
-
-def made(cls: type[F], values: Mapping[str, Any]) -> F:
-    """The object of a command's flags. Raises CommandError if a required flag is not
-    given.
-    """
-    flags = flags_of(cls)
-    missing = []
-    for name, flag in flags.items():
-        if flag.is_required and is_missing(values[name]):
-            missing.append(f"--{name}")
-    if missing:
-        raise missing_flags(missing)
-    options = {}
-    for name, value in values.items():
+        if known[name].is_required:
+            required[name] = value
         if name not in flags and value is not None:
-            options[name] = value
-    return _build(cls, {**values, "options": options})
+            options[name] = values[name]
+    require(**required)
+    return _made(cls, {**values, "options": options})
 
 
-def _build(cls: type[C], values: Mapping[str, Any]) -> C:
+def _made(cls: type[C], values: Mapping[str, Any]) -> C:
+    """Makes an object, and the settings in it, from the values of their fields."""
     fields = {}
     for field in dataclasses.fields(cls):
-        if settings := field.metadata.get("settings"):
-            fields[field.name] = _build(settings, values)
+        if part := settings_class(field):
+            fields[field.name] = _made(part, values)
         else:
             fields[field.name] = values[field.name]
     return cls(**fields)
 
 
 def help_text(doc: str | None, cls: type[Flags]) -> str:
-    """The command's docstring, then its flags with their defaults."""
+    """Returns the command's docstring, then its flags with their defaults."""
     lines = [(doc or "").strip(), "", "Flags:"]
     for name, flag in all_flags_of(cls).items():
         text = flag.help
@@ -121,8 +107,8 @@ def _wrapped(text: str) -> list[str]:
 def _wrong_value(
     error: absl_flags.IllegalFlagValueError, known: Mapping[str, Flag]
 ) -> str:
-    """The kind of value that a flag takes, instead of absl's message `flag
-    --NAME=VALUE: REASON`.
+    """Returns a message with the kind of value that the flag takes. absl's message
+    `flag --NAME=VALUE: REASON` does not say it.
     """
     name, _, rest = str(error).removeprefix("flag --").partition("=")
     if name not in known or known[name].kind not in KINDS:
@@ -134,10 +120,10 @@ def _wrong_value(
 def _unknown_flag(
     error: absl_flags.UnrecognizedFlagError, known: Mapping[str, Flag]
 ) -> str:
-    """absl's message with flags that are spelt like it; or how to set a field of the
-    hparams of that name.
+    """Returns absl's message, which suggests flags that are spelt alike; or, if a field
+    of the hparams is more like it, how to set that field.
     """
-    fields = {}
+    fields: dict[str, str] = {}
     for flag, record in HPARAMS_FLAGS.items():
         if flag in known:
             fields |= {field.name: flag for field in dataclasses.fields(record)}
@@ -154,9 +140,7 @@ def _unknown_flag(
 
 
 def _expand(value: Any) -> Any:
-    """The value, or each entry of a list, with a leading `~` replaced by the home
-    folder.
-    """
+    """Replaces a leading `~` by the home folder, in a list for each entry."""
     if isinstance(value, tuple):
-        return tuple(_expand(entry) for entry in value)
+        return tuple(map(_expand, value))
     return os.path.expanduser(value) if isinstance(value, str) else value

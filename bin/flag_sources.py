@@ -1,11 +1,9 @@
-"""Where flags are given, the command line and its flag files, and what several values
-of one flag mean.
+"""Reads flags from their sources, the command line and its flag files.
 
-In one source, which is the command line or a flag file, the values of a list or a map
-add up, and a flag with one value has that value once. A later source overrides an
-earlier one: a flag file that is named later, the file that names another one, and at
-last the command line, wherever it names its files. Of a map (--hparams) it overrides
-the fields that it sets.
+Within one source, the values of a list or a map (--hparams) add up; any other flag may
+have one value only. A later source overrides an earlier one, in a map field by field.
+A flag file comes before the file that names it and before files named later; the
+command line comes last.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ class Source(NamedTuple):
 def read(
     known: dict[str, Flag], argv: Sequence[str], known_only: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """The value of each flag, also from flag files, and what is not a flag.
+    """Returns the value of each flag, and the words that are not flags.
 
     Raises absl.flags.Error for a wrong, an unknown or a contradictory flag, and
     ValueError for a flag file that cannot be read.
@@ -68,10 +66,10 @@ def read(
 
 
 def sources_of(argv: Sequence[str]) -> list[Source]:
-    """The flag files that the words name, and at last the words themselves.
+    """Returns the flag files that the words name, in the order in which they are read,
+    and the words themselves.
 
-    A file that another one names is before it. Raises ValueError for a file that cannot
-    be read, or names itself.
+    Raises ValueError for a file that cannot be read, or names itself.
     """
     sources: list[Source] = []
     _add_source(COMMAND_LINE, argv, sources, ())
@@ -81,7 +79,7 @@ def sources_of(argv: Sequence[str]) -> list[Source]:
 def _add_source(
     name: str, words: Iterable[str], sources: list[Source], within: tuple[str, ...]
 ) -> None:
-    """Adds the files that the words of a source name, and then the source."""
+    """Adds the files that a source names, and then the source."""
     words_here = []
     remaining = iter(words)
     for word in remaining:
@@ -114,8 +112,8 @@ def _add_file(file: str, sources: list[Source], within: tuple[str, ...]) -> None
 def _parse(
     known: dict[str, Flag], words: list[str], known_only: bool
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """All values of each flag that the words give, in their order, and what is not a
-    flag.
+    """Returns all values that the words give to each flag, in their order, and the
+    words that are not flags.
     """
     values = absl_flags.FlagValues()
     for name, flag in known.items():
@@ -129,7 +127,7 @@ def _parse(
 
 
 def _combined(name: str, flag: Flag, values: list[Any], source: Source) -> Any:
-    """The value of a flag that one source gives once or several times."""
+    """Combines the values that one source gives to a flag."""
     if flag.is_repeated:
         return tuple(values)
     if flag.kind is tuple:
@@ -153,11 +151,11 @@ def _combined(name: str, flag: Flag, values: list[Any], source: Source) -> Any:
 
 
 def _overridden(name: str, earlier: Any, later: Any, source: Source) -> Any:
-    """The value of a flag that two sources give; the earlier one is `source`."""
+    """Combines the values of two sources; `source` is the earlier one."""
     if name in HPARAMS_FLAGS:
         return merged_changes(earlier, later)
     if isinstance(later, tuple) and earlier and earlier != later:
-        # it might have been meant as an addition
+        # the user may expect the lists to add up
         say(f"--{name}={_shown(later)} replaces {_shown(earlier)} {source.name}.")
     return later
 

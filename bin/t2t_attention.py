@@ -31,79 +31,78 @@ fonts; SVG and page all that the viewer's has.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from t2tlite.bin import check_files, flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError, named_files, text_flag
+from t2tlite.checked_fields import optional_field
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.same_file import NamedFile, check_not_overwritten
-
-if TYPE_CHECKING:
-    from t2tlite.run_folder import RunFolder
+from t2tlite.files.same_file import check_not_overwritten
 
 
-class Wanted(NamedTuple):
-    """What is shown of which run."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttentionFlags(
+    groups.RunFlags, groups.CheckpointFlags, groups.PackageFlags, groups.TensorFlowFlags
+):
+    """Which attention is shown, and where."""
 
-    folder: RunFolder
-    kinds: Sequence[str]
-    layers: list[int]
-    heads: list[int]
+    source: str = text_flag(
+        "The sentence whose attention is shown.", dataclasses.MISSING
+    )
+    target: str | None = text_flag("Its translation; by default the model's own.")
+    kind: tuple[str, ...] | None = optional_field(
+        tuple, "Kinds, comma-separated, of encoder, decoder, cross; by default all."
+    )
+    layers: tuple[str, ...] | None = optional_field(
+        tuple, "Layers from 1; by default all on a page, the last but one in a picture."
+    )
+    heads: tuple[str, ...] | None = optional_field(
+        tuple, "Heads, counted from 1; by default all."
+    )
+    word: str | None = text_flag(
+        "Draw the attention of this word as lines, instead of heat maps."
+    )
+    picture: str | None = optional_field(
+        str, "File of the picture, ending in .png or .svg."
+    )
+    html: str | None = optional_field(str, "File of the page.")
 
 
-def wanted_of(args: flags.Args) -> Wanted:
-    """What the flags ask for. Raises for wrong flags, a missing run or checkpoint, or a
-    file that is read.
-    """
+@command(AttentionFlags, __doc__)
+def main(flags: AttentionFlags) -> None:
+    """Computes the weights, writes the picture and the page, and prints their paths."""
     from t2tlite.programs import visualise
     from t2tlite.programs.visualise.attention_pictures import picture_ending
     from t2tlite.programs.visualise.attention_weights import check_kinds
 
-    flags.require(args, "source")
-    folder = flags.run_folder(args)
-    kinds = args.kind or visualise.KINDS
+    folder = flags.run_folder()
+    kinds = flags.kind or visualise.KINDS
     check_kinds(kinds)
-    layers = _numbers("layers", args.layers)
-    heads = _numbers("heads", args.heads)
-    if args.picture:
-        picture_ending(args.picture)
+    layers = _numbers("layers", flags.layers)
+    heads = _numbers("heads", flags.heads)
+    if flags.picture:
+        picture_ending(flags.picture)
     folder.hparams()  # raises if there is no run
-    outputs: list[NamedFile] = [
-        (f"--{name}={path}", path)
-        for name, path in (("picture", args.picture), ("html", args.html))
-        if path
-    ]
-    check_not_overwritten(outputs, check_files.files_of_run(args, folder))
-    return Wanted(folder, kinds, layers, heads)
-
-
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir source target kind layers heads word picture html"
-    " checkpoint_path",
-    "t2t_usr_dir verbosity",
-    check=wanted_of,
-)
-def main(args: flags.Args) -> None:
-    """Computes the weights, writes the picture and the page, and prints their paths."""
-    from t2tlite.programs import visualise
-
-    folder, kinds, layers, heads = wanted_of(args)
+    outputs = named_files(picture=flags.picture, html=flags.html)
+    check_not_overwritten(outputs, flags.files_of_run(folder))
+    flags.load_tensorflow()
     chosen = {"layers": layers, "heads": heads}
-    model = flags.load_run(folder, args.checkpoint_path)
-    attention = model.attention(args.source, args.target)
-    if args.target is None:
+    model = flags.load_run(folder)
+    attention = model.attention(flags.source, flags.target)
+    if flags.target is None:
         print(f"translation  {attention.target}")
     default = folder.attention_folder / f"{model.step}-"
-    if args.picture or not args.html:
-        path = Path(args.picture or f"{default}{attention.file_name(args.word)}.png")
+    if flags.picture or not flags.html:
+        path = Path(flags.picture or f"{default}{attention.file_name(flags.word)}.png")
         try:
-            if args.word is None:
+            if flags.word is None:
                 figure = visualise.heat_maps(attention, kinds, **chosen)
             else:
                 figure = visualise.word_lines(
-                    attention, args.word, args.kind or (), **chosen
+                    attention, flags.word, flags.kind or (), **chosen
                 )
             missing = visualise.save_picture(figure, path)
             print(f"picture      {path}")
@@ -113,16 +112,16 @@ def main(args: flags.Args) -> None:
                     " can show these characters."
                 )
         except ImportError as error:
-            if args.picture:
-                raise flags.CommandError(str(error)) from error
+            if flags.picture:
+                raise CommandError(str(error)) from error
             print("no picture: it needs matplotlib, pip install 't2tlite[plots]'")
-    if args.html or not args.picture:
-        path = Path(args.html or f"{default}{attention.file_name()}.html")
+    if flags.html or not flags.picture:
+        path = Path(flags.html or f"{default}{attention.file_name()}.html")
         write_text(path, visualise.page(attention, kinds, **chosen))
         print(f"page         {path}")
 
 
-def _numbers(name: str, texts: list[str] | None) -> list[int]:
+def _numbers(name: str, texts: Sequence[str] | None) -> list[int]:
     """The numbers of a list flag."""
     for text in texts or []:
         if not text.strip().isdecimal():

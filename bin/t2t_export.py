@@ -28,52 +28,64 @@ docs/export.md has examples.
 
 from __future__ import annotations
 
-from t2tlite.bin import flags
+import dataclasses
+
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError
+from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export import formats
 from t2tlite.programs.export.export_folder import ExportFolder
+from t2tlite.run_folder import RunFolder
 
 
-def settings_of(args: flags.Args) -> formats.Settings:
-    """What to export; raises for wrong flags, a missing run, or a folder that is in
-    use.
-    """
-    from t2tlite.programs.runs.translator import decode_options
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportFlags(
+    groups.RunFlags, groups.DecodingFlags, groups.PackageFlags, groups.TensorFlowFlags
+):
+    """Which run is exported, and how."""
 
-    flags.require(args, "export_dir", "format")
-    formats.check_format(args.format)
-    run = flags.run_folder(args)
-    run.hparams()
-    checkpoint = find_checkpoint(run.path, args.checkpoint_path)
-    folder = ExportFolder(args.export_dir, args.overwrite)
-    folder.check_apart_from(run, checkpoint)
-    folder.check()
-    return formats.Settings(
-        decode_options(run.manifest(), args.decode_hparams), args.quantization or ""
+    export_dir: str = required_field(str, "Folder of the export, which is created.")
+    format: str = required_field(
+        str, "Format of the export: saved_model, keras or ctranslate2."
+    )
+    overwrite: bool = checked_field(
+        False, "Replace an export in --export_dir; nothing else is ever replaced."
     )
 
+    def settings(self, run: RunFolder) -> formats.Settings:
+        """Returns how to export. Raises for a wrong format, a missing run, or a folder
+        that is in use.
+        """
+        from t2tlite.programs.runs.translator import decode_options
 
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir export_dir format quantization overwrite"
-    " checkpoint_path decode_hparams",
-    "t2t_usr_dir verbosity",
-    check=settings_of,
-)
-def main(args: flags.Args) -> None:
+        formats.check_format(self.format)
+        run.hparams()  # raises if there is no run
+        checkpoint = find_checkpoint(run.path, self.checkpoint_path)
+        folder = ExportFolder(self.export_dir, self.overwrite)
+        folder.check_apart_from(run, checkpoint)
+        folder.check()
+        options = decode_options(run.manifest(), self.decode_hparams)
+        return formats.Settings(options, self.quantization or "")
+
+
+@command(ExportFlags, __doc__)
+def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
+    run = flags.run_folder()
+    settings = flags.settings(run)
+    flags.load_tensorflow()
     from t2tlite.programs.export import export
 
-    folder = ExportFolder(args.export_dir, args.overwrite)
-    run = flags.run_folder(args)
+    folder = ExportFolder(flags.export_dir, flags.overwrite)
     say(f"Loading {run} ...")
-    model = flags.load_run(run, args.checkpoint_path)
-    settings = settings_of(args)
+    model = flags.load_run(run)
     try:
-        compared = export.export_model(model, folder, args.format, settings, say)
+        compared = export.export_model(model, folder, flags.format, settings, say)
     except ImportError as error:
-        raise flags.CommandError(str(error)) from error
+        raise CommandError(str(error)) from error
     print(
         f"Exported {model.checkpoint} to {folder.path}. Equal to the run: {compared}."
     )

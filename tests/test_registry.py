@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from t2tlite import registry
-from t2tlite.bin import flags
+from t2tlite.bin.command import import_user_package
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.problem import Problem
 
@@ -253,6 +253,24 @@ def test_help_lists_everything_once(filled):
     ]
 
 
+def test_help_of_problems_without_docstring(empty):
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class First(Problem):
+        size: int = 3
+
+    @registry.register_problem
+    class Second(Problem):
+        pass
+
+    assert registry.list_problems()["first"] == (
+        f"({__name__}.First has no docstring.)"
+    )
+    assert registry.list_problems()["second"] == (
+        f"({__name__}.Second has no docstring.)"
+    )
+
+
 def test_help_with_nothing_registered(empty):
     assert registry.registry_help().split() == ["Problems:", "Hparam", "sets:"]
 
@@ -318,13 +336,13 @@ def user_package(tmp_path, empty):
 def test_user_package(user_package, monkeypatch, name):
     path = list(sys.path)
     monkeypatch.chdir(user_package.parent)
-    flags.import_user_package(name.format(user_package))
+    import_user_package(name.format(user_package))
     assert sys.path == path
     assert list(registry.list_problems()) == ["spell_backwards", "spell_backwards_rev"]
     assert registry.get_problem("spell_backwards").name() == "spell_backwards"
     assert registry.get_hparams("transformer_spelling").num_heads == 2
     # a second command in this process: nothing is registered twice
-    flags.import_user_package(str(user_package))
+    import_user_package(str(user_package))
 
 
 def test_user_package_that_fails_leaves_the_path_alone(user_package):
@@ -337,7 +355,7 @@ def test_user_package_that_fails_leaves_the_path_alone(user_package):
         r" RuntimeError: mine"
     )
     with pytest.raises(ValueError, match=message):
-        flags.import_user_package(str(user_package))
+        import_user_package(str(user_package))
     assert sys.path == path
     assert user_package.name not in sys.modules
 
@@ -363,7 +381,7 @@ def test_user_package_that_fails_leaves_the_path_alone(user_package):
 def test_user_package_with_a_mistake(user_package, code, message):
     (user_package / "__init__.py").write_text(code, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
-        flags.import_user_package(str(user_package))
+        import_user_package(str(user_package))
 
 
 @pytest.mark.parametrize(
@@ -371,7 +389,7 @@ def test_user_package_with_a_mistake(user_package, code, message):
 )
 def test_user_package_whose_name_is_not_an_identifier(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
-    flags.import_user_package(str(folder))
+    import_user_package(str(folder))
     assert "spell_backwards" in registry.list_problems()
     assert (
         registry.problem_classes()["spell_backwards"].__module__
@@ -386,7 +404,7 @@ def test_user_package_with_the_name_of_another_module(user_package, name):
         ValueError,
         match=rf"name that no other module has\. Received: .*the module {name} \(",
     ):
-        flags.import_user_package(str(folder))
+        import_user_package(str(folder))
     assert registry.list_problems() == {}
 
 
@@ -399,7 +417,7 @@ def test_user_package_that_is_none(tmp_path, what):
         rf" {re.escape(str(tmp_path / what))}\."
     )
     with pytest.raises(ValueError, match=message):
-        flags.import_user_package(str(tmp_path / what))
+        import_user_package(str(tmp_path / what))
     with pytest.raises(ValueError, match=r"Received: an empty name\."):
-        flags.import_user_package("")
-    flags.import_user_package(None)
+        import_user_package("")
+    import_user_package(None)

@@ -1,5 +1,5 @@
-"""Flags that several commands share, and what their values stand for: a run, data, a
-pipeline, a loaded model.
+"""Groups of flags that several commands share. Methods return what the values stand
+for: a run, data, a pipeline, a loaded model.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import importlib
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from t2tlite import registry
-from t2tlite.bin.flag_fields import CommandError, Flags, ProblemOptions, required
+from t2tlite.bin.flag_fields import CommandError, Flags, require
 from t2tlite.checked_fields import checked_field, facts_of, optional_field
 from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
+from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile, is_same_folder
 from t2tlite.quiet import import_tensorflow
@@ -39,7 +41,7 @@ LOG_LEVELS = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
 
 
 def _decode_help() -> str:
-    """The help text of --decode_hparams, which explains each field."""
+    """Returns the help text of --decode_hparams, which explains each field."""
     lines = ["How to decode: field=value,... Parsers have other defaults."]
     for field in dataclasses.fields(DecodeHParams):
         lines.append(f"{field.name}={field.default}: {facts_of(field).meaning}")
@@ -48,7 +50,7 @@ def _decode_help() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class PackageFlags(Flags):
-    """The user's package."""
+    """Where the user's problems, tasks and hparam sets are."""
 
     t2t_usr_dir: str | None = optional_field(
         str, "Folder of a Python package with problems, tasks and hparam sets."
@@ -57,7 +59,7 @@ class PackageFlags(Flags):
 
 @dataclasses.dataclass(frozen=True)
 class RegistryFlags(PackageFlags):
-    """Names of problems and hparam sets."""
+    """Whether the registered names are listed."""
 
     registry_help: bool = checked_field(
         False, "Print every problem and hparam set, one per line, and exit."
@@ -69,7 +71,7 @@ class RegistryFlags(PackageFlags):
 
 @dataclasses.dataclass(frozen=True)
 class TensorFlowFlags(Flags):
-    """How TensorFlow starts."""
+    """How much TensorFlow reports."""
 
     verbosity: str = checked_field(
         "warning",
@@ -98,7 +100,7 @@ class TensorFlowFlags(Flags):
 
 @dataclasses.dataclass(frozen=True)
 class ProblemFlags(Flags):
-    """A problem."""
+    """Which problem."""
 
     problem: str | None = optional_field(
         str, "Name of the problem (--registry_help). NAME_rev swaps source and target."
@@ -107,7 +109,7 @@ class ProblemFlags(Flags):
 
 @dataclasses.dataclass(frozen=True)
 class RunFlags(ProblemFlags):
-    """A run."""
+    """Which run."""
 
     hparams_set: str | None = optional_field(
         str, "Name of the hparam set (--registry_help)."
@@ -119,8 +121,8 @@ class RunFlags(ProblemFlags):
     )
 
     def run_folder(self) -> RunFolder:
-        """The run that --output_dir names, or --problem and --hparams_set; CommandError
-        without either.
+        """Returns the run that --output_dir names, or --problem and --hparams_set.
+        Raises CommandError without either.
         """
         from t2tlite.run_folder import RunFolder
 
@@ -135,8 +137,20 @@ class RunFlags(ProblemFlags):
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainingFlags(RunFlags):
+    """What is trained, and on how many GPUs."""
+
+    hparams: str = checked_field(
+        "", "Changes to the hparam set, such as batch_size=2048,num_heads=4"
+    )
+    worker_gpu: int | None = optional_field(
+        int, "Number of GPUs to use; by default all, or the CPU if there are none."
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class CheckpointFlags(Flags):
-    """A checkpoint of a run."""
+    """Which checkpoint of the run."""
 
     checkpoint_path: str | None = optional_field(
         str,
@@ -144,8 +158,14 @@ class CheckpointFlags(Flags):
         " step; or the path of a checkpoint, DIR/model.ckpt-N or ./NAME.",
     )
 
+    def load_run(self, folder: RunFolder) -> Translator:
+        """Loads the model of a run, and prints notes on its checkpoint. Raises as
+        t2tlite.load does.
+        """
+        return _load_run(folder, self.checkpoint_path)
+
     def files_of_run(self, folder: RunFolder) -> list[NamedFile]:
-        """The files of a run that are read, for `check_not_overwritten`.
+        """Returns the files of a run that the command reads.
 
         Raises FileNotFoundError if there is no such checkpoint.
         """
@@ -159,12 +179,6 @@ class DecodingFlags(CheckpointFlags):
     """How a run decodes."""
 
     decode_hparams: str = checked_field("", _decode_help())
-
-
-@dataclasses.dataclass(frozen=True)
-class QuantizationFlags(Flags):
-    """How CTranslate2 stores weights."""
-
     quantization: str | None = optional_field(
         str,
         "How CTranslate2 stores the weights: float32 (the default), as they were"
@@ -174,16 +188,19 @@ class QuantizationFlags(Flags):
 
 
 @dataclasses.dataclass(frozen=True)
-class EngineFlags(DecodingFlags, QuantizationFlags):
+class EngineFlags(DecodingFlags):
     """What decodes, and how."""
 
     engine: str = checked_field(
-        "tensorflow",
+        TENSORFLOW,
         "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs, starts"
         " sooner, and needs pip install 't2tlite[ctranslate2]'. In float32, its greedy"
         " translations and log-probabilities equal tensorflow's, and so do nearly all"
         " beam-search translations. The model is converted once, into RUN/ctranslate2.",
     )
+
+    def load_run(self, folder: RunFolder) -> Translator:
+        return _load_run(folder, self.checkpoint_path, self.engine, self.quantization)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,13 +215,13 @@ class DataFlags(ProblemFlags):
     )
 
     def moved_data(self) -> Path | None:
-        """The folder of a run's data, or None if it is where it was during training."""
+        """Returns where a run's data is now, or None if it was not moved."""
         return Path(self.data_dir) if self.data_dir else None
 
 
 @dataclasses.dataclass(frozen=True)
-class MakeDataFlags(DataFlags, PackageFlags, ProblemOptions):
-    """How data is made."""
+class MakeDataFlags(DataFlags, PackageFlags):
+    """How the data is made."""
 
     tmp_dir: str | None = optional_field(
         str, "Folder of raw files, in which downloads are kept too."
@@ -212,17 +229,19 @@ class MakeDataFlags(DataFlags, PackageFlags, ProblemOptions):
     num_processes: int | None = optional_field(
         int, "Processes that encode text; by default one per CPU core."
     )
+    # the options of the problem that were given
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def data_folder(self) -> Path:
-        """The folder that --data_dir names, or by default `data`."""
+        """Returns the folder that --data_dir names, by default `data`."""
         return Path(self.data_dir or DATA_DIR)
 
     def make_data(self, pipeline: Pipeline | None = None) -> Generated:
         """Makes the problem's data, unless it is complete."""
         from t2tlite.data.generate import generate
 
-        name = required(self.problem, "problem", DATAGEN_EXAMPLE)
-        problem = registry.get_problem(name, **self.options)
+        require(DATAGEN_EXAMPLE, problem=self.problem)
+        problem = registry.get_problem(self.problem or "", **self.options)
         importlib.import_module("t2tlite.tasks")
         registry.get_task(problem.task)  # raises if there is none, before hours of work
         tmp_dir = None if self.tmp_dir is None else Path(self.tmp_dir)
@@ -240,11 +259,12 @@ class TrainingDataFlags(MakeDataFlags):
     )
 
     def check_data(self) -> None:
-        """Raises as `open_data` if data is missing and is not made first, or if a
-        problem or an option is unknown.
+        """Raises, as `open_data`, if the data is missing and will not be made, or if
+        the problem or one of its options is unknown.
         """
         if self.generate_data:
-            registry.get_problem(required(self.problem, "problem"), **self.options)
+            require(problem=self.problem)
+            registry.get_problem(self.problem or "", **self.options)
         else:
             self.open_data()
 
@@ -285,19 +305,19 @@ class TrainingDataFlags(MakeDataFlags):
             )
         except FileNotFoundError as error:
             if self.problem:
-                # an unknown name is the mistake to report
+                # an unknown name is the first mistake to report
                 registry.get_problem(self.problem)
             raise FileNotFoundError(
                 f"{error} Or add --generate_data to this command."
             ) from error
-        if not self.generate_data:  # otherwise said already
+        if not self.generate_data:  # `make_data` reports them itself
             for note in reading_notes(dataset.encoders, dataset.manifest.options):
                 say(note)
         return dataset
 
     def datagen_command(self) -> str:
-        """The command that makes the problem's data; FOLDER and FILE stand for what
-        only the user knows.
+        """Returns the command that makes the problem's data, with FOLDER and FILE for
+        paths that only the user knows.
         """
         name = self.problem or "PROBLEM"
         given = {"problem": name, "data_dir": str(self.data_folder())}
@@ -313,7 +333,7 @@ class TrainingDataFlags(MakeDataFlags):
 
 @dataclasses.dataclass(frozen=True)
 class BeamFlags(Flags):
-    """A pipeline on many machines."""
+    """Which machines do the work."""
 
     beam_runner: str | None = optional_field(
         str,
@@ -327,8 +347,8 @@ class BeamFlags(Flags):
     )
 
     def pipeline(self) -> Pipeline | None:
-        """The pipeline of --beam_runner, or None; CommandError for --beam_options
-        without a runner.
+        """Returns the pipeline of --beam_runner, or None without the flag. Raises
+        CommandError for --beam_options alone.
         """
         if self.beam_runner:
             return Pipeline(self.beam_runner, self.beam_options)
@@ -340,15 +360,12 @@ class BeamFlags(Flags):
         return None
 
 
-def load_run(
+def _load_run(
     folder: RunFolder,
     checkpoint_path: str | None,
-    engine: str = "tensorflow",
+    engine: str = TENSORFLOW,
     quantization: str | None = None,
 ) -> Translator:
-    """Loads the model of a run, and prints notes on its checkpoint. Raises as
-    t2tlite.load does.
-    """
     from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
     from t2tlite.programs.runs.load import load
 
