@@ -107,10 +107,14 @@ def main(flags: BleuFlags) -> None:
     check_standard_output(translation=flags.translation, compare=flags.compare)
     for file in flags.reference:
         check_standard_output(reference=file)
-    files = [flags.translation, *filter(None, [flags.compare]), *flags.reference]
-    texts = {file: list(read_lines(file)) for file in files}
+    texts = {}
+    counts = {}
+    for file in (flags.translation, flags.compare, *flags.reference):
+        if file:
+            texts[file] = list(read_lines(file))
+            counts[file] = len(texts[file])
     check_line_counts(
-        {file: len(lines) for file, lines in texts.items()},
+        counts,
         "Translate every line of the source, blank ones too, and use the reference that"
         " belongs to it.",
     )
@@ -130,9 +134,10 @@ def main(flags: BleuFlags) -> None:
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
-    """A table with a line for each metric, and notes on it."""
-    names = [Path(path).name for path in (baseline, system)]
-    names = names if len(set(names)) == 2 else [baseline, system]
+    """Returns a table with a line for each metric, and notes on it."""
+    names = Path(baseline).name, Path(system).name
+    if names[0] == names[1]:
+        names = baseline, system
     rows = [("metric", *names, "difference", "p", "")]
     for score in differences:
         row = (
@@ -150,9 +155,9 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
         "In brackets: mean and 95% confidence interval over the resamples. Significant:"
         " p below 0.05."
     )
-    return "\n".join(
-        [*lines, *(f"{score.metric}|{score.signature}" for score in differences)]
-    )
+    for score in differences:
+        lines.append(f"{score.metric}|{score.signature}")
+    return "\n".join(lines)
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -64,7 +64,7 @@ class ImportFlags(groups.ProblemFlags, groups.TensorFlowFlags):
         given = Given(
             Path(self.t2t_checkpoint),
             [Path(file) for file in self.t2t_vocab],
-            Path(self.t2t_hparams) if self.t2t_hparams else None,
+            hparams_file=Path(self.t2t_hparams) if self.t2t_hparams else None,
             target_space=self.target_space_id,
             problem=self.problem,
         )
@@ -91,13 +91,11 @@ def main(flags: ImportFlags) -> None:
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)
-    space = (
-        ""
-        if imported.target_space is None
-        else f", target space {imported.target_space}"
-    )
+    what = f"{imported.parameters:,} parameters"
+    if imported.target_space is not None:
+        what += f", target space {imported.target_space}"
     print(
-        f"Imported {names}: {imported.parameters:,} parameters{space}. The optimizer's"
+        f"Imported {names}: {what}. The optimizer's"
         f" state is not imported. The run is in {folder}."
     )
 
