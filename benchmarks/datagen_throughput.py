@@ -57,14 +57,14 @@ def sentence(numbers: Iterable[int]) -> str:
 
 
 class PeakMemory:
-    """The most resident memory of a process and its children together while the context
+    """The peak resident memory of a process and its children together while the context
     is open, in `mb`.
     """
 
     mb = 0.0
 
     def __init__(self, pid: int | None = None) -> None:
-        self._process = psutil.Process(pid)  # without a number, this one
+        self._process = psutil.Process(pid)  # by default this process
 
     def __enter__(self) -> PeakMemory:
         self._done = threading.Event()

@@ -1,4 +1,4 @@
-"""What training, decoding, the input pipeline and data generation cost as one size
+"""The cost of training, decoding, the input pipeline and data generation as one size
 grows.
 
     python benchmarks/scaling.py  # every sweep, then the plots
@@ -42,7 +42,7 @@ class Sweep:
     """A size that grows, and the program that measures each point."""
 
     caption: str
-    axis: str  # what grows
+    axis: str  # the size that grows
     values: tuple[int, ...]
     # the program that measures a {value}, and its arguments
     arguments: str
@@ -192,7 +192,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(name: str, value: int, quick: bool) -> dict[str, Any]:
-    """One point of a sweep."""
+    """Measures one point of a sweep."""
     arguments = SWEEPS[name].arguments_of(value)
     quick_arguments = program.QUICK[arguments[0]].split() if quick else []
     start = time.perf_counter()
@@ -210,13 +210,13 @@ def measure(name: str, value: int, quick: bool) -> dict[str, Any]:
 def series(
     sweep: Sweep, points: Mapping[str, Any], key: str
 ) -> list[tuple[int, float]]:
-    """The measured (value, result), in the order of the values."""
+    """Returns the measured (value, result) pairs, ordered by value."""
     return sorted((int(value), point["result"][key]) for value, point in points.items())
 
 
 def block(results: Mapping[str, Any]) -> str:
-    """Plots and tables of all sweeps as Markdown, with the machine after each, or once
-    if all have the same.
+    """Returns plots and tables of all sweeps as Markdown. The machine is named once if
+    all have the same, otherwise after each sweep.
     """
     machines = {}
     for name, points in results.items():
@@ -243,8 +243,8 @@ def block(results: Mapping[str, Any]) -> str:
 
 
 def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
-    """Draws a sweep: what it costs on logarithmic scales, where a straight line is a
-    power of the size.
+    """Draws the costs of a sweep on logarithmic scales. A straight line means a power
+    of the size.
     """
     import matplotlib
     from matplotlib.figure import Figure

@@ -1,5 +1,5 @@
-"""What the programs of a file_decoding job share: its weights and batches, and the file
-of outputs.
+"""A file_decoding job for the peers' programs: its weights and batches, and the file of
+outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileJob:
             self.settings: dict[str, Any] = json.loads(str(file["settings"]))
 
     def batches(self) -> Iterator[tuple[list[int], np.ndarray]]:
-        """Numbers of sentences and their ids [R, S], padded; the longest first."""
+        """Yields sentence numbers and padded ids [R, S], the longest first."""
         order = sorted(
             range(len(self.sentences)), key=lambda i: -len(self.sentences[i])
         )
@@ -48,8 +48,8 @@ class FileJob:
 def decode_file(
     translate: Callable[[np.ndarray], list[list[int]]], job: FileJob
 ) -> None:
-    """Translates the job with a function from ids [R, S] to the best output's ids, and
-    writes them, a line each.
+    """Translates the job, and writes the ids of each output in a line. `translate` maps
+    ids [R, S] to the ids of the best outputs.
     """
     outputs: list[list[int]] = [[] for _ in job.sentences]
     for chosen, ids in job.batches():

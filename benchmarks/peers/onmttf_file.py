@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def token_ids(names: Iterable[bytes]) -> list[int]:
-    """The ids of tokens that are called token1, token2, ..."""
+    """Returns the ids of tokens called token1, token2, ..."""
     return [int(name.removeprefix(b"token")) - 1 for name in names]
 
 
