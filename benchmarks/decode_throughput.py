@@ -27,11 +27,10 @@ with quiet_stderr():
 
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
-from t2tlite.decoding.decoder import cast_kernels
+from t2tlite.decoding.tensorflow_engine import cast_kernels
 from t2tlite.models.transformer import build_transformer
-from t2tlite.tokens import EOS
 from t2tlite.training.strategy import make_strategy, with_dtype_policy
-from t2tlite.types import DecodingCache, Tensor
+from t2tlite.types import EOS, DecodingCache, Tensor
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -97,7 +96,7 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         }
         if not hparams.jit_compile:
             how["resize_cache"] = model.resize_cache
-        with cast_kernels(model):  # as `Decoder` does
+        with cast_kernels(model):  # as `search` does
             return beam_search(
                 decode_step,
                 functools.partial(model.start_decoding, inputs, job.beam_size),

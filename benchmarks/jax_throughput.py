@@ -39,10 +39,9 @@ from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.files.atomic_file import write_text
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.tokens import EOS, PAD
 from t2tlite.training.cost import training_flops
 from t2tlite.training.learning_rates import LearningRate
-from t2tlite.types import DecodingCache, Tensor
+from t2tlite.types import EOS, PAD, DecodingCache, Tensor
 
 CHAINS, PRODUCTS = (
     5,

@@ -81,10 +81,11 @@ def main(flags: AverageFlags) -> None:
             f"Checkpoints{where} in {folder}: {len(averaged)}, fewer than {count}; all"
             " are averaged."
         )
-    print(
-        f"Averaged {counted(len(averaged), 'checkpoint')}, {averaged[0]} to"
-        f" {averaged[-1]}, into {average.path}."
-    )
+    shown = averaged[0]
+    if len(averaged) > 1:
+        shown += f" to {averaged[-1]}"
+    count_shown = counted(len(averaged), "checkpoint")
+    print(f"Averaged {count_shown}, {shown}, into {average.path}.")
     lines = comparison(average.measured) if average.measured else [why_not]
     for line in lines:
         print(line)

@@ -109,10 +109,10 @@ def main(flags: BleuFlags) -> None:
         check_standard_output(reference=file)
     texts = {}
     counts = {}
-    for file in (flags.translation, flags.compare, *flags.reference):
-        if file:
-            texts[file] = list(read_lines(file))
-            counts[file] = len(texts[file])
+    for path in (flags.translation, flags.compare, *flags.reference):
+        if path:
+            texts[path] = list(read_lines(path))
+            counts[path] = len(texts[path])
     check_line_counts(
         counts,
         "Translate every line of the source, blank ones too, and use the reference that"

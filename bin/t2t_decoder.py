@@ -10,13 +10,13 @@ test.9000.averaged.beam_size=8.
 
 A file, one sentence per line; the output has a line for each, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
-The unfinished output is in out.txt.part. After an interruption the same command resumes
-there, and out.txt is what it would have been; with another input, checkpoint or option
-it starts anew. So does --split.
+What is done is kept in the folder out.txt.windows. After an interruption the same
+command decodes what is left, and out.txt is what it would have been. If lines of in.txt
+were changed meanwhile, those around them are decoded again; with another checkpoint or
+option, all are. So does --split.
 
 A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and
-folders that all of them see; the output is the same, and the same command resumes with
-the windows that are left in out.txt.windows:
+folders that all of them see; the output is the same, and the same command resumes:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt \\
       --beam_runner=FlinkRunner --beam_options='--flink_master=HOST:8081 \\
       --environment_type=EXTERNAL --environment_config=localhost:50000'
@@ -262,7 +262,7 @@ def _decode_lines(flags: DecoderFlags, job: DecodeJob, source: str | Path) -> No
 
 
 def _decode_typed(job: DecodeJob) -> None:
-    from t2tlite.programs.bulk.jobs import Window
+    from t2tlite.programs.bulk.windows import Window
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
@@ -286,7 +286,7 @@ def _decode_typed(job: DecodeJob) -> None:
 
 def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
     """Raises ValueError if the output is also an input, or a file of the run."""
-    from t2tlite.programs.bulk.outputs import PART_ENDINGS
+    from t2tlite.programs.bulk.window_folder import window_files
 
     inputs = flags.files_of_run(folder)
     for name, source in named_files(
@@ -301,10 +301,9 @@ def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
         outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
     else:
         outputs = [(f"--decode_to_file={target}", target)]
-        path = replaceable(target)
-        for ending in PART_ENDINGS if path else ():
-            name = f"{path}{ending} (of --decode_to_file={target})"
-            outputs.append((name, f"{path}{ending}"))
+        if path := replaceable(target):
+            for file in window_files(path):
+                outputs.append((f"{file} (of --decode_to_file={target})", file))
     check_not_overwritten(outputs, inputs)
 
 

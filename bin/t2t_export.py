@@ -32,13 +32,12 @@ import dataclasses
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import CommandError
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export import formats
-from t2tlite.programs.export.export_folder import ExportFolder
-from t2tlite.run_folder import RunFolder
+from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.plan import ExportPlan
+from t2tlite.programs.runs.translator import decode_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,39 +54,36 @@ class ExportFlags(
         False, "Replace an export in --export_dir; nothing else is ever replaced."
     )
 
-    def settings(self, run: RunFolder) -> formats.Settings:
-        """Returns how to export. Raises for a wrong format, a missing run, or a folder
-        that is in use.
-        """
-        from t2tlite.programs.runs.translator import decode_options
-
-        formats.check_format(self.format)
-        run.hparams()  # raises if there is no run
-        checkpoint = find_checkpoint(run.path, self.checkpoint_path)
-        folder = ExportFolder(self.export_dir, self.overwrite)
-        folder.check_apart_from(run, checkpoint)
-        folder.check()
-        options = decode_options(run.manifest(), self.decode_hparams)
-        return formats.Settings(options, self.quantization or "")
+    def plan(self) -> ExportPlan:
+        """Returns what to export. Raises for a wrong format or a missing run."""
+        export_format = find_format(self.format)
+        run = self.run_folder()
+        hparams = run.hparams()
+        manifest = run.manifest()
+        return ExportPlan(
+            run=run,
+            checkpoint=find_checkpoint(run.path, self.checkpoint_path),
+            hparams=hparams,
+            manifest=manifest,
+            format=export_format,
+            decoding=decode_options(manifest, self.decode_hparams),
+            quantization=self.quantization or "",
+            export_dir=self.export_dir,
+            overwrite=self.overwrite,
+        )
 
 
 @command(ExportFlags, __doc__)
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    run = flags.run_folder()
-    settings = flags.settings(run)
+    plan = flags.plan()
+    plan.check()
     flags.load_tensorflow()
-    from t2tlite.programs.export import export
-
-    folder = ExportFolder(flags.export_dir, flags.overwrite)
-    say(f"Loading {run} ...")
-    model = flags.load_run(run)
-    try:
-        compared = export.export_model(model, folder, flags.format, settings, say)
-    except ImportError as error:
-        raise CommandError(str(error)) from error
+    say(f"Loading {plan.run} ...")
+    model = flags.load_run(plan.run)
+    compared = export_model(model, plan, say)
     print(
-        f"Exported {model.checkpoint} to {folder.path}. Equal to the run: {compared}."
+        f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."
     )
 
 

@@ -36,7 +36,7 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
-from t2tlite.programs.tensor2tensor.given import Given
+from t2tlite.programs.tensor2tensor.t2t_files import T2TFiles
 from t2tlite.run_folder import RunFolder
 
 
@@ -59,17 +59,17 @@ class ImportFlags(groups.ProblemFlags, groups.TensorFlowFlags):
         int, "Row of the target space embedding; by default the one trained, or 0."
     )
 
-    def given(self) -> Given:
+    def files(self) -> T2TFiles:
         """Returns the files to import. Raises if one is missing."""
-        given = Given(
+        files = T2TFiles(
             Path(self.t2t_checkpoint),
             [Path(file) for file in self.t2t_vocab],
             hparams_file=Path(self.t2t_hparams) if self.t2t_hparams else None,
             target_space=self.target_space_id,
             problem=self.problem,
         )
-        given.check()
-        return given
+        files.check()
+        return files
 
 
 @command(ImportFlags, __doc__)
@@ -77,7 +77,7 @@ def main(flags: ImportFlags) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
     training.
     """
-    given = flags.given()
+    files = flags.files()
     flags.load_tensorflow()
     from t2tlite.programs.tensor2tensor.import_run import import_run
 
@@ -86,7 +86,7 @@ def main(flags: ImportFlags) -> None:
         tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
     )
     imported = import_run(
-        given, folder, ["t2t-import", *flags.words(defaults=True)], progress
+        files, folder, ["t2t-import", *flags.words(defaults=True)], progress
     )
     for note in imported.notes:
         say(f"Note: {note}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import SPLITS, Problem, option
+from t2tlite.data import splits
+from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 
 SIDES = ("source", "target")
@@ -70,7 +71,7 @@ class ParallelText(Problem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for split in SPLITS:
+        for split in splits.SPLITS:
             source, target = (
                 getattr(self, f"{split}_source"),
                 getattr(self, f"{split}_target"),
@@ -96,17 +97,11 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        more_train = [
-            f"train{number}" for number in range(2, 1 + len(self.train_source))
-        ]
-        more_dev = [f"dev{number}" for number in range(2, 1 + len(self.dev_source))]
-        return (
-            "train",
-            *more_train,
-            "dev",
-            *more_dev,
-            *(["test"] if self.test_source else []),
-        )
+        names = splits.numbered(splits.TRAIN, len(self.train_source))
+        names += splits.numbered(splits.DEV, len(self.dev_source))
+        if self.test_source:
+            names.append(splits.TEST)
+        return tuple(names)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files`
@@ -139,7 +134,7 @@ class ParallelText(Problem):
             )
         paths: list[Path] = []
         for split in self.splits():
-            base = _base(split)
+            base = splits.base(split)
             for side, of_side in zip(SIDES, self._paths(split), strict=True):
                 flag = f"--{base}_{side}"
                 paths += [text_files.check_rereadable(path, flag) for path in of_side]
@@ -149,18 +144,13 @@ class ParallelText(Problem):
         """The source files and the target files of a split: one of each for train,
         train2, dev and so on.
         """
-        base = _base(split)
-        number = int(split.removeprefix(base) or 1)
-        files = slice(None) if base == "test" else slice(number - 1, number)
-        sources, targets = (
-            getattr(self, f"{base}_source")[files],
-            getattr(self, f"{base}_target")[files],
-        )
+        base = splits.base(split)
+        sources = getattr(self, f"{base}_source")
+        targets = getattr(self, f"{base}_target")
+        if base != splits.TEST:
+            index = splits.number(split) - 1
+            sources = sources[index : index + 1]
+            targets = targets[index : index + 1]
         source_paths = [Path(name).expanduser() for name in sources]
         target_paths = [Path(name).expanduser() for name in targets]
         return source_paths, target_paths
-
-
-def _base(split: str) -> str:
-    """train for train2, dev for dev2."""
-    return split.rstrip("0123456789")

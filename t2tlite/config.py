@@ -349,7 +349,7 @@ class DecodeHParams(CheckedFields):
     # see decoding/rules.py
     t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")
 
-    # Constraints; see decoding/constraints.py and decoding/tree_constraint.py.
+    # Constraints; see decoding/constraints.py and decoding/bracket_constraint.py.
     tree_constraint: bool = checked_field(
         False, "a parser's sequences are trees over the sentence's words"
     )

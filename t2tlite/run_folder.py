@@ -20,7 +20,7 @@ RUN/events.*           TensorBoard
 
 The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
 and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
-decoded, NAME.txt.part and NAME.txt.part.json hold what is done (bulk/outputs.py). NAME
+decoded, the folder NAME.txt.windows holds what is done (bulk/window_folder.py). NAME
 is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
 if that is outside), options and engine, such as
 test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8.
@@ -59,7 +59,6 @@ OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
     r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
 )
-UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
 LOSS = (
     "loss"  # the metric of dev that chooses the best checkpoint unless dev is decoded
@@ -437,8 +436,7 @@ class RunFolder:
         cannot be read.
         """
         records, complaints = [], []
-        paths = (self.path / "decodes").glob("*.json")
-        for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
+        for path in (self.path / "decodes").glob("*.json"):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
                 records.append(

@@ -1,4 +1,5 @@
-"""Types that cross modules: tensors, what a model is, and the structures it returns.
+"""Types that cross modules: tensors, what a model is, and the structures it returns;
+and the token ids that all vocabularies share.
 
 Shapes are not part of a type. They are written as comments and in docstrings, `[B, T,
 D]`, with letters that are explained at the top of each file.
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from t2tlite.config import HParams
+
+PAD = 0  # id of the padding token
+EOS = 1  # id of the end-of-sentence token
 
 # A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships
 # types that mypy can use, so it is an alias of Any that documents what is a tensor.

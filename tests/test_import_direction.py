@@ -27,9 +27,9 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "json_depth", "machine", "quiet", "registry", "schedules", "tokens", "types",
+    "checked_fields", "config", "console", "json_depth", "machine", "quiet", "registry", "schedules", "types",
 )  # fmt: skip
-TEXT = {"files", "registry", "tokens", "trees", "vocabularies"}
+TEXT = {"files", "registry", "trees", "types", "vocabularies"}
 CORE = TEXT | {
     *FOUNDATIONS, "data", "decoding", "layers", "metrics", "models", "run_folder", "tasks", "training",
 }  # fmt: skip
@@ -40,20 +40,22 @@ CORE = TEXT | {
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
     ("files",):              ({"json_depth"},                                    {"msgspec"}),
-    ("vocabularies",):       ({"files", "tokens"},                      {"numpy", "sentencepiece", "tensorflow_text"}),
+    ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
     ("metrics",):            ({"checked_fields"},                       {"sacrebleu", "sacremoses"}),
-    ("tasks",):              ({"metrics", "registry", "trees", "vocabularies.normalisation"}, set()),
-    ("layers",):             ({"machine", "tokens", "types"},           {"keras", "numpy"}),
+    ("tasks",):              ({"metrics", "registry", "trees", "types", "vocabularies.normalisation",
+                               "vocabularies.text_encoder"}, {"numpy"}),
+    ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
     ("data",):               (TEXT | {"checked_fields", "config", "console", "quiet"}, ANYTHING),
     ("run_folder",):         (TEXT | {"config", "data.manifest"},       set()),
-    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks", "types"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.length_penalty", "decoding.sampling",
-     "decoding.tree_constraint"):
-                             ({"decoding.tree_guide", "tokens", "types"}, {"keras"}),
+    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks"}, ANYTHING),
+    ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
+                             ({"decoding.rules", "types"},              {"keras"}),
+    ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
+    ("decoding.rules",):     ({"config", "types"},                      {"numpy"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
@@ -100,7 +102,7 @@ def rules_as_markdown() -> str:
 # TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
-    "programs.bulk", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
+    "programs.bulk", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
     "tasks", "trees", "vocabularies",
 }  # fmt: skip
@@ -200,16 +202,16 @@ def test_module_imports_only_what_the_table_allows(module):
         ("t2tlite.layers.attention", "import tensorflow as tf"),
         ("t2tlite.training.loop", "def f():\n    from t2tlite import models"),
         ("t2tlite.training.loop", "from ..problems import grammar"),
-        ("t2tlite.decoding.beam_search", "import t2tlite.decoding.decoder"),
+        ("t2tlite.decoding.beam_search", "import t2tlite.decoding.engine"),
         (
             "t2tlite.decoding.text_decoder",
             "from t2tlite.programs.export.export import export_model",
         ),
         ("t2tlite.data.generate", "import t2tlite.hparams.transformer"),
-        ("t2tlite.programs.runs", "from t2tlite.bin import flags"),
+        ("t2tlite.programs.runs", "from t2tlite.bin import groups"),
         ("t2tlite.metrics.bleu", "import tensorflow_text"),
         ("t2tlite.problems.grammar", "from t2tlite.training import trainer"),
-        ("t2tlite.decoding.decoder", "from t2tlite.programs.export import formats"),
+        ("t2tlite.decoding.engine", "from t2tlite.programs.export import plan"),
         ("t2tlite.run_folder", "from t2tlite.training import cost"),
         ("t2tlite.newcomer", "import os"),
     ],

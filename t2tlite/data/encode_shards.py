@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.manifest import ShardEntry, SplitEntry, is_training
+from t2tlite.data.manifest import ShardEntry, SplitEntry
+from t2tlite.data.splits import is_training
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import (
     file_sha256,

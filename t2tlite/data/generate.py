@@ -40,9 +40,9 @@ from t2tlite.data.manifest import (
     Languages,
     Manifest,
     SplitEntry,
-    is_training,
 )
 from t2tlite.data.problem import Problem
+from t2tlite.data.splits import check_splits, is_training
 from t2tlite.files.atomic_file import (
     copy_file,
     file_sha256,
@@ -411,9 +411,4 @@ def _check_options(problem: Problem, num_processes: int) -> None:
             "max_length_ratio must be at least 1, or 0 to keep all. Received:"
             f" {problem.max_length_ratio}."
         )
-    splits = problem.splits()
-    if not {"train", "dev"} <= set(splits) or len(set(splits)) < len(splits):
-        raise ValueError(
-            "A problem must have the splits train and dev, and each once. Received:"
-            f" {', '.join(splits)}."
-        )
+    check_splits(problem.splits())

@@ -14,22 +14,16 @@ import functools
 import hashlib
 import itertools
 import operator
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
-DEV_SET = re.compile(r"dev\d*")  # a split by which checkpoints are compared
-
-
-def is_training(split: str) -> bool:
-    """Whether a split is a corpus to train on: train, train2 and so on."""
-    return split.rstrip("0123456789") == "train"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,7 +224,7 @@ class RunManifest(Manifest):
         splits = [
             split
             for name, split in self.splits.items()
-            if is_training(name) or name == "dev"
+            if is_training(name) or name == DEV
         ]
         shards = [shard.sha256 for split in splits for shard in split.shards]
         return hashlib.sha256("+".join(shards).encode()).hexdigest()
@@ -255,8 +249,7 @@ class RunManifest(Manifest):
 
         They are named after the source files of data that was made from such files.
         """
-        splits = [name for name in self.splits if DEV_SET.fullmatch(name)]
-        splits.sort(key=lambda name: int(name.removeprefix("dev") or 1))
+        splits = dev_splits(self.splits)
         paths = self.options.get("dev_source")
         if not isinstance(paths, list) or len(paths) != len(splits):
             return {split: split for split in splits}

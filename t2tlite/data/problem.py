@@ -14,10 +14,8 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.data.splits import SPLITS
 from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
-
-SPLITS = ("train", "dev", "test")
-
 
 # a field that is an option of a problem; its flag's help is the meaning and the default
 option = checked_field

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.tokens import EOS, PAD
+from t2tlite.types import EOS, PAD
 
 SIDES = ("inputs", "targets")
 ID_TYPES = (pa.list_(pa.uint16()), pa.list_(pa.int32()))

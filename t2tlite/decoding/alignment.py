@@ -1,20 +1,19 @@
 """Word alignments from cross-attention.
 
-The rule: the cross-attention weights are averaged over all heads of all decoder layers.
-The weight between two words is the sum over the pieces of the source word, and the mean
-over those of the target word; end-of-sentence tokens (EOS) are left out, and pieces
-without a letter or digit where a word has others, since the full stop at the end of a
-word attends to the full stop of another. Each target word is aligned to the source word
-with the greatest weight, the first in a tie. Words are separated by white space, and
-counted from 0.
+The cross-attention weights are averaged over all heads of all decoder layers. The
+weight between two words is the sum over the pieces of the source word, and the mean
+over those of the target word. End-of-sentence tokens (EOS) are left out. So are pieces
+without a letter or digit in words that have others: the full stop at the end of a word
+attends to the full stop of another. Each target word is aligned to the source word with
+the greatest weight, the first in a tie. Words are separated by white space, and counted
+from 0.
 """
 
 # S source pieces, T target pieces, without EOS
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,6 +21,9 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 
 Alignment = list[tuple[int, int]]
 """Pairs of a source word and a target word, counted from 0, ordered by target word."""
+
+# The indices of the pieces of each word, by the word's number, in ascending order.
+WordPieces = Mapping[int, Sequence[int]]
 
 
 def pharaoh(alignment: Alignment) -> str:
@@ -34,38 +36,48 @@ def pharaoh(alignment: Alignment) -> str:
 
 
 def align(
-    weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int]
+    weights: np.ndarray, source_words: WordPieces, target_words: WordPieces
 ) -> Alignment:
-    """The alignment of cross-attention weights [T, S], given the word of each piece, by
-    the rule above.
+    """The alignment of cross-attention weights [T, S], by the rule above; empty if a
+    side has no words.
 
-    >>> align(np.array([[0.2, 0.3, 0.4], [0.1, 0.1, 0.8]]), [0, 0, 1], [0, 1])
+    >>> weights = np.array([[0.2, 0.3, 0.4], [0.1, 0.1, 0.8]])
+    >>> align(weights, {0: [0, 1], 1: [2]}, {0: [0], 1: [1]})
     [(0, 0), (1, 1)]
     """
-    sources, targets = pieces_by_word(source_words), pieces_by_word(target_words)
-    best = word_weights(weights, list(sources.values()), list(targets.values())).argmax(
-        axis=1
-    )
-    return [
-        (list(sources)[index], word) for index, word in zip(best, targets, strict=True)
-    ]
+    alignment: Alignment = []
+    if source_words:
+        sources = list(source_words)
+        by_word = word_weights(
+            weights, list(source_words.values()), list(target_words.values())
+        )
+        for target, row in zip(target_words, by_word, strict=True):
+            alignment.append((sources[int(row.argmax())], target))
+    return alignment
 
 
-def aligned_pieces(pieces: Sequence[str], words: Sequence[int]) -> list[int]:
-    """The indices of the pieces that count, given the word of each, by the rule above.
-
-    >>> aligned_pieces(["▁ab", "c", ".", "▁-"], [0, 0, 0, 1])
-    [0, 1, 3]
+def word_pieces(
+    encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
+) -> WordPieces:
+    """The pieces of a text that count in alignments, by word; the first `tag_words`
+    words are left out and not counted.
     """
-    has_letters = [any(map(str.isalnum, piece)) for piece in pieces]
-    words_with_letters = {
-        word for word, has in zip(words, has_letters, strict=True) if has
-    }
-    return [
-        i
-        for i, word in enumerate(words)
-        if has_letters[i] or word not in words_with_letters
-    ]
+    pieces = encoder.pieces(ids)
+    counted = {}
+    for word, indices in pieces_by_word(words_of_pieces(encoder, ids, text)).items():
+        if word >= tag_words:
+            counted[word - tag_words] = pieces_that_count(pieces, indices)
+    return counted
+
+
+def pieces_that_count(pieces: Sequence[str], indices: Sequence[int]) -> list[int]:
+    """Those of a word's pieces that have a letter or digit, or all if none has.
+
+    >>> pieces_that_count(["▁ab", "c", ".", "▁-"], [0, 1, 2])
+    [0, 1]
+    """
+    with_letters = [i for i in indices if any(map(str.isalnum, pieces[i]))]
+    return with_letters or list(indices)
 
 
 def word_weights(
@@ -73,15 +85,13 @@ def word_weights(
     source_words: Sequence[Sequence[int]],
     target_words: Sequence[Sequence[int]],
 ) -> np.ndarray:
-    """Weights between words, [target words, source words], of those between pieces, [T,
-    S]: sums and means.
+    """Weights between words, [target words, source words], from those between pieces,
+    [T, S]: sums over source pieces, means over target pieces.
 
     Each word is the indices of its pieces.
     """
-    # [T, words]
-    by_source = np.stack(
-        [weights[:, pieces].sum(axis=1) for pieces in source_words], axis=1
-    )
+    sums = [weights[:, pieces].sum(axis=1) for pieces in source_words]
+    by_source = np.stack(sums, axis=1)  # [T, words]
     return np.array([by_source[pieces].mean(axis=0) for pieces in target_words])
 
 
@@ -93,17 +103,24 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     last.
     """
     words = text.split()
-    encoded = encoder.encode_batch(words)
-    # as with SentencePiece, whose pieces do not span words
-    if list(itertools.chain(*encoded)) == list(ids):
-        return [number for number, pieces in enumerate(encoded) for _ in pieces]
-    numbers, seen = [], 0
+    encoded_ids: list[int] = []
+    numbers: list[int] = []
+    for number, pieces in enumerate(encoder.encode_batch(words)):
+        encoded_ids += pieces
+        numbers += [number] * len(pieces)
+    if encoded_ids == list(
+        ids
+    ):  # as with SentencePiece, whose pieces do not span words
+        return numbers
+    numbers = []
+    seen = 0
     for end in range(1, len(ids) + 1):
-        restored = encoder.decode(ids[:end])
-        visible = sum(len(word) for word in restored.split())
-        numbers.append(len(restored.split()) - (visible > seen))
+        restored = encoder.decode(ids[:end]).split()
+        visible = sum(map(len, restored))
+        number = len(restored) - (visible > seen)
+        numbers.append(max(0, min(number, len(words) - 1)))
         seen = max(seen, visible)
-    return [max(0, min(number, len(words) - 1)) for number in numbers]
+    return numbers
 
 
 def pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:

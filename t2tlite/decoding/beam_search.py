@@ -17,20 +17,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from keras import ops
 
 from t2tlite.decoding.constraints import Constraint
-from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.tokens import EOS
-from t2tlite.types import DecodingCache, Tensor
+from t2tlite.decoding.rules import length_penalty
+from t2tlite.decoding.search_ops import take_slots, top_tokens, while_loop
+from t2tlite.types import EOS, DecodingCache, Tensor
 
 NEVER = -1e9  # score of an empty slot
 FIRST_CAPACITY = 8  # positions
-BLOCK = 64  # tokens, in `top_tokens`
-
-S = TypeVar("S", bound=tuple[Any, ...])  # the state of a search, a NamedTuple
 
 # (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V],
 # cache)
@@ -271,21 +268,6 @@ def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
     return ops.where(ops.reshape(active, (-1,) + (1,) * (len(new.shape) - 1)), new, old)
 
 
-def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: S) -> S:
-    """`ops.while_loop` for a state that is a NamedTuple: applies `body` to it while
-    `condition` holds.
-    """
-    state_of = type(start)
-
-    def holds(*fields: Any) -> Tensor:
-        return condition(state_of(*fields))
-
-    def step(*fields: Any) -> S:
-        return body(state_of(*fields))
-
-    return state_of(*ops.while_loop(holds, step, start))
-
-
 def _search_and_resize(
     search: _BeamSearch, start: BeamState, resize_cache: ResizeCache
 ) -> Hypotheses:
@@ -385,47 +367,3 @@ def _best_continuations(
         ops.reshape(tokens, (-1, beam_size * each)), order, axis=1
     )
     return tokens, log_probs, ops.cast(order // each, "int32")
-
-
-def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """What `ops.top_k` returns, in a fraction of its time: logits [B, M, V] -> values
-    and tokens int32 [B, M, count].
-
-    The `count` largest numbers are in the `count` blocks with the largest maxima, which
-    one pass finds. Of equal numbers the first are returned.
-    """
-    size = logits.shape[-1]
-    if size < 4 * count * BLOCK:
-        values, tokens = ops.top_k(logits, count)
-        return values, ops.cast(tokens, "int32")
-    beam_size, blocks = logits.shape[1], -(-size // BLOCK)
-    if size % BLOCK:
-        logits = ops.pad(
-            logits,
-            ((0, 0), (0, 0), (0, blocks * BLOCK - size)),
-            constant_values=-float("inf"),
-        )
-    rows = ops.reshape(logits, (-1, blocks, BLOCK))  # [B * M, blocks, BLOCK]
-    _, chosen = ops.top_k(ops.max(rows, axis=2), count)
-    # [B * M, count], the first block first
-    chosen = ops.sort(ops.cast(chosen, "int32"), axis=1)
-    values, places = ops.top_k(
-        ops.reshape(take_slots(rows, chosen), (-1, count * BLOCK)), count
-    )
-    places = ops.cast(places, "int32")
-    tokens = (
-        ops.take_along_axis(chosen, places // BLOCK, axis=1) * BLOCK + places % BLOCK
-    )
-    return ops.reshape(values, (-1, beam_size, count)), ops.reshape(
-        tokens, (-1, beam_size, count)
-    )
-
-
-def take_slots(x: Tensor, slots: Tensor) -> Tensor:
-    """x [B, N, ...] and int [B, K] -> [B, K, ...]: of each sentence, the entries in the
-    named slots.
-    """
-    flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))  # [B * N, ...]
-    # [B, K]
-    rows = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1] + slots
-    return ops.take(flat, rows, axis=0)

@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 
 from keras import ops
 
-from t2tlite.tokens import EOS, PAD
-from t2tlite.types import Tensor
+from t2tlite.types import EOS, PAD, Tensor
 
 FORBIDDEN = -1e9  # the logit of a token that must not be chosen
 

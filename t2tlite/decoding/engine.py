@@ -1,66 +1,308 @@
-"""An engine: a program that computes with the weights of a model, and what it supports.
+"""Engines: programs that decode with the weights of a model, token ids in and token ids
+out.
 
-There are two: TensorFlow (`decoder.py`), and CTranslate2
-(`programs/export/ctranslate2_decoder.py`).
+`Engine` batches sentences, limits the lengths of their hypotheses and halves a batch
+that does not fit into memory; an engine decodes the batch. There are two: TensorFlow
+(`tensorflow_engine.py`), and CTranslate2 (`programs/export/ctranslate2_engine.py`).
 """
 
-# B batch, S source length, T target length
+# B batch, S source length, T target length, both in tokens
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.token_decoder import TokenDecoder
+from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+from t2tlite.decoding.rules import rules_of
+from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.types import AttentionWeights, Tensor
 
-TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"  # names of engines
-ENGINES = TENSORFLOW, CTRANSLATE2
+# names of engines
+TENSORFLOW = "tensorflow"
+CTRANSLATE2 = "ctranslate2"
+ENGINES = (TENSORFLOW, CTRANSLATE2)
 
-# What an engine may support in addition to fields of DecodeHParams.
-PREFIXES, ALIGNMENTS = "prefixes", "alignments"
+# What an engine may support besides fields of DecodeHParams.
+PREFIXES = "prefixes"
+ALIGNMENTS = "alignments"
 EVERYTHING = frozenset(
     {*(field.name for field in dataclasses.fields(DecodeHParams)), PREFIXES, ALIGNMENTS}
 )
 
+# in tokens; also of hypotheses, unless the model has a limit of its own
+LONGEST_BUCKET = 4096
+BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
+# The default size of a batch:
+BATCH_TOKENS = 4096  # source tokens, padding counted
+# of all hypotheses; their keys and values in the cache need most of the memory
+BATCH_POSITIONS = 32_768
 
-class Engine(Protocol):
-    """A program that decodes with the weights of a model."""
+# called with the number of sentences after each batch, for a progress bar
+Done = Callable[[int], object]
 
-    @property
-    def name(self) -> str:
-        """TENSORFLOW or CTRANSLATE2."""
 
-    @property
-    def supported(self) -> frozenset[str]:
-        """The fields of DecodeHParams that may differ from their defaults, PREFIXES and
-        ALIGNMENTS.
+class Sentence(NamedTuple):
+    """A source to decode, and what its hypotheses must keep to."""
+
+    ids: Sequence[int]  # without the EOS
+    prefix: Sequence[int] = ()  # the tokens with which each hypothesis begins
+    constraint: Bracketing | None = None
+
+
+class TokenHypothesis(NamedTuple):
+    """A hypothesis as token ids."""
+
+    ids: list[int]  # without the EOS
+    score: float  # log_prob / length penalty
+    log_prob: float  # log-probability (natural) of the tokens, the EOS included
+
+
+class OutOfMemoryError(Exception):
+    """A batch does not fit into memory."""
+
+
+class Engine(abc.ABC):
+    """Decodes, scores and aligns token ids with the weights of a model, in batches of
+    about equal length. Several threads may use an engine at a time.
+
+    Attributes:
+        name: TENSORFLOW or CTRANSLATE2.
+        supported: the fields of DecodeHParams that may differ from their defaults,
+            PREFIXES and ALIGNMENTS.
+        quantization: how the weights are stored; "" as they were trained.
+        max_positions: the number of positions that the model can represent, or None if
+            there is no limit.
+        parameters: the number of the model's weights.
+    """
+
+    name: ClassVar[str]
+    supported: ClassVar[frozenset[str]]
+
+    def __init__(
+        self, quantization: str, max_positions: int | None, parameters: int
+    ) -> None:
+        self.quantization = quantization
+        self.max_positions = max_positions
+        self.parameters = parameters
+
+    @classmethod
+    def check_supported(cls, options: DecodeHParams, *features: str) -> None:
+        """Raises ValueError as `check_supported` below."""
+        check_supported(f"The engine {cls.name}", cls.supported, options, *features)
+
+    def decode(
+        self,
+        sentences: Sequence[Sentence],
+        options: DecodeHParams,
+        done: Done = lambda count: None,
+        batches: Iterable[list[int]] | None = None,
+    ) -> list[list[TokenHypothesis]]:
+        """For each sentence, in order, `return_beams` hypotheses or fewer, best first.
+
+        A sentence without ids gets one empty hypothesis. `batches` are the indices of
+        the sentences to decode together, by default of about equal length. Raises
+        ValueError if the engine does not support an option, there is not enough memory
+        for one sentence, or the options allow no translation of it.
         """
+        has_prefixes = any(sentence.prefix for sentence in sentences)
+        self.check_supported(options, *([PREFIXES] if has_prefixes else []))
+        if batches is None:
+            lengths = [len(sentence.ids) for sentence in sentences]
+            batches = batches_by_length(
+                lengths, options.batch_size, options.hypotheses, options.extra_length
+            )
+        n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
+        for indices in batches:
+            indices = [i for i in indices if sentences[i].ids]
+            if not indices:
+                continue
+            batch = [sentences[i] for i in indices]
+            limits = self._length_limits(batch, options)
+            decoded = self._decode_or_halve(batch, limits, options)
+            for i, hypotheses in zip(indices, decoded, strict=True):
+                if not hypotheses:
+                    self._refuse(sentences[i].ids, options)
+                n_best[i] = hypotheses
+            done(len(indices))
+        return n_best
 
-    @property
-    def quantization(self) -> str:
-        """How the weights are stored; "" for TensorFlow, which stores them as they were
-        trained.
+    def score(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        options: DecodeHParams,
+        done: Done = lambda count: None,
+    ) -> list[float]:
+        """The log-probability (natural) of each target, EOS included, given its source,
+        in order.
+
+        Sources and targets are token ids without EOS. Of the options only batch_size
+        matters, in tokens of the longer side. Raises ValueError if the engine does not
+        support an option.
         """
+        self.check_supported(options)
+        log_probs = [0.0] * len(sources)
+        lengths = []
+        for source, target in zip(sources, targets, strict=True):
+            lengths.append(max(len(source), len(target), 1))
+        for indices in batches_by_length(lengths, options.batch_size):
+            batch_sources = [sources[i] for i in indices]
+            batch_targets = [targets[i] for i in indices]
+            scores = self._score_batch(batch_sources, batch_targets)
+            for i, score in zip(indices, scores, strict=True):
+                log_probs[i] = float(score)
+            done(len(indices))
+        return log_probs
 
-    @property
-    def max_positions(self) -> int | None:
-        """The number of positions that the model can represent, or None if there is no
-        limit.
+    def cross_attention(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        options: DecodeHParams,
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Index and cross-attention weights of each pair, averaged over heads and
+        layers: [T, S] without EOS.
+
+        Row t is of the position that predicts token t. Sources and targets are token
+        ids without EOS. A batch of pairs is computed when its first is needed; pairs
+        without tokens are left out. Raises ValueError if the engine does not support an
+        option, or has no cross-attention.
         """
+        self.check_supported(options, ALIGNMENTS)
+        return self._cross_attention(sources, targets, options.batch_size)
 
-    @property
-    def parameters(self) -> int:
-        """The number of the model's weights."""
-
-    def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        """The decoder with these options, which the engine must support
-        (`check_supported`).
-        """
-
+    @abc.abstractmethod
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
         """The attention weights for int32 [B, S] and [B, T]."""
+
+    @abc.abstractmethod
+    def _decode_batch(
+        self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
+    ) -> list[list[TokenHypothesis]]:
+        """The hypotheses of sentences that have ids, each of at most as many tokens as
+        its limit, int [B]; an empty list if the options allow none.
+
+        Raises OutOfMemoryError if the batch does not fit into memory.
+        """
+
+    @abc.abstractmethod
+    def _score_batch(
+        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
+    ) -> Iterable[float]:
+        """The log-probability of each target, EOS included."""
+
+    def _attend_batch(
+        self, sources: list[Sequence[int]], targets: list[Sequence[int]]
+    ) -> Iterable[np.ndarray]:
+        """Cross-attention weights of each pair, averaged over heads and layers: [T, S]
+        or larger, with EOS. An engine that supports ALIGNMENTS implements it.
+        """
+        raise NotImplementedError
+
+    @property
+    def _longest(self) -> int:
+        """The maximum length of a sequence in tokens, EOS included."""
+        return self.max_positions or LONGEST_BUCKET
+
+    def _length_limits(
+        self, batch: list[Sentence], options: DecodeHParams
+    ) -> np.ndarray:
+        """The maximum length of the hypotheses of each sentence, EOS included, int
+        [B].
+        """
+        lengths = [max(len(each.ids), len(each.prefix)) for each in batch]
+        limits = rules_of(options).limits(
+            np.array(lengths), options.extra_length, max(lengths)
+        )
+        return np.minimum(limits, self._longest)
+
+    def _decode_or_halve(
+        self, batch: list[Sentence], limits: np.ndarray, options: DecodeHParams
+    ) -> list[list[TokenHypothesis]]:
+        """`_decode_batch` of the batch, or of its halves if it does not fit into
+        memory.
+        """
+        try:
+            return self._decode_batch(batch, limits, options)
+        except OutOfMemoryError:
+            if len(batch) == 1:
+                raise ValueError(
+                    "There is not enough memory to decode a sentence of"
+                    f" {len(batch[0].ids)} tokens with"
+                    f" beam_size={options.hypotheses}. Split the sentence, or lower"
+                    " beam_size or extra_length."
+                ) from None
+        half = len(batch) // 2
+        first = self._decode_or_halve(batch[:half], limits[:half], options)
+        second = self._decode_or_halve(batch[half:], limits[half:], options)
+        return first + second
+
+    def _cross_attention(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        batch_size: int,
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        lengths = []
+        for source, target in zip(sources, targets, strict=True):
+            lengths.append(max(len(source), len(target)))
+        for indices in batches_by_length(lengths, batch_size):
+            batch_sources = [sources[i] for i in indices]
+            batch_targets = [targets[i] for i in indices]
+            weights_of_batch = self._attend_batch(batch_sources, batch_targets)
+            for i, weights in zip(indices, weights_of_batch, strict=True):
+                yield i, weights[: len(targets[i]), : len(sources[i])]
+
+    def _refuse(self, source: Sequence[int], options: DecodeHParams) -> None:
+        """Raises ValueError for a source without hypotheses, with the reason."""
+        [log_prob] = self._score_batch([source], [[]])
+        if not np.isfinite(log_prob):
+            raise ValueError(
+                "The log-probabilities of a model must be finite numbers. Received:"
+                f" {log_prob} for a sentence of {len(source)} tokens. Its training"
+                " diverged, or its weights are damaged. Use an earlier checkpoint."
+            )
+        raise ValueError(
+            "The options must allow a translation of each sentence. Received:"
+            f" min_length={options.min_length},"
+            f" no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of"
+            f" {len(source)} tokens for which they allow none. Lower min_length, or"
+            " raise no_repeat_ngram_size."
+        )
+
+
+def batches_by_length(
+    lengths: Sequence[int],
+    batch_size: int = 0,
+    hypotheses: int = 1,
+    extra_length: int = 0,
+) -> Iterator[list[int]]:
+    """Batches of indices of sequences of about equal length, the longest first; those
+    of length 0 are left out.
+
+    A batch has at most `batch_size` tokens, padding and EOS counted, or by default as
+    many as need a certain memory, given the number of hypotheses of a sentence and the
+    tokens that they have more than it; but at least one sequence.
+    """
+    order = np.argsort(-np.array(lengths, np.int64), kind="stable").tolist()
+    filled = [i for i in order if lengths[i] > 0]
+    start = 0
+    while start < len(filled):
+        width = padded_length(lengths[filled[start]] + 1, BOUNDARIES)
+        if batch_size:
+            rows = batch_size // width
+        else:
+            positions = hypotheses * (width + extra_length)  # of a sentence
+            rows = min(BATCH_TOKENS // width, BATCH_POSITIONS // positions)
+        end = start + max(1, rows)
+        yield filled[start:end]
+        start = end
 
 
 def check_supported(
@@ -72,13 +314,13 @@ def check_supported(
     `who` is the engine or the format of an export, for the message; the features are
     PREFIXES or ALIGNMENTS.
     """
-    changes = options.diff(type(options)())
-    missing = [
-        f"{name}={value}"
-        for name, (value, _) in changes.items()
-        if name not in supported
-    ]
-    missing += [feature for feature in features if feature not in supported]
+    missing = []
+    for name, (value, _) in options.diff(type(options)()).items():
+        if name not in supported:
+            missing.append(f"{name}={value}")
+    for feature in features:
+        if feature not in supported:
+            missing.append(feature)
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"

@@ -1,8 +1,7 @@
 """The rules by which text is decoded and scored: ours, or tensor2tensor's
 (`t2t_rules`).
 
-`TextDecoder` and `TokenDecoder` call the methods of `rules_of(options)`; a difference
-between the two is a method here.
+What differs between the two is a method or an attribute of `rules_of(options)`.
 """
 
 # B batch
@@ -10,84 +9,91 @@ between the two is a method here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.tasks.task import Task
+from t2tlite.types import Tensor
 
-BATCH_SENTENCES = 32  # tensor2tensor's batch_size, unless it is given
+BATCH_SENTENCES = 32  # tensor2tensor's default batch size
+
+Number = TypeVar("Number")  # float, or a float tensor
+
+
+def length_penalty(length: Number, alpha: float | Number) -> Number:
+    """((5 + length) / 6)^alpha, by which beam search compares hypotheses of different
+    lengths (Wu et al., 2016, equation 14).
+
+    `length` is in tokens, EOS included; tensors are of floats.
+    """
+    return ((5.0 + length) / 6.0) ** alpha  # type: ignore[operator]
 
 
 class Penalties(NamedTuple):
-    """The scores that have the length penalty; the others are log-probabilities."""
+    """Which scores are divided by the length penalty; the others are
+    log-probabilities.
+    """
 
     any: bool
     unfinished: bool  # those of hypotheses without an EOS
 
 
 class Rules:
-    """Our rules: an output depends on its source and the options alone."""
+    """Our rules: an output depends only on its source and the options."""
 
-    # whether an output also depends on the sources that are decoded with it
+    # whether an output also depends on the other sources of its batch
     depends_on_batch = False
     strips = False  # whether white space at both ends of a text is removed
+    keeps_sequences = False  # whether outputs are the decoded sequences themselves
     scores_per_token = False  # whether `score` is a mean negative log-probability
-
-    def task(self, task: Task) -> Task:
-        """The task that makes the outputs, given the model's."""
-        return task
 
     def batches(
         self, sources: Sequence[str], batch_size: int
     ) -> list[list[int]] | None:
-        """The indices of sources to decode together; None leaves it to the decoder, in
-        tokens.
-        """
+        """The indices of the sources of each batch, or None to batch by tokens."""
         return None
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
         """The maximum tokens of each output, EOS included, int [B], given the lengths
-        of its batch.
+        of its batch and the greatest of them.
         """
-        return lengths + extra_length + 1  # the EOS is not counted in a source's length
+        return lengths + extra_length + 1
 
     def penalties(self, options: DecodeHParams) -> Penalties:
-        """Which scores have the length penalty."""
         return Penalties(any=True, unfinished=True)
 
     def score(self, log_prob: float, tokens: int, alpha: float) -> float:
-        """The score of a given target with this log-probability and number of tokens,
-        EOS included.
+        """The score of a given target from its log-probability and its number of
+        tokens, EOS included.
         """
         return log_prob / length_penalty(tokens, alpha)
 
 
 class Tensor2TensorRules(Rules):
-    """The rules of tensor2tensor's decoder. A parser's output stays a sequence of
-    labels.
-    """
+    """The rules of tensor2tensor's decoder."""
 
     depends_on_batch = True
     strips = True
+    keeps_sequences = True
     scores_per_token = True
-
-    def task(self, task: Task) -> Task:
-        return task.as_sequences()
 
     def batches(
         self, sources: Sequence[str], batch_size: int
     ) -> list[list[int]] | None:
         """Batches of `batch_size` sentences, those with the most words first."""
-        order = sorted(range(len(sources)), key=lambda i: -len(sources[i].split()))
+        words = np.array([len(source.split()) for source in sources], np.int64)
+        order = np.argsort(-words, kind="stable").tolist()
         size = batch_size or BATCH_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
+    def limits(
+        self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
+    ) -> Tensor:
         """As ours, but extra_length counts from the longest source of the batch."""
-        return super().limits(np.full_like(lengths, lengths.max()), extra_length)
+        return super().limits(0 * lengths + longest, extra_length, longest)
 
     def penalties(self, options: DecodeHParams) -> Penalties:
         """Greedy search has none."""
@@ -97,7 +103,8 @@ class Tensor2TensorRules(Rules):
         return -log_prob / tokens
 
 
-OURS, TENSOR2TENSORS = Rules(), Tensor2TensorRules()
+OURS = Rules()
+TENSOR2TENSORS = Tensor2TensorRules()
 
 
 def rules_of(options: DecodeHParams) -> Rules:

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import BeamResult, DecodeStep, take_slots, while_loop
+from t2tlite.decoding.beam_search import BeamResult, DecodeStep
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
-from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.tokens import EOS
-from t2tlite.types import DecodingCache, Tensor
+from t2tlite.decoding.rules import length_penalty
+from t2tlite.decoding.search_ops import take_slots, while_loop
+from t2tlite.types import EOS, DecodingCache, Tensor
 
 # so that a random number, times a sum, is below the sum in float32
 BELOW_ONE = 1.0 - 2.0**-23

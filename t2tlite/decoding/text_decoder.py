@@ -1,22 +1,19 @@
-"""The one path from text to decoded and scored text.
+"""The path from text to decoded and scored text.
 
-Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API all
-call `TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
+Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API call
+`TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.alignment import Alignment, align, aligned_pieces, words_of_pieces
-from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supported
+from t2tlite.decoding.alignment import Alignment, align, word_pieces
+from t2tlite.decoding.engine import Done, Engine, Sentence, TokenHypothesis
 from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import (
     NO_FILE,
@@ -26,16 +23,9 @@ from t2tlite.decoding.source_text import (
     described,
     encode_within,
 )
-from t2tlite.decoding.token_decoder import TokenDecoder, TokenHypothesis
-from t2tlite.decoding.tree_guide import Guide, make_guide, token_classes
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.vocabularies.encoders import TextEncoder
-
-MAX_DECODERS = 32  # kept by a TextDecoder, one for each set of options
-
-# called with the number of sentences after each batch, for a progress bar
-Done = Callable[[int], object]
 
 
 class Decoded(NamedTuple):
@@ -83,7 +73,6 @@ class TextDecoder:
             f"problem {manifest.name}, {engine.parameters:,} parameters,"
             f" step {self.step:,}"
         )
-        self._make_decoder = functools.lru_cache(MAX_DECODERS)(engine.decoder)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.label}>"
@@ -116,27 +105,30 @@ class TextDecoder:
         rules = rules_of(options)
         task = task or self.task_under(options)
         sources = [task.source(sentence) for sentence in sentences]
-        encoded = self._encode(self.source_encoder, sources, rules, origin)
-        ids = []
-        for source, row in zip(sources, encoded, strict=True):
-            ids.append([] if self.source_encoder.is_blank(source) else row)
-        prefixes = None
+        source_ids = self._encode(self.source_encoder, sources, rules, origin)
+        prefixes: Sequence[Sequence[int]] = [()] * len(sources)
         if prefix is not None:
-            prefixes = self._encode_prefixes(sentences, prefix, options, origin)
+            prefixes = self._encode_prefixes(sentences, prefix, rules, origin)
+        to_decode = []
+        for source, ids, start in zip(sources, source_ids, prefixes, strict=True):
+            constraint = None
+            if options.tree_constraint:
+                constraint = task.constraint(source, self.target_encoder)
+            if self.source_encoder.is_blank(source):
+                ids = []
+            to_decode.append(Sentence(ids, start, constraint))
+
         wanted = options.return_beams
-        # sampling may return more outputs than that
+        # sampling may return more outputs than the beam is wide
         beam_size = max(wanted, options.beam_size)
-        drawn = dataclasses.replace(
+        for_task = dataclasses.replace(
             options, return_beams=task.hypotheses(wanted, beam_size)
         )
         batches = rules.batches(sources, options.batch_size)
-        guides = None
-        if options.tree_constraint:
-            guides = [self._guide(task, source) for source in sources]
-        n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
+        n_best = self.engine.decode(to_decode, for_task, done, batches)
         outputs = []
-        for source, results in zip(sources, n_best, strict=True):
-            hypotheses = list(map(self._hypothesis, results))
+        for source, tokens in zip(sources, n_best, strict=True):
+            hypotheses = [self._hypothesis(each) for each in tokens]
             outputs.append(task.choose(source, hypotheses, wanted))
         return outputs
 
@@ -151,26 +143,36 @@ class TextDecoder:
         does.
         """
         n_best = self.decode(sources, options, done)
-        return Decoded(n_best, self.score_outputs(sources, references, n_best))
+        return Decoded(n_best, self.score_outputs(sources, references, n_best, options))
+
+    def references(
+        self, sources: Sequence[str], targets: Sequence[str], options: DecodeHParams
+    ) -> list[str]:
+        """The references to score against, from sources and targets of the token
+        store.
+        """
+        task = self.task_under(options)
+        references = []
+        for source, target in zip(sources, targets, strict=True):
+            references.append(task.reference(source, target))
+        return references
 
     def score_outputs(
         self,
         sources: Sequence[str],
         references: Sequence[str],
         n_best: Sequence[Sequence[Output]],
+        options: DecodeHParams,
         slow_metrics: bool = False,
     ) -> Score:
-        """The task's metrics of what `decode` returned for sentences; with
-        `slow_metrics` also the slow ones.
+        """The task's metrics of what `decode` returned for sources with these options;
+        `slow_metrics` adds the slow ones.
 
-        References are the sentences' targets as stored in the token store.
+        References are as `references` returned them.
         """
-        return self.task.score(
-            sources,
-            references,
-            [outputs[0].sequence for outputs in n_best],
-            slow_metrics,
-        )
+        best = [outputs[0] for outputs in n_best]
+        task = self.task_under(options)
+        return task.score(sources, references, best, slow_metrics)
 
     def score_hypotheses(
         self,
@@ -192,7 +194,7 @@ class TextDecoder:
         rules = rules_of(options)
         source_ids = self._encode(self.source_encoder, sources, rules, origin)
         target_ids = self._encode(self.target_encoder, targets, rules, origin)
-        log_probs = self._decoder(options).score(source_ids, target_ids, done)
+        log_probs = self.engine.score(source_ids, target_ids, options, done)
         hypotheses = []
         for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):
             score = rules.score(log_prob, len(ids) + 1, options.alpha)
@@ -215,44 +217,38 @@ class TextDecoder:
         """
         check_sentences(sentences)
         _check_n_best(sentences, n_best)
-        self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        aligned = [
-            _pieces_and_words(self.source_encoder, row, source, tag_words)
-            for row, source in zip(source_ids, sources, strict=True)
-        ]
-        places = [
-            (i, j)
-            for i, outputs in enumerate(n_best)
-            for j, output in enumerate(outputs)
-            if output.ids
-        ]
+        source_words = []
+        for source, ids in zip(sources, source_ids, strict=True):
+            words = word_pieces(self.source_encoder, ids, source, tag_words)
+            source_words.append(words)
         alignments: list[list[Alignment]] = []
-        for outputs in n_best:
+        pairs: list[tuple[int, int]] = []  # a sentence and one of its outputs
+        for i, outputs in enumerate(n_best):
             alignments.append([[] for _ in outputs])
-        sources_to_align = [source_ids[i] for i, _ in places]
-        targets_to_align = [n_best[i][j].ids for i, j in places]
-        decoder = self._decoder(self.options())
-        weights_of = decoder.cross_attention(sources_to_align, targets_to_align)
+            for j, output in enumerate(outputs):
+                if output.ids:
+                    pairs.append((i, j))
+        weights_of = self.engine.cross_attention(
+            [source_ids[i] for i, _ in pairs],
+            [n_best[i][j].ids for i, j in pairs],
+            self.options(),
+        )
         for number, weights in weights_of:
-            i, j = places[number]
+            i, j = pairs[number]
             output = n_best[i][j]
-            columns, source_words = aligned[i]
-            rows, target_words = _pieces_and_words(
-                self.target_encoder, output.ids, output.sequence
-            )
-            if columns:
-                alignments[i][j] = align(
-                    weights[np.ix_(rows, columns)], source_words, target_words
-                )
+            target_words = word_pieces(self.target_encoder, output.ids, output.sequence)
+            alignments[i][j] = align(weights, source_words[i], target_words)
         return alignments
 
     def task_under(self, options: DecodeHParams) -> Task:
-        """The task that makes the outputs: the model's own, or one that leaves
-        sequences as they are.
+        """The task that makes the outputs under the rules of the options: the model's
+        own, or one that leaves sequences as they are.
         """
-        return rules_of(options).task(self.task)
+        if rules_of(options).keeps_sequences:
+            return self.task.as_sequences()
+        return self.task
 
     def options(self, **changes: float | str) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`;
@@ -264,12 +260,8 @@ class TextDecoder:
         """Raises ValueError, naming the line, where a sentence is longer than the
         limit.
         """
-        check_lengths(
-            self.max_source_tokens,
-            self.source_encoder,
-            map(self.task.source, sentences),
-            origin,
-        )
+        sources = map(self.task.source, sentences)
+        check_lengths(self.max_source_tokens, self.source_encoder, sources, origin)
 
     def check_pair_lengths(
         self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE
@@ -277,13 +269,10 @@ class TextDecoder:
         """Raises ValueError, naming the line, where a source or target to score is
         longer than the limit.
         """
-        for i, (source, target) in enumerate(pairs):
-            check_lengths(
-                self.max_source_tokens, self.source_encoder, [source], origin.after(i)
-            )
-            check_lengths(
-                self.max_source_tokens, self.target_encoder, [target], origin.after(i)
-            )
+        limit = self.max_source_tokens
+        for i, pair in enumerate(pairs):
+            for encoder, text in zip(self.encoders, pair, strict=True):
+                check_lengths(limit, encoder, [text], origin.after(i))
 
     @property
     def max_source_tokens(self) -> int:
@@ -291,29 +280,13 @@ class TextDecoder:
         positions = self.engine.max_positions
         return MAX_SENTENCE_TOKENS if positions is None else positions - 1
 
-    def _guide(self, task: Task, source: str) -> Guide | None:
-        """What tree_constraint needs of a sentence; None if the task leaves sequences
-        as decoded.
-        """
-        leaves = task.leaves(source)
-        return (
-            None
-            if leaves is None
-            else make_guide(leaves, self._token_classes, self.target_encoder)
-        )
-
-    @functools.cached_property
-    def _token_classes(self) -> np.ndarray:
-        return token_classes(self.target_encoder)
-
     def _encode_prefixes(
         self,
         sentences: Sequence[str],
         prefix: Sequence[str],
-        options: DecodeHParams,
+        rules: Rules,
         origin: Origin,
     ) -> list[list[int]]:
-        self._check_supported(options, PREFIXES)
         if len(prefix) != len(sentences):
             raise ValueError(
                 "Each sentence needs a prefix, which may be empty. Received: "
@@ -322,16 +295,7 @@ class TextDecoder:
         # white space at the end would be a piece of its own, which text never has
         check_sentences(prefix)
         texts = [text.strip() for text in prefix]
-        return self._encode(self.target_encoder, texts, rules_of(options), origin)
-
-    def _decoder(self, options: DecodeHParams) -> TokenDecoder:
-        self._check_supported(options)
-        return self._make_decoder(options)
-
-    def _check_supported(self, options: DecodeHParams, *features: str) -> None:
-        check_supported(
-            f"The engine {self.engine.name}", self.engine.supported, options, *features
-        )
+        return self._encode(self.target_encoder, texts, rules, origin)
 
     def _encode(
         self,
@@ -374,18 +338,3 @@ def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) 
         raise ValueError(
             f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."
         )
-
-
-def _pieces_and_words(
-    encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
-) -> tuple[list[int], list[int]]:
-    """The indices of the pieces of a text that count in alignments, and the word of
-    each, without those of a tag.
-    """
-    words = words_of_pieces(encoder, ids, text)
-    pieces = [
-        piece
-        for piece in aligned_pieces(encoder.pieces(ids), words)
-        if words[piece] >= tag_words
-    ]
-    return pieces, [words[piece] - tag_words for piece in pieces]

@@ -54,8 +54,8 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 def full_disk_is_named(
     path: str | Path, advice: str = "Free some space and run the same command again."
 ) -> Iterator[None]:
-    """Raises an OSError that names the file, if writing it in the block fails since the
-    disk is full; the system's own names no file.
+    """Raises an OSError that names the file if the disk is full in the block. The
+    system's own error names none.
     """
     try:
         yield
@@ -82,11 +82,9 @@ def replaceable(path: str | Path) -> Path | None:
     redirected to a file.
     """
     target = _follow(Path(path))
-    return (
-        target
-        if isinstance(target, Path) and (target.is_file() or not target.exists())
-        else None
-    )
+    if isinstance(target, Path) and (target.is_file() or not target.exists()):
+        return target
+    return None
 
 
 def open_directly(path: str | Path) -> BinaryIO:
@@ -95,12 +93,14 @@ def open_directly(path: str | Path) -> BinaryIO:
     """
     target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
-    return open(os.dup(target) if isinstance(target, int) else target, "wb")
+    if isinstance(target, int):
+        target = os.dup(target)
+    return open(target, "wb")
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises OSError, before long work, if no file can be written at `path`; creates
-    its folder.
+    """Creates the folder of a file to write, and raises OSError, before long work, if
+    the file cannot be written.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(
@@ -167,12 +167,13 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
     if file_sha256(path) != sha256:
         raise ValueError(
             f"{path} must have the content whose SHA-256 was recorded when it was made."
-            " Received: other content, which a disk, a copy or a program has changed."
+            " Received: other content, changed by a disk, a copy or a program."
             f" {advice}"
         )
 
 
 def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -9,15 +9,14 @@ patterns are used, since a folder's name can be one (lr[1]).
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
 
 CHECKPOINT_PREFIX = "model.ckpt"
 # a run's checkpoint; the last two are folders
@@ -31,11 +30,10 @@ def list_checkpoints(folder: Path) -> list[str]:
     folder may be absent.
     """
     name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
-    checkpoints = [
-        str(path.with_suffix(""))
-        for path in folder.glob("*.index")
-        if name.fullmatch(path.name)
-    ]
+    checkpoints = []
+    for path in folder.glob("*.index"):
+        if name.fullmatch(path.name):
+            checkpoints.append(str(path.with_suffix("")))
     return sorted(checkpoints, key=step_of)
 
 
@@ -98,11 +96,9 @@ def _advice(run: Path, chosen: str) -> str:
         checkpoint = _checkpoint_at(run / name)
         if checkpoint:
             others.append(f"{name} (step {step_of(checkpoint):,})")
-    here = (
-        f" ./{chosen} is the one in the current folder."
-        if os.sep not in chosen and Path(chosen).exists()
-        else ""
-    )
+    here = ""
+    if os.sep not in chosen and Path(chosen).exists():
+        here = f" ./{chosen} is the one in the current folder."
     if not others:
         return f"Train first, or name another.{here}"
     makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
@@ -119,30 +115,19 @@ def step_of(path: str) -> int:
 
 
 def checkpoint_identity(path: str) -> str:
-    """The name of a checkpoint and the SHA-256 of its index, which has the checksums of
-    all weights.
+    """The name of a checkpoint and the SHA-256 of its index, which contains the
+    checksums of all weights.
     """
     return f"{Path(path).name} {file_sha256(Path(f'{path}.index'))}"
 
 
 @contextlib.contextmanager
 def saving_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder for checkpoints, which are moved to `folder` if the block ends
-    without an exception.
+    """Yields an empty folder for checkpoints, which are moved to `folder` if the block
+    ends without an exception.
     """
-    temporary = folder / SAVING
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        files = sorted(path for path in temporary.iterdir() if path.is_file())
-        for path in files:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        for _, files_of_one in itertools.groupby(files, key=lambda path: path.stem):
-            _place(list(files_of_one), folder, os.replace)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with atomic_folder(folder, folder / SAVING, place=_move_checkpoints) as unfinished:
+        yield unfinished
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
@@ -155,6 +140,7 @@ def copy_checkpoint(path: str, folder: Path) -> str:
 
 
 def remove_checkpoint(path: str) -> None:
+    """Removes the files of a checkpoint, the index first."""
     for file in reversed(checkpoint_files(path)):
         file.unlink(missing_ok=True)
 
@@ -167,13 +153,13 @@ def remove_other_checkpoints(path: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left in a folder of checkpoints, where no other may
-    be writing.
+    """Removes what killed processes left in a folder of checkpoints. No other process
+    may be writing there.
     """
     if not folder.is_dir():
         return
     remove_temporary_files(folder)
-    shutil.rmtree(folder / SAVING, ignore_errors=True)
+    remove_leftovers(folder / SAVING)
     checkpoints = list_checkpoints(folder)
     data_file = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)\.data-\d+-of-\d+")
     for path in folder.iterdir():
@@ -184,10 +170,10 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextlib.contextmanager
 def readable_path(path: str) -> Iterator[str]:
-    """The path of a checkpoint as TensorFlow can read it.
+    """Yields a path by which TensorFlow can read a checkpoint.
 
     TensorFlow reads the path as a glob pattern, and so finds no checkpoint in a folder
-    such as lr[1]. For such folders this is a path through a symbolic link.
+    such as lr[1]. There the path leads through a symbolic link.
     """
     if not set(path) & {"[", "\\"}:
         yield path
@@ -204,6 +190,12 @@ def checkpoint_files(path: str) -> list[Path]:
     return sorted(
         file for file in Path(path).parent.iterdir() if name.fullmatch(file.name)
     )
+
+
+def _move_checkpoints(source: Path, target: Path) -> None:
+    """Moves the checkpoints in a folder to another."""
+    for path in list_checkpoints(source):
+        _place(checkpoint_files(path), target, os.replace)
 
 
 def _place(

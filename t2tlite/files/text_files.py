@@ -25,7 +25,8 @@ STANDARD_INPUT = Path("-")  # as a path to read from
 
 # the endings of compressed files, which are read and written -> the format's name
 COMPRESSED = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2"}
-# the first bytes of what is often given as text -> what it is, and what to do
+# the first bytes of files that are often mistaken for text -> what they are, and what
+# to do
 GZIP_MAGIC = b"\x1f\x8b"
 BZIP2_MAGIC = b"BZh"  # then a digit and BZIP2_BLOCK: text may begin with it, too
 BZIP2_BLOCK = b"1AY&SY"
@@ -53,7 +54,7 @@ BLOCK = 1 << 16  # bytes of compressed data
 XZ_PADDING = b"\0"  # may be between streams
 TAR_MAGIC = b"ustar"
 TAR_MAGIC_AT = 257
-MIN_UTF_16 = 4  # characters of a line that is long enough to look like UTF-16
+MIN_UTF_16 = 4  # characters of the shortest line that can be recognised as UTF-16
 CARRIAGE_RETURN = b"\r"
 
 
@@ -89,11 +90,11 @@ def check_rereadable(path: str | Path, what: str) -> Path:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"); one
-    whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
+    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"). A
+    file whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
 
     STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
-    skipped: where files were joined, it begins the first line of the next. A last line
+    skipped: in a file joined from several, each may begin with one. A last line
     without a line end counts. Raises FileNotFoundError at once; while reading,
     ValueError for damaged compressed data, for a format that is not text, for text
     whose lines end in "\\r" alone, or with the number of a line that is not UTF-8.
@@ -112,26 +113,24 @@ def read_parallel(
     and for empty files.
     """
     if len(source_paths) != len(target_paths):
-        sources, targets = (
-            ", ".join(map(str, paths)) or "none"
-            for paths in (source_paths, target_paths)
-        )
+        sources = ", ".join(map(str, source_paths)) or "none"
+        targets = ", ".join(map(str, target_paths)) or "none"
         raise ValueError(
             "There must be as many source files as target files. Received:"
             f" {len(source_paths)} source ({sources}) and {len(target_paths)} target"
             f" ({targets})."
         )
-    pairs = zip(
-        map(check_file, source_paths), map(check_file, target_paths), strict=True
-    )
-    return itertools.chain.from_iterable(itertools.starmap(_parallel, list(pairs)))
+    pairs = []
+    for source, target in zip(source_paths, target_paths, strict=True):
+        pairs.append((check_file(source), check_file(target)))
+    return itertools.chain.from_iterable(itertools.starmap(_parallel, pairs))
 
 
 def check_line_counts(
     counts: Mapping[str, int], advice: str, unit: str = "lines"
 ) -> None:
-    """Raises ValueError with `advice` unless all files, by name, have the same number
-    of lines above 0.
+    """Raises ValueError with `advice` unless all files have the same number of lines,
+    at least 1. `counts` are by the names of the files.
     """
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
@@ -169,8 +168,8 @@ def is_compressed(path: Path) -> bool:
 def compressed(
     file: BinaryIO, path: Path
 ) -> contextlib.AbstractContextManager[BinaryIO]:
-    """The open file, or if the name of `path` ends in `.gz`, `.xz` or `.bz2` a file
-    that compresses into it.
+    """A file that compresses into an open one if the name of `path` ends in `.gz`,
+    `.xz` or `.bz2`, otherwise the open file.
     """
     if path.suffix == ".gz":
         # without name and time, so that equal lines give equal files
@@ -242,7 +241,7 @@ def _is_utf_16(line: bytes) -> bool:
 
 
 def _decompress(path: Path, ending: str) -> str:
-    """What to do with compressed data under the name of something else."""
+    """Advice on compressed data whose file name does not say so."""
     if path == STANDARD_INPUT:
         return f"Decompress it first, with {COMPRESSED[ending]} -dc."
     if path.suffix in COMPRESSED:
@@ -295,7 +294,7 @@ def _decompressed(file: BinaryIO, ending: str) -> io.RawIOBase | gzip.GzipFile:
 class _Decompressed(io.RawIOBase):
     """Decompresses xz or bzip2 data, several streams one after the other.
 
-    LZMAFile and BZ2File end in silence where a second stream is damaged.
+    LZMAFile and BZ2File end without an error if a second stream is damaged.
     """
 
     def __init__(self, file: BinaryIO, start: Callable[[], Decompressor]) -> None:

@@ -21,8 +21,7 @@ import keras
 from keras import ops
 
 from t2tlite.layers.sublayer import Dense, Dropout
-from t2tlite.tokens import PAD
-from t2tlite.types import Config, Seed, Tensor
+from t2tlite.types import PAD, Config, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 

@@ -12,8 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2tlite.tokens import PAD
-from t2tlite.types import Config, Tensor
+from t2tlite.types import PAD, Config, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")

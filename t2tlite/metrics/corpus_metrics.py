@@ -22,6 +22,7 @@ from sacrebleu.significance import PairedTest
 from t2tlite.checked_fields import check_seed
 
 METRICS = ("bleu", "chrf", "ter")
+FAST_METRICS = ("bleu", "chrf")
 # sacrebleu's that need no download or package
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 RESAMPLES = 1000

@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from t2tlite.registry import register_task
+from t2tlite.tasks.bracketing import Bracketing, bracketing
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import NORMALISED, Leaf, Linearisation, find_linearisation
+from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.raw_text import ends_in_punctuation
-from t2tlite.trees.restore import PUNCTUATION_TAGS as PUNCTUATION_TAGS
 from t2tlite.trees.restore import tree_word
-from t2tlite.trees.tree import Tree, format_tree
+from t2tlite.trees.tree import Tree, format_tree, parse_tree
 from t2tlite.vocabularies.normalisation import words as split_words
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
@@ -59,7 +60,6 @@ class ParsingTask(Task):
 
     name = "parsing"
     outputs = "trees"
-    makes_trees = True
     references_ending = "gold"
     labels = ("source", "parse", "gold")
 
@@ -68,16 +68,19 @@ class ParsingTask(Task):
         """The task of a parsing problem; a problem of the user's may have no option
         `linearisation`.
         """
-        return cls(
-            find_linearisation(str(options.get("linearisation", NORMALISED.name)))
-        )
+        name = options.get("linearisation", NORMALISED.name)
+        return cls(find_linearisation(str(name)))
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
         return " ".join(map(tree_word, split_words(sentence)))
 
-    def leaves(self, source: str) -> list[Leaf] | None:
-        return self.linearisation.leaves(split_words(source))
+    def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
+        """Trees over the words of the source. Raises ValueError if the linearisation or
+        the vocabulary has no brackets.
+        """
+        leaves = self.linearisation.leaves(split_words(source))
+        return bracketing(leaves, vocabulary)
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
         """The whole beam: the most probable sequence is often one that leaves words
@@ -95,12 +98,11 @@ class ParsingTask(Task):
         them.
         """
         words = split_words(source)
+        blank: list[Output] = []
         if not words:
-            blank = hypotheses[:wanted]
-            return [
-                Parse(None, score, log_prob, Counter(), text, ids)
-                for text, score, log_prob, ids in blank
-            ]
+            for text, score, log_prob, ids in hypotheses[:wanted]:
+                blank.append(Parse(None, score, log_prob, Counter(), text, ids))
+            return blank
         parses: list[tuple[int, Parse]] = []
         aligned = 0
         for text, score, log_prob, ids in hypotheses:
@@ -115,30 +117,30 @@ class ParsingTask(Task):
         parses.sort(key=lambda pair: pair[0])
         return [parse for _, parse in parses[:wanted]]
 
-    def reference(self, source: str, reference: str) -> str:
-        return format_tree(
-            self.linearisation.read(reference, split_words(source), fit_tags=False).tree
-        )
+    def reference(self, source: str, target: str) -> str:
+        """The gold tree in brackets."""
+        return format_tree(self.gold_tree(source, target))
 
     def score(
         self,
         sources: Sequence[str],
         references: Sequence[str],
-        sequences: Sequence[str],
+        outputs: Sequence[Output],
         slow_metrics: bool = False,
     ) -> Score:
         """Labelled bracketing scores of the trees, as EVALB computes them; no source
         may be blank.
         """
-        words = [split_words(source) for source in sources]
-        read = self.linearisation.read
-        gold = [
-            read(text, w, fit_tags=False).tree
-            for text, w in zip(references, words, strict=True)
-        ]
-        predicted = [
-            read(text, w).tree for text, w in zip(sequences, words, strict=True)
-        ]
+        gold = [parse_tree(reference) for reference in references]
+        predicted = [_tree_of(output) for output in outputs]
+        return self.score_trees(gold, predicted)
+
+    def gold_tree(self, source: str, target: str) -> Tree:
+        """The tree of a target of the token store, which keeps its tags."""
+        words = split_words(source)
+        return self.linearisation.read(target, words, fit_tags=False).tree
+
+    def score_trees(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> Score:
         score, _ = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
@@ -155,36 +157,33 @@ class ParsingTask(Task):
         """The numbers of sequences, of repaired ones, of repairs by kind, of last words
         like `end.`
         """
-        parses = [output for output in outputs if isinstance(output, Parse)]
-        tally = Counter({"sequences": len(outputs)})
-        for parse in parses:
+        tally = Counter(sequences=len(outputs))
+        for parse in outputs:
+            if not isinstance(parse, Parse):
+                continue
             tally["repaired"] += bool(parse.repairs)
-            tally["glued"] += parse.tree is not None and ends_in_punctuation(
-                parse.tree.words()[-1]
-            )
-            tally.update(
-                {REPAIR + kind: times for kind, times in parse.repairs.items()}
-            )
+            for kind, times in parse.repairs.items():
+                tally[REPAIR + kind] += times
+            if parse.tree is not None:
+                last_word = parse.tree.words()[-1]
+                tally["glued"] += ends_in_punctuation(last_word)
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
         """How many sequences were repaired, and how; and how many sentences seem to be
         raw text.
         """
-        kinds = Counter(
-            {
-                name.removeprefix(REPAIR): n
-                for name, n in tally.items()
-                if name.startswith(REPAIR)
-            }
-        )
-        repairs = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
+        kinds: Counter[str] = Counter()
+        for name, times in tally.items():
+            if name.startswith(REPAIR):
+                kinds[name.removeprefix(REPAIR)] = times
         line = (
             f"Sequences repaired to make trees: {tally.get('repaired', 0):,} of"
             f" {tally.get('sequences', 0):,}"
         )
+        repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
         if repairs:
-            line += f" ({repairs})"
+            line += f" ({', '.join(repairs)})"
         glued = tally.get("glued", 0)
         if glued:
             line += (
@@ -193,11 +192,8 @@ class ParsingTask(Task):
             )
         return line
 
-    def parser(self, problem: str) -> Task:
-        return self
-
     def as_sequences(self) -> Task:
-        """A task whose outputs are the sequences, scored in the same way."""
+        """A task whose outputs are the sequences, scored as trees."""
         return SequenceTask(self)
 
 
@@ -211,14 +207,40 @@ class SequenceTask(TranslationTask):
 
     outputs = "sequences"
 
-    def leaves(self, source: str) -> list[Leaf] | None:
+    def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         return None
 
     def score(
         self,
         sources: Sequence[str],
         references: Sequence[str],
-        sequences: Sequence[str],
+        outputs: Sequence[Output],
         slow_metrics: bool = False,
     ) -> Score:
-        return self.parsing.score(sources, references, sequences)
+        """As `ParsingTask.score`, of the trees that sequences represent."""
+        gold = []
+        predicted = []
+        for source, reference, output in zip(sources, references, outputs, strict=True):
+            gold.append(self.parsing.gold_tree(source, reference))
+            restored = self.parsing.linearisation.read(output.text, split_words(source))
+            predicted.append(restored.tree)
+        return self.parsing.score_trees(gold, predicted)
+
+
+def parser(task: Task, problem: str) -> ParsingTask:
+    """The task of a problem, if it parses. Raises ValueError, naming the problem, if it
+    does not.
+    """
+    if isinstance(task, ParsingTask):
+        return task
+    raise ValueError(
+        f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
+        " translate."
+    )
+
+
+def _tree_of(output: Output) -> Tree:
+    """The tree of a parse, or of a recorded output, which has it as text."""
+    if isinstance(output, Parse) and output.tree is not None:
+        return output.tree
+    return parse_tree(output.text)

@@ -1,8 +1,8 @@
-"""What differs between kinds of problems: how decoded sequences become outputs, and how
-they are scored.
+"""Tasks: what differs between kinds of problems, which is how decoded sequences become
+outputs and how these are scored.
 
 A problem names its task (`Problem.task`). Everything that decodes (evaluation during
-training, t2t-decoder, t2t-serve, table 3, the Python API) goes through
+training, t2t-decoder, t2t-serve, Table 3, the Python API) goes through
 `decoding/text_decoder.py`, which calls the task. A new kind of problem is a subclass of
 `Task` in a file of its own, registered by `register_task`.
 """
@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from t2tlite import registry
-from t2tlite.metrics.corpus_metrics import corpus_scores
+from t2tlite.metrics.corpus_metrics import FAST_METRICS, METRICS, corpus_scores
 from t2tlite.registry import register_task
-from t2tlite.trees.linearise import Leaf
+from t2tlite.tasks.bracketing import Bracketing
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
 class Hypothesis(NamedTuple):
@@ -132,33 +133,34 @@ class Task:
 
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
-    # whether the outputs are `Parse`s, with a tree in brackets as text
-    makes_trees: ClassVar[bool] = False
     references_ending: ClassVar[str] = "ref"  # of the name of a file with references
     # of source, output and reference in an example
     labels: ClassVar[tuple[str, str, str]]
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
+        """The task of a problem with these options."""
         return cls()
 
     def source(self, sentence: str) -> str:
         """A sentence in the form of the sources in training."""
         return sentence
 
-    def hypotheses(self, wanted: int, beam_size: int) -> int:
-        """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
-        return wanted
+    def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
+        """The sequences in a target vocabulary that `tree_constraint` allows for a
+        source; None if it allows all.
 
-    def leaves(self, source: str) -> list[Leaf] | None:
-        """The leaf expected for each source word; None if outputs need not be trees.
-
-        Raises ValueError if outputs are never trees.
+        The source is as `source` returned it. Raises ValueError if the task has no such
+        constraint.
         """
         raise ValueError(
             "tree_constraint requires a parser. Received: a model whose outputs are"
             f" {self.outputs}."
         )
+
+    def hypotheses(self, wanted: int, beam_size: int) -> int:
+        """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
+        return wanted
 
     def choose(
         self, source: str, hypotheses: Sequence[Hypothesis], wanted: int
@@ -171,51 +173,41 @@ class Task:
         """
         return list(hypotheses[:wanted])
 
-    def reference(self, source: str, reference: str) -> str:
-        """A reference in the form of an output's text; `reference` is a target of the
-        token store.
+    def reference(self, source: str, target: str) -> str:
+        """The reference for a source, in the form of an output's text, from a target of
+        the token store.
         """
-        return reference
+        return target
 
     def score(
         self,
         sources: Sequence[str],
         references: Sequence[str],
-        sequences: Sequence[str],
+        outputs: Sequence[Output],
         slow_metrics: bool = False,
     ) -> Score:
-        """The metrics of decoded sequences; references are targets of the token store.
+        """The metrics of the outputs for sources; references are as `reference`
+        returned them.
 
-        With `slow_metrics` also those that take long, such as TER: seconds for
-        thousands of sentences. Raises ValueError if the numbers of sources, references
-        and sequences differ.
+        `slow_metrics` adds those that take long, such as TER: seconds for thousands of
+        sentences. Raises ValueError if the numbers of sources, references and outputs
+        differ.
         """
         raise NotImplementedError
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """Counts of what was done to make the outputs, which can be summed over the
-        parts of a file.
+        """Counts of what was done to make the outputs; those of several windows can be
+        added.
         """
         return Counter()
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """A line on what was done to make the outputs, from their tally; may be
-        empty.
-        """
+        """A line on what was done to make the outputs, from their tally, or ""."""
         return ""
 
     def as_sequences(self) -> Task:
-        """The same task, but leaving decoded sequences as they are."""
+        """The same task, but its outputs are the decoded sequences themselves."""
         return self
-
-    def parser(self, problem: str) -> Task:
-        """This task, if it makes trees; otherwise raises a ValueError that names the
-        problem.
-        """
-        raise ValueError(
-            f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
-            " translate."
-        )
 
 
 @register_task
@@ -232,15 +224,17 @@ class TranslationTask(Task):
         self,
         sources: Sequence[str],
         references: Sequence[str],
-        sequences: Sequence[str],
+        outputs: Sequence[Output],
         slow_metrics: bool = False,
     ) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
         `slow_metrics`.
         """
-        metrics = ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf")
-        scores = corpus_scores(sequences, references, metrics)
-        values = {score.result.name: score.result.score for score in scores}
-        return Score(
-            "BLEU", values, {score.result.name: score.signature for score in scores}
-        )
+        metrics = METRICS if slow_metrics else FAST_METRICS
+        translations = [output.text for output in outputs]
+        values = {}
+        signatures = {}
+        for score in corpus_scores(translations, references, metrics):
+            values[score.result.name] = score.result.score
+            signatures[score.result.name] = score.signature
+        return Score("BLEU", values, signatures)

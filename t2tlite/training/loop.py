@@ -13,6 +13,7 @@ import tensorflow as tf
 from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
+from t2tlite.data.splits import DEV
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
@@ -50,7 +51,6 @@ MAX_LOSS = 1e4
 # of training, or at its end: compiling the search takes seconds, once
 SAMPLES_AFTER_SECONDS = 60.0
 
-DEV = "dev"  # the name of the dev set that decides, in records and events
 
 Sample = tuple[str, str, str]  # source, output, reference
 

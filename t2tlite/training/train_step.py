@@ -14,9 +14,8 @@ import keras
 import tensorflow as tf
 
 from t2tlite.data.input_pipeline import Part
-from t2tlite.tokens import PAD
 from t2tlite.training.learning_rates import LearningRate
-from t2tlite.types import Seq2SeqModel, Tensor, Variable
+from t2tlite.types import PAD, Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
 

@@ -12,7 +12,7 @@ from typing import Any
 import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.tokens import EOS, PAD
+from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.character_map import character_map, with_normalizer
 from t2tlite.vocabularies.normalisation import (
     NFC,

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
-from t2tlite.tokens import EOS, PAD
+from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from t2tlite.tokens import EOS, PAD
+from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.normalisation import NONE
 
 LINE_SPACES = re.compile("[\n ]+")

@@ -24,6 +24,7 @@ from t2tlite.bin import (
 )
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
+WINDOW = f"out.de.windows/{'0' * 32}.json"  # removed when the output is complete
 OVERWRITES = "A command must not write over a file that it reads. Received: "
 
 
@@ -61,16 +62,18 @@ def refused(tmp_path, monkeypatch, capsys):
         ("link.en", "new.en"),
         ("new.en", "hard.en"),
         ("new.en.gz", "run/../new.en.gz"),
-        ("out.de.part", "out.de"),
-        ("out.de.part.json", "out.de"),
+        (WINDOW, "out.de"),
+        ("linked.json", "out.de"),
     ],
 )
 @pytest.mark.parametrize("flag", ["decode_from_file", "score_file"])
 def test_decoded_text(run, refused, flag, source, target):
     folder = run.parent
     text = b"red cat sees dog\trot\n"
-    for name in ("new.en", "out.de.part", "out.de.part.json"):
+    (folder / WINDOW).parent.mkdir()
+    for name in ("new.en", WINDOW):
         (folder / name).write_bytes(text)
+    (folder / "linked.json").hardlink_to(folder / WINDOW)
     (folder / "new.en.gz").write_bytes(gzip.compress(text))
     (folder / "link.en").symlink_to("new.en")
     (folder / "hard.en").hardlink_to(folder / "new.en")
@@ -165,7 +168,7 @@ def test_an_export_over_the_run(run, refused, folder):
     if folder.startswith("run/"):
         assert f"{run / folder.split('/')[1]} is for a run's own files." in message
     else:
-        assert "--export_dir must not hold the run that is exported." in message
+        assert "export_dir must not hold the run that is exported." in message
 
 
 def test_a_link_to_the_runs_checkpoints(run, refused):

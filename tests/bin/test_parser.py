@@ -251,6 +251,9 @@ def test_an_interrupted_split_resumes(
         report = re.sub(
             r"^30 sentences in .*$", "", capsys.readouterr().out, flags=re.MULTILINE
         )
+        if status == 130:
+            assert len(list((run / "decodes").glob("*.windows/*.json"))) == 1
+            continue
         files = {path.name: path.read_bytes() for path in (run / "decodes").glob("*.*")}
         (record,) = (
             json.loads(files.pop(name))
@@ -258,10 +261,9 @@ def test_an_interrupted_split_resumes(
             if name.endswith(".json")
         )
         outcomes.append((report, files, {**record, "seconds": None}))
-        if status == 0:
-            shutil.rmtree(run / "decodes")
+        shutil.rmtree(run / "decodes")
     assert seen == [12, 12, 6, 12, 12, 12, 6]
-    assert outcomes[2] == outcomes[0]
+    assert outcomes[1] == outcomes[0]
     assert re.search(
         r"^Sequences repaired to make trees: [1-9]\d* of 30",
         outcomes[0][0],

@@ -64,8 +64,11 @@ def averaged(run, capsys, *flags):
         assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 0
     *before, said, _ = capsys.readouterr().out.splitlines()
     count, first, last = re.fullmatch(
-        r"Averaged (\d+) .*?ckpt-(\d+) to .*?ckpt-(\d+), into .*", said
+        r"Averaged (\d+) checkpoints?, .*?ckpt-(\d+)(?: to .*?ckpt-(\d+))?, into .*",
+        said,
     ).groups()
+    assert (last is None) is (count == "1")
+    last = last or first
     assert (run / "averaged" / f"model.ckpt-{last}.index").exists()
     return int(count), int(first), int(last), before
 

@@ -182,8 +182,9 @@ def test_documents_on_a_dev_line_are_left_out_and_counted(
     assert records[-1].other_sets["dev2 (talks.en)"]["loss"] == pytest.approx(
         -sum(log_probs) / tokens, rel=1e-4
     )
-    n_best = model.decode(lines["talks.en"], model.options())
-    score = model.score_outputs(lines["talks.en"], lines["talks.de"], n_best)
+    options = model.options()
+    n_best = model.decode(lines["talks.en"], options)
+    score = model.score_outputs(lines["talks.en"], lines["talks.de"], n_best, options)
     assert records[-1].other_sets["dev2 (talks.en)"]["bleu"] == score.value
 
 

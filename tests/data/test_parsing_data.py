@@ -162,13 +162,15 @@ def test_spaces_inside_words_are_written_as_one_character(
     gold = [clean_tree(tree) for tree in read_trees(trees / "dev.trees")]
     assert gold[1].words()[1] == "noun1_000_1_"
     assert "\u00a0" not in gold[1].words()  # a word that nobody sees
-    for source, sequence, reference, tree in zip(
+    parses = []
+    for source, sequence, target, tree in zip(
         store.source_text(), sequences, store.target_text(), gold, strict=True
     ):
-        assert sequence == reference
+        assert sequence == target
         (parse,) = task.choose(
             task.source(source), [Hypothesis(sequence, -1.0, -1.0)], 1
         )
+        parses.append(parse)
         assert parse.repairs == {}
         assert parse.tree.words() == tree.words()
         (tmp_path / "parsed.trees").write_text(
@@ -177,7 +179,9 @@ def test_spaces_inside_words_are_written_as_one_character(
         assert [parse.words() for parse in read_parses(tmp_path / "parsed.trees")] == [
             tree.words()
         ] * 2
-    score = task.score(store.source_text(), store.target_text(), sequences)
+    sources = store.source_text()
+    references = list(map(task.reference, sources, store.target_text()))
+    score = task.score(sources, references, parses)
     assert (score.value, score.scores["unscored sentences"]) == (100.0, 0)
 
 

@@ -6,10 +6,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_engine import FakeEngine
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding.alignment import align, aligned_pieces, pharaoh, words_of_pieces
-from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
+from t2tlite.decoding.alignment import (
+    align,
+    pharaoh,
+    pieces_by_word,
+    pieces_that_count,
+    words_of_pieces,
+)
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
 from t2tlite.tasks.task import Hypothesis
 
@@ -34,14 +41,19 @@ class Pieces:
         return "".join(self._pieces[i] for i in ids).replace("▁", " ").removeprefix(" ")
 
 
+def aligned(weights, source_words, target_words):
+    """The alignment, given the word of each piece."""
+    return align(weights, pieces_by_word(source_words), pieces_by_word(target_words))
+
+
 def test_source_pieces_are_summed_and_target_pieces_averaged():
     # the third row decides for 1
     weights = np.array([[0.30, 0.30, 0.40], [0.05, 0.05, 0.90], [0.40, 0.40, 0.20]])
     # means 0.45 and 0.55
-    assert align(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]
+    assert aligned(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]
     # the first of two equal ones
-    assert align(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]
-    assert align(weights[:1], [0, 0, 0], [0]) == [(0, 0)]
+    assert aligned(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]
+    assert aligned(weights[:1], [0, 0, 0], [0]) == [(0, 0)]
     assert pharaoh([(2, 0), (2, 1), (0, 2)]) == "2-0 2-1 0-2"
     assert pharaoh([]) == ""
 
@@ -125,10 +137,10 @@ def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
             [0.0, 0.0, 0.1, 0.9],
         ]
     )
-    decoder = SimpleNamespace(
-        cross_attention=lambda sources, targets: iter([(0, weights)])
+    engine = SimpleNamespace(
+        max_positions=None, cross_attention=lambda *_: iter([(0, weights)])
     )
-    monkeypatch.setattr(model, "_decoder", lambda options: decoder)
+    monkeypatch.setattr(model, "engine", engine)
     words = {"a b c.": [0, 1, 2, 3], "a": [0], "b": [1], "c.": [2, 3]}
     monkeypatch.setattr(
         model, "source_encoder", Pieces("▁a", "▁b", "▁c", ".", words=words)
@@ -145,7 +157,9 @@ def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
 
 
 def test_word_of_punctuation_alone_is_aligned():
-    assert aligned_pieces(["▁a", "b", ".", "▁-", "-"], [0, 0, 0, 1, 1]) == [0, 1, 3, 4]
+    pieces = ["▁a", "b", ".", "▁-", "-"]
+    assert pieces_that_count(pieces, [0, 1, 2]) == [0, 1]
+    assert pieces_that_count(pieces, [3, 4]) == [3, 4]
 
 
 def test_an_empty_translation_has_no_alignment(model):
@@ -162,26 +176,21 @@ def test_target_that_fills_all_learned_positions_is_aligned():
         max_length=4,
     )
     model = build_transformer(hparams, 20, 20)
-    decoder = TensorFlowEngine(model).decoder(DecodeHParams())
+    engine = TensorFlowEngine(model)
     source, target = [5, 6, 7], list(range(3, 3 + model.hparams.max_positions))
-    ((number, weights),) = decoder.cross_attention([source], [target])
+    options = DecodeHParams()
+    ((number, weights),) = engine.cross_attention([source], [target], options)
     (cross,) = model.attention(np.array([[*source, 1]]), np.array([target])).cross
     np.testing.assert_allclose(weights, np.asarray(cross)[0].mean(0)[:, :-1], atol=1e-6)
     assert (number, weights.shape) == (0, (model.hparams.max_positions, 3))
 
 
-def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
-    computed = []
-
-    def attend(self, sources, targets):
-        computed.append(len(sources))
-        return np.zeros((len(sources), 9, 9), np.float32)
-
-    monkeypatch.setattr(Decoder, "_attend_batch", attend)
-    decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(batch_size=16))
-    weights = decoder.cross_attention([[5] * 7] * 6, [[5] * 3] * 6)
-    assert computed == []
-    assert [(number, len(computed)) for number, _ in weights] == [
+def test_cross_attention_is_computed_when_its_batch_is_needed():
+    engine = FakeEngine()
+    options = DecodeHParams(batch_size=16)
+    weights = engine.cross_attention([[5] * 7] * 6, [[5] * 3] * 6, options)
+    assert engine.attended == []
+    assert [(number, len(engine.attended)) for number, _ in weights] == [
         (0, 1),
         (1, 1),
         (2, 2),

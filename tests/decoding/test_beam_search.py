@@ -16,8 +16,9 @@ from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search, top_tokens
-from t2tlite.decoding.length_penalty import length_penalty
+from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search
+from t2tlite.decoding.rules import length_penalty
+from t2tlite.decoding.search_ops import top_tokens
 from t2tlite.models.transformer import Transformer, build_transformer
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary

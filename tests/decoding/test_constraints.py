@@ -18,7 +18,7 @@ from t2tlite.decoding.constraints import (
     min_length,
     no_repeat_ngram,
 )
-from t2tlite.decoding.decoder import constraint_of
+from t2tlite.decoding.tensorflow_engine import constraint_of
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 

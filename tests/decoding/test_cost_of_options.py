@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 
-from t2tlite.decoding import decoder
+from t2tlite.decoding import tensorflow_engine
 from t2tlite.decoding.beam_search import beam_search
 
 SPECS = (
@@ -47,7 +47,7 @@ def search_of(model, changes):
     options = model.options(**changes)
 
     def search(inputs, max_lengths, length, more):
-        return decoder.search(
+        return tensorflow_engine.search(
             model.engine.model,
             options,
             inputs,
@@ -90,7 +90,7 @@ def test_options_that_are_off_are_not_even_called(model, monkeypatch):
         raise AssertionError("the code of an option that is off must not be traced")
 
     for name in ("min_length", "no_repeat_ngram", "forced_prefix", "sample"):
-        monkeypatch.setattr(decoder, name, fail)
+        monkeypatch.setattr(tensorflow_engine, name, fail)
     graph(search_of(model, {}))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import t2tlite
-from t2tlite.decoding import decoder
+from t2tlite.decoding import tensorflow_engine
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.tasks.task import Hypothesis, open_task
 
@@ -190,7 +190,9 @@ def test_refused(model, options, message):
 def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
     """As if the source had so many tokens that all of the vocabulary had been used."""
     monkeypatch.setattr(
-        decoder, "no_repeat_ngram", lambda size, logits, *_: logits * 0 + FORBIDDEN
+        tensorflow_engine,
+        "no_repeat_ngram",
+        lambda size, logits, *_: logits * 0 + FORBIDDEN,
     )
     with pytest.raises(
         ValueError,

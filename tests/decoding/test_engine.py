@@ -7,10 +7,10 @@ import pytest
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import ALIGNMENTS, EVERYTHING, PREFIXES, check_supported
-from t2tlite.programs.export import ctranslate2_decoder, saved_model
+from t2tlite.programs.export import ctranslate2_engine, saved_model
 
 SUPPORTED = {
-    "ctranslate2": ctranslate2_decoder.SUPPORTED,
+    "ctranslate2": ctranslate2_engine.SUPPORTED,
     "saved_model": saved_model.SUPPORTED,
 }
 

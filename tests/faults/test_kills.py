@@ -47,11 +47,12 @@ CONTINUED = [
     f"--local_eval_frequency={EVERY}",
     "--save_checkpoints_secs=1000000",
 ]
-DECODING = [
+SPLIT = [
     "--output_dir=run",
     "--checkpoint_path=run/averaged",
     "--decode_hparams=beam_size=2,extra_length=2,batch_size=32",
 ]
+DECODING = [*SPLIT, "--decode_from_file=in.txt"]
 
 
 class Stage(NamedTuple):
@@ -63,16 +64,13 @@ class Stage(NamedTuple):
 
 
 STAGES = [
-    Stage("t2t_datagen", [*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
-    Stage("t2t_trainer", TRAINING, 0.4),
+    Stage("t2t_datagen", [*PROBLEM, "--num_processes=1", "--train_size=400"], 0.1),
+    Stage("t2t_trainer", TRAINING, 0.35),
     Stage("t2t_avg_checkpoints", ["--output_dir=run", "--n=3"], 0.1),
     Stage("t2t_trainer", CONTINUED, 0.1),
-    Stage(
-        "t2t_decoder",
-        [*DECODING, "--decode_from_file=in.txt", "--decode_to_file=out.txt"],
-        0.1,
-    ),
-    Stage("t2t_decoder", [*DECODING, "--split=test"], 0.15),
+    Stage("t2t_decoder", [*DECODING, "--decode_to_file=out.txt"], 0.1),
+    Stage("t2t_decoder", [*DECODING, "--decode_to_file=out.txt.gz"], 0.1),
+    Stage("t2t_decoder", [*SPLIT, "--split=test"], 0.15),
 ]
 
 

@@ -99,11 +99,14 @@ def test_linearised_and_read_again(form, tree):
 def test_any_sequence_becomes_a_tree_over_the_words(form, sequence, sentence):
     task = ParsingTask(LINEARISATIONS[form])
     source = task.source(sentence)
-    (output,) = task.choose(source, [Hypothesis(sequence, -1.0, -1.0)], 1)
+    hypothesis = Hypothesis(sequence, -1.0, -1.0)
+    (output,) = task.choose(source, [hypothesis], 1)
     assert output.tree is None or output.tree.words() == words(source)
     if source:
         assert parse_tree(output.text) == output.tree
-        task.score([source], [sequence], [sequence])
+        score = task.score([source], [task.reference(source, sequence)], [output])
+        sequences = task.as_sequences()
+        assert sequences.score([source], [sequence], [hypothesis]) == score
 
 
 @given(gold=TREES, predicted=TREES)

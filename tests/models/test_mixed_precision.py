@@ -15,8 +15,8 @@ from tiny_transformer import SOURCES
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import Transformer
-from t2tlite.tokens import EOS
 from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.types import EOS
 
 HPARAMS = tiny_training.HPARAMS.override(
     "layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=8,learning_rate_constant=0.2"

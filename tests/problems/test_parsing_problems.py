@@ -12,7 +12,7 @@ from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.problems import grammar
-from t2tlite.tasks.task import open_task
+from t2tlite.tasks.task import Hypothesis, open_task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import LINEARISATIONS
 from t2tlite.trees.tree import format_tree, read_trees
@@ -304,15 +304,23 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     """
     trees = list(itertools.islice(read_trees(tree_file), 300))
     form = LINEARISATIONS[linearisation]
-    references = [form.write(tree) for tree in trees]
+    targets = [form.write(tree) for tree in trees]
     sources = [" ".join(tree.words()) for tree in trees]
     # an error in most, and repairs
-    outputs = [text.replace("PP", "NP", 1) for text in references]
+    sequences = [text.replace("PP", "NP", 1) for text in targets]
     task = open_task("parsing", {"linearisation": linearisation})
-    score = task.score(sources, references, outputs)
+
+    def parses(texts):
+        outputs = []
+        for source, text in zip(sources, texts, strict=True):
+            outputs += task.choose(source, [Hypothesis(text, -1.0, -1.0)], 1)
+        return outputs
+
+    references = list(map(task.reference, sources, targets))
+    score = task.score(sources, references, parses(sequences))
     predicted = [
         form.read(text, source.split()).tree
-        for text, source in zip(outputs, sources, strict=True)
+        for text, source in zip(sequences, sources, strict=True)
     ]
     expected, _ = evalb(trees, predicted)
     assert score.name == "F1"
@@ -327,7 +335,9 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
         f"F1 {expected.f1:.2f} (recall {expected.recall:.2f}, precision "
     )
     assert f"unscored sentences {expected.errors + expected.skipped}" in str(score)
-    assert task.score(sources, references, references).value == 100.0
+    assert task.score(sources, references, parses(targets)).value == 100.0
+    hypotheses = [Hypothesis(text, -1.0, -1.0) for text in sequences]
+    assert task.as_sequences().score(sources, targets, hypotheses) == score
 
 
 # the embedded grammar

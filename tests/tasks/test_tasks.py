@@ -3,7 +3,9 @@
 import pytest
 from tiny_task import run_manifest
 
+from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Hypothesis, Score, open_task, signature_lines
+from t2tlite.trees import linearise
 
 WORDS = "the cat sat ."
 RIGHT, SHORT = "(S (NP XX XX )NP (VP XX )VP . )S", "(S (NP XX )NP . )S"
@@ -56,7 +58,11 @@ def test_the_best_translations_are_those_of_highest_score():
             r" trans"
         ),
     ):
-        task.parser("p")
+        parser(task, "p")
+    with pytest.raises(
+        ValueError, match=r"^tree_constraint requires a parser\. .* translations\.$"
+    ):
+        task.constraint("one", None)
 
 
 def test_parse_that_fits_comes_before_a_more_probable_one():
@@ -98,9 +104,22 @@ def test_sequences_stay_as_they_are_but_are_scored_as_trees():
     assert (output.text, output.score) == (SHORT, -0.1)
     assert task.source(" the  (cat) ") == " the  (cat) "
     assert task.reference(WORDS, RIGHT) == RIGHT
-    assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score(
-        [WORDS], [RIGHT], [SHORT]
-    )
+    assert task.constraint(WORDS, None) is None
+    (parse,) = parsing.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1)], 1)
+    score = task.score([WORDS], [RIGHT], [output])
+    assert score == parsing.score([WORDS], [TREE], [parse])
+    # by hand: the words without a tag join NP, so of the gold brackets S, NP and VP only
+    # S is predicted, and NP is wrong
+    assert score.scores["recall"] == pytest.approx(100 / 3)
+    assert score.scores["precision"] == 50.0
+
+
+def test_no_tree_is_restored_twice(monkeypatch):
+    task = open_task("parsing", {})
+    (parse,) = task.choose(WORDS, [Hypothesis(RIGHT, -0.9, -0.9)], 1)
+    reference = task.reference(WORDS, RIGHT)
+    monkeypatch.setattr(linearise, "restore", None)  # to restore another would fail
+    assert task.score([WORDS], [reference], [parse]).value == 100.0
 
 
 def test_scores_are_sacrebleus():
@@ -113,13 +132,14 @@ def test_scores_are_sacrebleus():
             "a dog ran away",
         ],
     )
-    score = open_task("translation", {}).score(["", ""], references, sequences)
+    outputs = [Hypothesis(sequence, -1.0, -1.0) for sequence in sequences]
+    score = open_task("translation", {}).score(["", ""], references, outputs)
     chrf = sacrebleu.corpus_chrf(sequences, [references]).score
     assert score.value == sacrebleu.corpus_bleu(sequences, [references]).score
     assert score.metrics == {"bleu": score.value, "chrf2": chrf}
     assert str(score) == f"BLEU {score.value:.2f} (chrF2 {chrf:.2f})"
     all_metrics = open_task("translation", {}).score(
-        ["", ""], references, sequences, slow_metrics=True
+        ["", ""], references, outputs, slow_metrics=True
     )
     ter = sacrebleu.corpus_ter(sequences, [references]).score
     assert all_metrics.scores == {"BLEU": score.value, "chrF2": chrf, "TER": ter}

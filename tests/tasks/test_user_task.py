@@ -8,6 +8,7 @@ import t2tlite.hparams
 import t2tlite.problems  # noqa: F401  registered before the tests' package
 from t2tlite import registry
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Task, open_task
 
 PACKAGE = '''
@@ -35,12 +36,12 @@ class Spelling(Task):
         best = sorted(hypotheses, key=lambda hypothesis: -len(hypothesis.text))[:wanted]
         return [hypothesis._replace(text=hypothesis.text.upper()) for hypothesis in best]
 
-    def reference(self, source, reference):
-        return reference.upper()
+    def reference(self, source, target):
+        return target.upper()
 
-    def score(self, sources, references, sequences, slow_metrics=False):
-        first = sum(a[:1] == b[:1].upper() for a, b in zip(sequences, references))
-        return Score("first letters", {"first letters": 100 * first / len(sequences)}, {"first letters": "mine"})
+    def score(self, sources, references, outputs, slow_metrics=False):
+        first = sum(a.text[:1] == b[:1] for a, b in zip(outputs, references))
+        return Score("first letters", {"first letters": 100 * first / len(outputs)}, {"first letters": "mine"})
 
     def summary(self, tally):
         return "Spelt by example."
@@ -156,5 +157,4 @@ def test_unknown_task_is_reported_by_datagen(package, tmp_path, capsys):
 def test_task_needs_a_name_of_its_own(attributes, message):
     with pytest.raises(ValueError, match=message):
         registry.register_task(type("Mine", (Task,), attributes))
-    assert open_task("parsing", {}).makes_trees
-    assert not open_task("translation", {}).makes_trees
+    assert type(open_task("parsing", {})) is ParsingTask

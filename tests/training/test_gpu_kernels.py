@@ -15,7 +15,7 @@ from tensorflow.python.framework import kernels
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
-from t2tlite.decoding.decoder import EXTRA_SPECS, SEARCH_SPECS, search
+from t2tlite.decoding.tensorflow_engine import EXTRA_SPECS, SEARCH_SPECS, search
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.train_step import (
     correct_tokens,

@@ -11,7 +11,7 @@ import sentencepiece
 from sample_texts import NASTY, SENTENCES
 
 from t2tlite.programs.export.graph_text import SentencePieceText
-from t2tlite.tokens import EOS, PAD
+from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import (

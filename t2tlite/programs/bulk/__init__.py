@@ -1,5 +1,6 @@
 """Decoding of many sentences: files, streams, dev and test splits, and Beam pipelines.
 
-A job (`jobs.py`) decodes or scores the lines of an input in windows, and formats them;
-`outputs.py` keeps what is done. The other files build on these.
+An input is cut into windows (`windows.py`), each decoded or scored by a job
+(`jobs.py`). The folder of windows (`window_folder.py`) keeps their outputs, so that an
+interrupted command resumes. The other files build on these.
 """

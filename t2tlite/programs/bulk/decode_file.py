@@ -7,25 +7,24 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from tqdm import tqdm
 
-from t2tlite.decoding.text_decoder import Done
+from t2tlite.decoding.source_text import Origin
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
-from t2tlite.files.read_ahead import ReadAhead
-from t2tlite.files.text_files import compressed
-from t2tlite.programs.bulk.jobs import DecodeJob, Window, WindowOutput, text_input
-from t2tlite.programs.bulk.outputs import (
-    ResumableOutput,
+from t2tlite.files.text_files import STANDARD_INPUT, compressed, read_lines, shown
+from t2tlite.programs.bulk.jobs import DecodeJob
+from t2tlite.programs.bulk.window_folder import (
+    WindowFolder,
     encode_lines,
     interrupt_at_sigterm,
-    resumable_output,
+    open_windows,
+    write_output,
 )
+from t2tlite.programs.bulk.windows import Input, Totals
 
 # Sentences that are sorted by length together: 2 % more padding than if all are
 # (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
@@ -37,20 +36,46 @@ progress_bar = functools.partial(
 )
 
 
+def text_input(path: str | Path) -> Input:
+    """A text file, a pipe or standard input."""
+    is_standard_input = Path(path) == STANDARD_INPUT
+    is_pipe = is_standard_input or not Path(path).is_file()
+    lines = functools.partial(read_lines, path)
+    return Input(Origin(shown(path)), lines, is_pipe, is_standard_input)
+
+
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     """Decodes or scores a text file or a pipe into the file `target`, not a symbolic
-    link; resumes; gives a summary.
+    link; resumes; returns a summary.
 
     Raises ValueError for a bad line, of a file before anything is decoded, or as
-    `resumable_output`.
+    `open_windows`.
     """
     text = text_input(source)
-    total = text.check(job)
-    with resumable_output(target, job.provenance()) as output:
-        windows = job.cut(*output.skip_done(text), FILE_WINDOW)
-        write_windows(windows, job.run, output, total, text.is_standard_input or None)
-        output.publish()
-    return job.summary(output.record.counts, output.record.seconds)
+    with open_windows(target, job.key) as folder:
+        decode_windows(job, text, FILE_WINDOW, folder)
+        totals = folder.publish()
+    return job.summary(totals)
+
+
+def decode_windows(
+    job: DecodeJob, text: Input, size: int, folder: WindowFolder
+) -> None:
+    """Decodes the windows of an input that have no output in the folder yet.
+
+    A file is read twice: first to check it, then to decode it.
+    """
+    if not text.is_pipe:
+        folder.plan(job.windows(text, size), job.check)
+    with progress_bar(
+        total=folder.lines_total(),
+        initial=folder.lines_done(),
+        disable=text.is_standard_input or None,
+    ) as bar:
+        for file, window in folder.missing(job.windows(text, size)):
+            before = bar.n
+            write_output(file, job.run(window, bar.update))
+            bar.n = before + len(window.lines)  # blank lines too
 
 
 def decode_stream(
@@ -60,50 +85,33 @@ def decode_stream(
     one_by_one: bool = False,
 ) -> str:
     """Decodes or scores lines to standard output, or to the device or pipe `target`,
-    each as soon as it is done.
+    each as soon as it is done; returns a summary.
 
     Lines that have arrived through a pipe are decoded without waiting for others;
-    `one_by_one` decodes each by itself even under tensor2tensor's rules.
+    `one_by_one` decodes each by itself even under tensor2tensor's rules. A file is read
+    twice, as by `decode_windows`.
     """
     text = text_input(source)
-    total = text.check(job)
-    lines, is_ready = text.lines(), lambda: True
-    if text.is_pipe:
-        lines = ahead = ReadAhead(lines)
-        is_ready = ahead.ready
-    counts: Counter[str] = Counter()
-    started = time.monotonic()
     is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
+    total = None
+    if not text.is_pipe:
+        total = 0
+        for window in job.windows(text, FILE_WINDOW):
+            job.check(window)
+            total += len(window.lines)
+    totals = Totals()
     with (
         full_disk_is_named(target or "standard output"),
         interrupt_at_sigterm(),
         _opened(target) as file,
         progress_bar(total=total, disable=is_quiet or None) as bar,
     ):
-        for window in job.cut(lines, text.origin, PROMPT_WINDOW, is_ready, one_by_one):
+        for window in job.prompt_windows(text, PROMPT_WINDOW, one_by_one):
             output = job.run(window, bar.update)
             _write(file, output.lines)
-            counts.update(output.counts)
-            bar.n = counts["sentences"]  # blank lines too
-    return job.summary(counts, time.monotonic() - started)
-
-
-def write_windows(
-    windows: Iterable[Window],
-    run: Callable[[Window, Done], WindowOutput],
-    output: ResumableOutput,
-    total: int | None,
-    is_quiet: bool | None = None,
-) -> None:
-    """Writes the output of each window as `run` returns it; without a progress bar if
-    `is_quiet`.
-    """
-    with progress_bar(
-        total=total, initial=output.record.lines, disable=is_quiet
-    ) as bar:
-        for window in windows:
-            output.write(window, run(window, bar.update))
-            bar.n = output.record.lines  # blank lines too
+            totals.add(output)
+            bar.n = totals.counts["sentences"]  # blank lines too
+    return job.summary(totals)
 
 
 @contextlib.contextmanager

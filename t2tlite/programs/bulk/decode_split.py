@@ -1,20 +1,17 @@
 """Decodes a split of a run's data, scores it and records the scores; a killed process
 can resume.
 
-`outputs.py` says what is written meanwhile, and `RunFolder` what is written at the end.
+`window_folder.py` keeps what is done. `RunFolder` names what is written at the end.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.manifest import is_training
-from t2tlite.data.problem import SPLITS
+from t2tlite.data.splits import SPLITS, is_training
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import (
@@ -23,61 +20,48 @@ from t2tlite.files.atomic_file import (
     replaceable,
 )
 from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.files.text_files import read_lines, write_lines
-from t2tlite.programs.bulk.decode_file import write_windows
-from t2tlite.programs.bulk.jobs import DecodeJob, Input, NBest
-from t2tlite.programs.bulk.outputs import resumable_output
+from t2tlite.files.text_files import write_lines
+from t2tlite.programs.bulk.decode_file import decode_windows
+from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
+from t2tlite.programs.bulk.window_folder import open_windows
+from t2tlite.programs.bulk.windows import Input, Totals
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import DecodeRecord, RunFolder
-from t2tlite.tasks.task import Output, Task, signature_lines
+from t2tlite.tasks.task import Score, signature_lines
 
 EXAMPLES = 5  # in the report
-# sentences that a kill loses at most; 5 to 7 % more padding than if all were sorted
+# sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
 
 
-class RecordedOutput(NamedTuple):
-    """An `Output` as a split records it until all outputs are scored."""
+@dataclasses.dataclass(frozen=True)
+class SplitFiles:
+    """The files that are written for a split."""
 
-    text: str
-    score: float
-    log_prob: float
-    sequence: str
-    ids: tuple[int, ...]
+    outputs: Path
+    sources: Path
+    references: Path
+    record: Path
 
+    def check(self, dataset: Dataset) -> None:
+        """Raises OSError if a file cannot be written, and ValueError if two are the
+        same, or one is a file of the data.
+        """
+        outputs = []
+        for path in dataclasses.astuple(self):
+            check_writable(path)
+            outputs.append((str(path), path))
+        inputs = []
+        for entry in dataset.manifest.entries():
+            path = dataset.folder / entry.file
+            inputs.append((f"{path}, which is of the data", path))
+        check_not_overwritten(outputs, inputs)
 
-def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
-    """The outputs of each sentence as a JSON array, from which `read_records` reads
-    them as they were.
-    """
-    lines = []
-    for outputs in n_best:
-        records = [(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]
-        lines.append(json.dumps(records))
-    return lines
-
-
-def read_records(lines: Iterable[str]) -> list[list[Output]]:
-    """The outputs of each sentence, best first."""
-    n_best: list[list[Output]] = []
-    for line in lines:
-        outputs: list[Output] = []
-        for *fields, ids in json.loads(line):
-            outputs.append(RecordedOutput._make((*fields, tuple(ids))))
-        n_best.append(outputs)
-    return n_best
-
-
-class SplitJob(DecodeJob):
-    """Sentences of a split are decoded, and written with what their scores need."""
-
-    name = "split"
-
-    def lines(
-        self, sources: list[str], n_best: NBest, first_number: int = 0
-    ) -> list[str]:
-        return record_lines(n_best)
+    def remove_temporary_files(self) -> None:
+        """Removes what a killed process left."""
+        for path in (self.sources, self.references, self.record):
+            remove_temporary_files(path.parent, path.name)
 
 
 def decode_split(
@@ -96,72 +80,71 @@ def decode_split(
     decoded, if a file cannot be written.
     """
     check_split(dataset, split)
-    model, task, store = (
-        job.model,
-        job.model.task_under(job.options),
-        dataset.store(split),
-    )
-    sources, references = store.source_text(), store.target_text()
+    model = job.model
+    task = model.task_under(job.options)
+    store = dataset.store(split)
+    sources = store.source_text()
+    targets = store.target_text()
     name = _name(job, folder, split)
-    target = Path(target or folder.decoded_file(name))
-    source_file, record_file = (
-        folder.decoded_file(name, "src"),
-        folder.decoded_file(name, "json"),
+    files = SplitFiles(
+        outputs=Path(target or folder.decoded_file(name)),
+        sources=folder.decoded_file(name, "src"),
+        references=folder.decoded_file(name, task.references_ending),
+        record=folder.decoded_file(name, "json"),
     )
-    reference_file = folder.decoded_file(name, task.references_ending)
-    results = source_file, reference_file, record_file
-    for path in (target, *results):
-        check_writable(path)
-    outputs = [(str(path), path) for path in (target, *results)]
-    data = [dataset.folder / entry.file for entry in dataset.manifest.entries()]
-    inputs = [(f"{path}, which is of the data", path) for path in data]
-    check_not_overwritten(outputs, inputs)
+    files.check(dataset)
     text = Input(Origin(f"the sources of {split}"), lambda: iter(sources))
-    text.check(job)
-    split_job = SplitJob(model, job.options)
-    path = replaceable(target) or folder.decoded_file(name)
-    with resumable_output(path, split_job.provenance()) as output:
-        for path in results:
-            # of a process that was killed
-            remove_temporary_files(path.parent, path.name)
-        windows = split_job.cut(*output.skip_done(text), SPLIT_WINDOW)
-        write_windows(windows, split_job.run, output, len(sources))
-        n_best = read_records(read_lines(output.part))
-        score = model.score_outputs(sources, references, n_best, slow_metrics=True)
-        gold = [
-            task.reference(source, reference)
-            for source, reference in zip(sources, references, strict=True)
-        ]
-        report = [
-            *_examples(task, sources, n_best, gold),
-            f"{score} on {split} ({len(sources):,} sentences)",
-            *signature_lines(score.signatures),
-            job.summary(output.record.counts, output.record.seconds),
-            (
-                f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs} {target},"
-                f" references {reference_file}"
-            ),
-        ]
-        # first, so that it is not lost if the rest cannot be written
-        print("\n".join(report), flush=True)
-        write_lines(target, job.lines(sources, n_best))
-        write_lines(source_file, sources)
-        write_lines(reference_file, gold)
-        record = DecodeRecord(
-            split=split,
-            step=model.step,
-            checkpoint=model.checkpoint,
-            sentences=output.record.lines,
-            scores=score.scores,
-            signatures=score.signatures,
-            decode_hparams=dataclasses.asdict(job.options),
-            seconds=round(output.record.seconds, 2),
-            engine=model.engine.name,
-            quantization=model.engine.quantization,
-            name=name,
+    recording = RecordJob(model, job.options)
+    # a device has no windows beside it
+    path = replaceable(files.outputs) or folder.decoded_file(name)
+    with open_windows(path, recording.key) as windows:
+        files.remove_temporary_files()
+        decode_windows(recording, text, SPLIT_WINDOW, windows)
+        n_best: NBest = []
+        totals = Totals()
+        for output in windows.outputs():
+            n_best += read_records(output.lines)
+            totals.add(output)
+        references = model.references(sources, targets, job.options)
+        score = model.score_outputs(
+            sources, references, n_best, job.options, slow_metrics=True
         )
+        # first, so that it is not lost if the rest cannot be written
+        for example in _examples(task.labels, sources, n_best, references):
+            print(example)
+        print(f"{score} on {split} ({len(sources):,} sentences)")
+        print("\n".join(signature_lines(score.signatures)))
+        print(job.summary(totals))
+        print(
+            f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs}"
+            f" {files.outputs}, references {files.references}",
+            flush=True,
+        )
+        write_lines(files.outputs, job.lines(sources, n_best))
+        write_lines(files.sources, sources)
+        write_lines(files.references, references)
+        record = _record(job, split, name, score, len(sources), totals.seconds)
         folder.write_decode_record(record)
-        output.discard()
+        windows.remove()
+
+
+def _record(
+    job: DecodeJob, split: str, name: str, score: Score, sentences: int, seconds: float
+) -> DecodeRecord:
+    model = job.model
+    return DecodeRecord(
+        split=split,
+        step=model.step,
+        checkpoint=model.checkpoint,
+        sentences=sentences,
+        scores=score.scores,
+        signatures=score.signatures,
+        decode_hparams=dataclasses.asdict(job.options),
+        seconds=round(seconds, 2),
+        engine=model.engine.name,
+        quantization=model.engine.quantization,
+        name=name,
+    )
 
 
 def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
@@ -169,31 +152,31 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     not the default.
     """
     model = job.model
-    changes = {
-        name: new
-        for name, (new, _) in job.options.diff(decode_options(model.manifest)).items()
-    }
+    changes: dict[str, object] = {}
+    defaults = decode_options(model.manifest)
+    for name, (value, _) in job.options.diff(defaults).items():
+        changes[name] = value
     if model.engine.name != TENSORFLOW:
-        changes |= {
-            "engine": model.engine.name,
-            "quantization": model.engine.quantization,
-        }
+        changes["engine"] = model.engine.name
+        changes["quantization"] = model.engine.quantization
     return folder.decode_name(split, model.checkpoint, changes)
 
 
 def _examples(
-    task: Task,
+    labels: Sequence[str],
     sources: Sequence[str],
-    n_best: Sequence[Sequence[Output]],
-    gold: Sequence[str],
+    n_best: NBest,
+    references: Sequence[str],
 ) -> Iterator[str]:
-    """Sources with their best outputs and references, each as three lines."""
+    """Sources with their best outputs and references, each as three lines with their
+    labels.
+    """
     for i in evenly_spaced(len(sources), EXAMPLES):
-        texts = sources[i], n_best[i][0].text, gold[i]
-        yield "".join(
-            f"{label:<11}  {text}\n"
-            for label, text in zip(task.labels, texts, strict=True)
-        )
+        example = ""
+        texts = (sources[i], n_best[i][0].text, references[i])
+        for label, text in zip(labels, texts, strict=True):
+            example += f"{label:<11}  {text}\n"
+        yield example
 
 
 def check_split(dataset: Dataset, split: str) -> None:

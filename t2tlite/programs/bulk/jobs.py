@@ -1,36 +1,45 @@
-"""The input of bulk decoding, and what is done with its lines: decoding or scoring,
-window by window.
+"""What bulk decoding does with the lines of a window: decoding, scoring, or recording
+outputs that are scored later.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import json
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
 import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
-from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
+from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.programs.bulk.windows import (
+    Input,
+    Totals,
+    Window,
+    WindowOutput,
+    cut,
+    ends_at_marked_line,
+)
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
 from t2tlite.trees.raw_text import penn_words
 
-Provenance = dict[str, object]  # values of JSON
 # of each source, best first; of a line to score, its target alone
 NBest = list[list[Output]]
 TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
 # forms of input lines
 PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 DIGITS = 6  # of log-probabilities and scores after the point
+KEY_DIGITS = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,11 +61,9 @@ class LineFormat:
                 f" {self.output_format!r}."
             )
         if self.alignments and self.output_format != JSONL:
-            received = (
-                f"--output_format={self.output_format}"
-                if self.output_format
-                else "no --output_format"
-            )
+            received = "no --output_format"
+            if self.output_format:
+                received = f"--output_format={self.output_format}"
             raise ValueError(
                 f"--alignments goes with --output_format=jsonl. Received: {received}."
             )
@@ -66,27 +73,10 @@ PLAIN = LineFormat()
 
 
 @dataclasses.dataclass(frozen=True)
-class Window:
-    """Consecutive lines of an input, which are decoded by themselves, elsewhere or
-    later.
-    """
-
-    lines: list[str]
-    origin: Origin = NO_FILE  # of the first line
-
-
-@dataclasses.dataclass(frozen=True)
-class WindowOutput:
-    """What is written for a window, and its counts for the summary."""
-
-    lines: list[str]
-    counts: dict[str, int]
-
-
-@dataclasses.dataclass(frozen=True)
 class DecodeJob:
-    """Sentences, or lines "source TAB prefix", are decoded, wherever they come from and
-    the output goes.
+    """Decodes sentences, or lines "source TAB prefix", of files, pipes and splits.
+
+    Raises ValueError for raw text with a model that does not parse.
     """
 
     model: Translator
@@ -94,75 +84,71 @@ class DecodeJob:
     line_format: LineFormat = PLAIN
     name: ClassVar[str] = "decode"
 
-    def check(self, lines: Iterable[str], origin: Origin) -> None:
+    def __post_init__(self) -> None:
+        if self.line_format.raw_text:
+            parser(self.model.task, self.model.manifest.name)
+
+    def windows(self, text: Input, size: int) -> Iterator[Window]:
+        """Yields the windows of a file: of about `size` lines, or as many as batch_size
+        if that is more. If outputs depend on what is decoded together, the whole file
+        is one window.
+        """
+        if self.depends_on_batch:
+            return cut(text, lambda window: False)
+        return cut(text, ends_at_marked_line(max(size, self.options.batch_size)))
+
+    def prompt_windows(
+        self, text: Input, size: int, one_by_one: bool
+    ) -> Iterator[Window]:
+        """Yields the windows of a stream: as `windows`, but with the lines that have
+        arrived through a pipe, up to `size`. If outputs depend on what is decoded
+        together, all lines are one window, or with `one_by_one` each is.
+        """
+        size = max(size, self.options.batch_size)
+        if self.depends_on_batch:
+            return cut(text, lambda window: one_by_one)
+        if not text.is_pipe:
+            return cut(text, lambda window: len(window) >= size)
+        ahead = ReadAhead(iter(text.lines()))
+        text = dataclasses.replace(text, lines=lambda: ahead)
+        return cut(text, lambda window: len(window) >= size or not ahead.ready())
+
+    def check(self, window: Window) -> None:
         """Raises ValueError where a line does not have its format or is too long; the
         message names it.
         """
-        if self.line_format.raw_text:
-            self.model.task.parser(self.model.manifest.name)  # raises for another model
-            lines = map(penn_words, lines)
         if self.line_format.prefixes:
-            self.model.check_pair_lengths(_split_lines(lines, origin, PREFIXED), origin)
+            pairs = _pairs(window, PREFIXED)
+            self.model.check_pair_lengths(pairs, window.origin)
         else:
-            self.model.check_lengths(lines, origin)
-
-    def cut(
-        self,
-        lines: Iterable[str],
-        origin: Origin,
-        max_sentences: int,
-        is_ready: Callable[[], bool] | None = None,
-        one_by_one: bool = False,
-    ) -> Iterator[Window]:
-        """The windows of lines, which are read when their window is cut.
-
-        A window has `max_sentences`, or as many as batch_size if that is more, or fewer
-        where no more are ready. If outputs depend on what is decoded together, all
-        lines are one window, whatever has arrived, or with `one_by_one` each is.
-        """
-        size: int | None = max(max_sentences, self.options.batch_size)
-        is_ready = is_ready or _always
-        if self.depends_on_batch:
-            size = 1 if one_by_one else None
-            is_ready = _always
-        window: list[str] = []
-        for line in lines:
-            window.append(line)
-            if len(window) == size or not is_ready():
-                yield Window(window, origin)
-                origin = origin.after(len(window))
-                window = []
-        if window:
-            yield Window(window, origin)
+            self.model.check_lengths(self._sources(window), window.origin)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as
         `check`.
         """
+        started = time.monotonic()
         sources, n_best = self.decode(window, done)
+        lines = self.lines(sources, n_best, window.origin.before)
         best = [outputs[0] for outputs in n_best]
-        tokens = sum(len(output.ids) + 1 for output in best)  # the EOS included
+        tokens = 0
+        for output in best:
+            tokens += len(output.ids) + 1  # the EOS
         counts = Counter(sentences=len(sources), tokens=tokens)
         counts += self.model.task_under(self.options).tally(best)
-        return WindowOutput(
-            self.lines(sources, n_best, window.origin.before), dict(counts)
-        )
+        return WindowOutput(lines, dict(counts), time.monotonic() - started)
 
     def decode(
         self, window: Window, done: Done = lambda count: None
     ) -> tuple[list[str], NBest]:
         """The sources of a window and their outputs, before these are formatted."""
-        sources, prefixes = window.lines, None
+        prefixes = None
         if self.line_format.prefixes:
-            sources, prefixes = map(
-                list,
-                zip(*_split_lines(window.lines, window.origin, PREFIXED), strict=True),
-            )
-        elif self.line_format.raw_text:
-            sources = list(map(penn_words, window.lines))
-        return sources, self.model.decode(
-            sources, self.options, done, window.origin, prefixes
-        )
+            sources, prefixes = _columns(window, PREFIXED)
+        else:
+            sources = self._sources(window)
+        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
+        return sources, n_best
 
     def lines(
         self, sources: list[str], n_best: NBest, first_number: int = 0
@@ -170,33 +156,54 @@ class DecodeJob:
         """What is written for sources, which are numbered from `first_number`, and
         their outputs.
         """
-        output_format = self.line_format.output_format or (
-            NBEST if self.options.return_beams > 1 else TEXT
-        )
-        if output_format == TEXT:
+        if self.output_format == TEXT:
             return [outputs[0].text for outputs in n_best]
-        if output_format == NBEST:
-            numbered = enumerate(n_best, first_number)
-            return [
-                _nbest_line(number, output)
-                for number, outputs in numbered
-                for output in outputs
-            ]
-        in_json = [list(map(self._json, outputs)) for outputs in n_best]
-        if self.line_format.alignments:
-            for hypotheses, alignments in zip(
-                in_json, self.model.align(sources, n_best), strict=True
-            ):
-                for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
-                    hypothesis["alignment"] = pharaoh(alignment)
-        pairs = zip(sources, in_json, strict=True)
-        return [
-            _json_line({"source": source, "hypotheses": hypotheses})
-            for source, hypotheses in pairs
-        ]
+        if self.output_format == JSONL:
+            return self._json_lines(sources, n_best)
+        lines = []
+        for number, outputs in enumerate(n_best, first_number):
+            for output in outputs:
+                lines.append(_nbest_line(number, output))
+        return lines
 
-    def provenance(self) -> Provenance:
-        """Everything but the input that the output depends on."""
+    def key(self, window: Window) -> str:
+        """A hash of a window's lines and of everything else that its output depends
+        on.
+        """
+        # the lines of an n-best list are numbered
+        before = window.origin.before if self.output_format == NBEST else None
+        content = json.dumps([self._provenance, before, window.lines])
+        return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
+
+    def summary(self, totals: Totals) -> str:
+        """Sentences and tokens per second, and what the task had to do to make the
+        outputs.
+        """
+        sentences = totals.counts["sentences"]
+        tokens = totals.counts["tokens"]
+        seconds = max(totals.seconds, 1e-9)
+        speed = (
+            f"{sentences:,} sentences in {totals.seconds:.1f} s,"
+            f" {sentences / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target"
+            " tokens/s"
+        )
+        repairs = self.model.task_under(self.options).summary(totals.counts)
+        return f"{speed}\n{repairs}".rstrip()
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether the output of a line also depends on what is decoded with it."""
+        return rules_of(self.options).depends_on_batch
+
+    @property
+    def output_format(self) -> str:
+        """One of FORMATS."""
+        default = NBEST if self.options.return_beams > 1 else TEXT
+        return self.line_format.output_format or default
+
+    @functools.cached_property
+    def _provenance(self) -> dict[str, object]:
+        """What an output depends on in addition to its line: values of JSON."""
         return {
             "work": self.name,
             "t2tlite": t2tlite.__version__,
@@ -207,54 +214,49 @@ class DecodeJob:
             **dataclasses.asdict(self.line_format),
         }
 
-    def summary(self, counts: Mapping[str, int], seconds: float) -> str:
-        """Sentences and tokens per second, and what the task had to do to make the
-        outputs.
-        """
-        sentences, tokens = counts.get("sentences", 0), counts.get("tokens", 0)
-        divisor = max(seconds, 1e-9)
-        rates = (
-            f"{sentences / divisor:,.1f} sentences/s, {tokens / divisor:,.0f} target"
-            " tokens/s"
-        )
-        repairs = self.model.task_under(self.options).summary(counts)
-        return (
-            f"{sentences:,} sentences in {seconds:.1f} s, {rates}\n{repairs}".rstrip()
-        )
+    def _sources(self, window: Window) -> list[str]:
+        if self.line_format.raw_text:
+            return list(map(penn_words, window.lines))
+        return window.lines
 
-    @property
-    def depends_on_batch(self) -> bool:
-        """Whether the output of a line also depends on what is decoded with it."""
-        return rules_of(self.options).depends_on_batch
-
-    def _json(self, output: Output) -> dict[str, object]:
-        return {
-            "text": output.text,
-            "log_prob": round(output.log_prob, DIGITS),
-            "score": round(output.score, DIGITS),
-            "tokens": self.model.target_encoder.pieces(output.ids),
-        }
+    def _json_lines(self, sources: list[str], n_best: NBest) -> list[str]:
+        alignments = None
+        if self.line_format.alignments:
+            alignments = self.model.align(sources, n_best)
+        lines = []
+        for i, source in enumerate(sources):
+            hypotheses = []
+            for j, output in enumerate(n_best[i]):
+                hypothesis = {
+                    "text": output.text,
+                    "log_prob": round(output.log_prob, DIGITS),
+                    "score": round(output.score, DIGITS),
+                    "tokens": self.model.target_encoder.pieces(output.ids),
+                }
+                if alignments:
+                    hypothesis["alignment"] = pharaoh(alignments[i][j])
+                hypotheses.append(hypothesis)
+            lines.append(_json_line({"source": source, "hypotheses": hypotheses}))
+        return lines
 
 
 class ScoreJob(DecodeJob):
-    """Lines "source TAB target" are scored."""
+    """Scores lines "source TAB target"."""
 
     name = "score"
     depends_on_batch = False
 
-    def check(self, lines: Iterable[str], origin: Origin) -> None:
-        self.model.check_pair_lengths(_split_lines(lines, origin, PAIR), origin)
+    def check(self, window: Window) -> None:
+        self.model.check_pair_lengths(_pairs(window, PAIR), window.origin)
 
     def decode(
         self, window: Window, done: Done = lambda count: None
     ) -> tuple[list[str], NBest]:
-        sources, targets = map(
-            list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True)
-        )
-        outputs = self.model.score_hypotheses(
+        sources, targets = _columns(window, PAIR)
+        scored = self.model.score_hypotheses(
             sources, targets, self.options, done, window.origin
         )
-        return sources, [[output] for output in outputs]
+        return sources, [[hypothesis] for hypothesis in scored]
 
     def lines(
         self, sources: list[str], n_best: NBest, first_number: int = 0
@@ -269,69 +271,83 @@ class ScoreJob(DecodeJob):
             else:
                 values = {"log_prob": output.log_prob, "score": output.score}
             if self.line_format.output_format == JSONL:
-                rounded = {name: round(value, DIGITS) for name, value in values.items()}
-                lines.append(
-                    _json_line({"source": source, "target": output.text, **rounded})
-                )
+                record: dict[str, object] = {"source": source, "target": output.text}
+                for name, value in values.items():
+                    record[name] = round(value, DIGITS)
+                lines.append(_json_line(record))
             else:
-                lines.append(
-                    "\t".join(f"{value:.{DIGITS}f}" for value in values.values())
-                )
+                columns = [f"{value:.{DIGITS}f}" for value in values.values()]
+                lines.append("\t".join(columns))
         return lines
 
 
-@dataclasses.dataclass(frozen=True)
-class Input:
-    """Lines, one sentence each."""
+class RecordedOutput(NamedTuple):
+    """An `Output` as a split records it until all outputs are scored."""
 
-    origin: Origin  # of the first line, with the name in messages
-    lines: Callable[[], Iterator[str]]  # from the first on; of a pipe only once
-    is_pipe: bool = False
-    is_standard_input: bool = False
-
-    def check(self, job: DecodeJob) -> int | None:
-        """The number of lines, after checking all; None for a pipe, whose lines are
-        checked in their turn.
-
-        Raises ValueError as `DecodeJob.check`.
-        """
-        if self.is_pipe:
-            return None
-        job.check(self.lines(), self.origin)
-        return sum(1 for _ in self.lines())
+    text: str
+    score: float
+    log_prob: float
+    sequence: str
+    ids: tuple[int, ...]
 
 
-def text_input(path: str | Path) -> Input:
-    """A text file, a pipe or standard input."""
-    is_standard_input = Path(path) == STANDARD_INPUT
-    is_pipe = is_standard_input or not Path(path).is_file()
-    return Input(
-        Origin(shown(path)),
-        functools.partial(read_lines, path),
-        is_pipe,
-        is_standard_input,
-    )
+class RecordJob(DecodeJob):
+    """Decodes the sentences of a split, and writes what scores need of the outputs."""
+
+    name = "split"
+
+    def lines(
+        self, sources: list[str], n_best: NBest, first_number: int = 0
+    ) -> list[str]:
+        return record_lines(n_best)
 
 
-def _split_lines(
-    lines: Iterable[str], origin: Origin, form: str
-) -> Iterator[tuple[str, str]]:
+def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
+    """The outputs of each sentence as a JSON array, from which `read_records` reads
+    them as they were.
+    """
+    lines = []
+    for outputs in n_best:
+        records = [(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]
+        lines.append(json.dumps(records))
+    return lines
+
+
+def read_records(lines: Iterable[str]) -> NBest:
+    """The outputs of each sentence, best first."""
+    n_best: NBest = []
+    for line in lines:
+        outputs: list[Output] = []
+        for text, score, log_prob, sequence, ids in json.loads(line):
+            output = RecordedOutput(text, score, log_prob, sequence, tuple(ids))
+            outputs.append(output)
+        n_best.append(outputs)
+    return n_best
+
+
+def _pairs(window: Window, form: str) -> Iterator[tuple[str, str]]:
     """The source of each line and the text after the TAB, "" where a line of PREFIXED
     has none.
 
     Raises ValueError, which names the line, if it does not have the form.
     """
-    for i, line in enumerate(lines):
+    for i, line in enumerate(window.lines):
         source, tab, text = line.partition("\t")
         if "\t" in text or not (tab or form == PREFIXED):
             raise ValueError(
-                f"Each line must be {form}. Received: {origin.line(i)}: {line[:60]!r}."
+                f"Each line must be {form}. Received: {window.origin.line(i)}:"
+                f" {line[:60]!r}."
             )
         yield source, text
 
 
-def _always() -> bool:
-    return True
+def _columns(window: Window, form: str) -> tuple[list[str], list[str]]:
+    """The sources of the lines and the texts after the TABs, as `_pairs`."""
+    sources, texts = [], []
+    for source, text in _pairs(window, form):
+        sources.append(source)
+        texts.append(text)
+    return sources, texts
 
 
 def _json_line(value: dict[str, object]) -> str:

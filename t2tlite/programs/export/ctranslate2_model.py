@@ -8,10 +8,10 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export import compare
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     PATIENCE,
     SUPPORTED,
@@ -20,137 +20,171 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     check_quantization,
     computable_types,
     import_ctranslate2,
+    open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
-from t2tlite.programs.export.formats import Settings
+from t2tlite.programs.export.plan import ExportFormat, ExportPlan
+from t2tlite.programs.export.verification import (
+    DecodedInOneBatch,
+    OpenedExport,
+    check_export,
+    keras_model,
+    opened_run,
+)
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 LOG_PROB_TOLERANCE = 1e-3  # its matrix products round differently from TensorFlow's
 
+USAGE = """\
+This folder is a model of CTranslate2, with weights in {quantization}. `pip install
+ctranslate2 sentencepiece`, and in this folder:
 
-def check(model: TextDecoder, settings: Settings) -> None:
-    """Raises ValueError for a model, a quantization or a decoding option that
-    CTranslate2 cannot express.
-    """
-    import_ctranslate2()
-    check_quantization(settings.quantization or FLOAT32)
-    check_expressible(compare.keras_model(model).hparams)
-    check_supported("--format=ctranslate2", SUPPORTED, settings.decoding)
+```python
+import ctranslate2
+{imports}
+
+translator = ctranslate2.Translator(".", device="auto")
+source = {source}
+target = {target}
+sentences = ["A sentence.", "Another one."]
+tokens = {tokens}
+results = translator.translate_batch(
+    tokens, beam_size={beam_size}, length_penalty={alpha}, patience={patience},
+    min_decoding_length=0, max_input_length=0,
+    max_decoding_length=max(map(len, tokens)) + {extra_length},
+)
+for result in results:
+    print({text})
+```
+
+CTranslate2 adds the end-of-sentence token to each source itself. Its length penalty is
+length ** length_penalty, t2tlite's is ((5 + length) / 6) ** alpha, by which
+`t2t-decoder --engine=ctranslate2` ranks the hypotheses.
+"""
 
 
-def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
-    """Writes the model directory; returns paragraphs on its use."""
-    keras = compare.keras_model(model)
-    weights = {
-        variable.path: variable.numpy() for variable in keras.trainable_variables
-    }
-    convert(
-        keras.hparams, weights, model.encoders, folder, settings.quantization or FLOAT32
-    )
-    return _paragraphs(model.encoders, settings)
+@dataclasses.dataclass(frozen=True)
+class VocabularyCode:
+    """The Python code of the README that uses a kind of vocabulary."""
+
+    imports: str
+    opened: str  # {file}: its name
+    tokens: str
+    text: str
 
 
-def verify(
-    model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]
+WITH_SENTENCEPIECE = VocabularyCode(
+    imports="import sentencepiece",
+    opened='sentencepiece.SentencePieceProcessor(model_file="{file}")',
+    tokens="source.encode(sentences, out_type=str)",
+    text="target.decode(result.hypotheses[0])",
+)
+WITH_T2TLITE = VocabularyCode(
+    imports=(
+        "from t2tlite.programs.export.ctranslate2_engine import vocabulary_tokens\n"
+        "from t2tlite.vocabularies.encoders import open_encoder"
+    ),
+    opened='open_encoder("{file}")',
+    tokens=(
+        "[[vocabulary_tokens(source)[i] for i in source.encode(sentence)]"
+        " for sentence in sentences]"
+    ),
+    text="target.decode(map(vocabulary_tokens(target).index, result.hypotheses[0]))",
+)
+
+
+class CTranslate2Format(ExportFormat):
+    """Writes a model directory, with the weights quantised if asked for."""
+
+    name = "ctranslate2"
+    quantizes = True
+
+    def check(self, plan: ExportPlan) -> None:
+        super().check(plan)
+        import_ctranslate2()
+        check_quantization(_stored_as(plan))
+        check_expressible(plan.hparams)
+        check_supported("format=ctranslate2", SUPPORTED, plan.decoding)
+
+    def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
+        keras = keras_model(model)
+        weights = {}
+        for variable in keras.trainable_variables:
+            weights[variable.path] = variable.numpy()
+        quantization = _stored_as(plan)
+        convert(keras.hparams, weights, model.encoders, folder, quantization)
+        return _usage(model.encoders, plan.decoding, quantization)
+
+    def verify(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        plan: ExportPlan,
+        sentences: list[str],
+    ) -> str:
+        """Loads the directory and compares it with the model.
+
+        Greedy translations and log-probabilities must equal the model's, unless the
+        weights are quantised or the model computes in 16 bits; then, and for beam
+        search, equal translations are counted.
+        """
+        quantization = _stored_as(plan)
+        keras = keras_model(model)
+        engine = CTranslate2Engine(
+            open_translator(folder, quantization),
+            model.encoders,
+            quantization,
+            keras.hparams.max_positions,
+            keras.count_params(),
+            lambda: keras,
+        )
+        exported = TextDecoder(engine, model.encoders, model.manifest)
+        equal = []
+        for beam_size in (1, plan.decoding.beam_size):
+            options = dataclasses.replace(plan.decoding, beam_size=beam_size)
+            run = opened_run(model, options)
+            export = DecodedInOneBatch(exported, options)
+            if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
+                check_export(run, export, sentences, LOG_PROB_TOLERANCE)
+                equal.append(len(sentences))
+            else:
+                equal.append(_count_equal(run, export, sentences))
+        remark = ""
+        if quantization not in computable_types()[1]:
+            remark = f" (in {FLOAT32}, this machine has no {quantization})"
+        return f"{equal[0]} greedy and {equal[1]} beam-search translations{remark}"
+
+
+def _stored_as(plan: ExportPlan) -> str:
+    return plan.quantization or FLOAT32
+
+
+def _count_equal(
+    run: OpenedExport, export: OpenedExport, sentences: Sequence[str]
+) -> int:
+    """The number of sentences whose best translations are equal."""
+    pairs = zip(run.decode(sentences), export.decode(sentences), strict=True)
+    return sum(ours[0].text == theirs[0].text for ours, theirs in pairs)
+
+
+def _usage(
+    encoders: Sequence[TextEncoder], options: DecodeHParams, quantization: str
 ) -> str:
-    """Loads the directory and compares it with the model.
-
-    Greedy translations and log-probabilities must equal the model's (ValueError),
-    unless the weights are quantised or the model computes in 16 bits; then, and for
-    beam search, equal translations are counted.
-    """
-    quantization = settings.quantization or FLOAT32
-    keras = compare.keras_model(model)
-    engine = CTranslate2Engine(
-        folder,
-        model.encoders,
-        quantization,
-        keras.hparams.max_positions,
-        keras.count_params(),
-        lambda: keras,
+    code = WITH_SENTENCEPIECE
+    for encoder in encoders:
+        if not isinstance(encoder, SentencePieceEncoder):
+            code = WITH_T2TLITE
+    source, target = encoders
+    return USAGE.format(
+        quantization=quantization,
+        imports=code.imports,
+        source=code.opened.format(file=source.path.name),
+        target=code.opened.format(file=target.path.name),
+        tokens=code.tokens,
+        text=code.text,
+        beam_size=options.beam_size,
+        alpha=options.alpha,
+        patience=PATIENCE,
+        extra_length=options.extra_length + 1,
     )
-    models = (
-        compare.by_tensorflow(model),
-        TextDecoder(engine, model.encoders, model.manifest),
-    )
-    equal = []
-    for beam_size in (1, settings.decoding.beam_size):
-        options = dataclasses.replace(
-            settings.decoding, beam_size=beam_size, return_beams=1
-        )
-        by_run = compare.decoded(models[0], sentences, options)
-        by_run = [n_best[:1] for n_best in by_run]
-        by_export = compare.decoded(models[1], sentences, options)
-        by_export = [n_best[:1] for n_best in by_export]
-        if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
-            compare.check_hypotheses(sentences, by_run, by_export)
-            targets = [best.text for [best] in by_run]
-            ours = compare.scored(models[0], sentences, targets)
-            theirs = compare.scored(models[1], sentences, targets)
-            compare.check_log_probs(sentences, ours, theirs, LOG_PROB_TOLERANCE)
-        equal.append(
-            sum(
-                first.text == second.text
-                for [first], [second] in zip(by_run, by_export, strict=True)
-            )
-        )
-    computed = (
-        ""
-        if quantization in computable_types()[1]
-        else f" (in {FLOAT32}, this machine has no {quantization})"
-    )
-    return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"
-
-
-def _paragraphs(encoders: Sequence[TextEncoder], settings: Settings) -> list[str]:
-    names, options = [encoder.path.name for encoder in encoders], settings.decoding
-    if all(isinstance(encoder, SentencePieceEncoder) for encoder in encoders):
-        imports = "import sentencepiece\n"
-        opened = [
-            f'sentencepiece.SentencePieceProcessor(model_file="{name}")'
-            for name in names
-        ]
-        tokens, text = (
-            "source.encode(sentences, out_type=str)",
-            "target.decode(result.hypotheses[0])",
-        )
-    else:
-        imports = (
-            "from t2tlite.programs.export.ctranslate2_decoder import"
-            " vocabulary_tokens\nfrom t2tlite.vocabularies.encoders import"
-            " open_encoder\n"
-        )
-        opened = [f'open_encoder("{name}")' for name in names]
-        tokens = (
-            "[[vocabulary_tokens(source)[i] for i in source.encode(sentence)] for"
-            " sentence in sentences]"
-        )
-        text = (
-            "target.decode(map(vocabulary_tokens(target).index, result.hypotheses[0]))"
-        )
-    program = (
-        f"```python\nimport ctranslate2\n{imports}\ntranslator ="
-        f' ctranslate2.Translator(".", device="auto")\nsource = {opened[0]}\ntarget ='
-        f' {opened[1]}\nsentences = ["A sentence.", "Another one."]\ntokens ='
-        f" {tokens}\nresults = translator.translate_batch(\n    tokens,"
-        f" beam_size={options.beam_size}, length_penalty={options.alpha},"
-        f" patience={PATIENCE}, min_decoding_length=0,\n    max_input_length=0,"
-        " max_decoding_length=max(map(len, tokens)) +"
-        f" {options.extra_length + 1}\n)\nfor result in results:\n   "
-        f" print({text})\n```"
-    )
-    return [
-        (
-            "This folder is a model of CTranslate2, with weights in"
-            f" {settings.quantization or FLOAT32}. `pip install ctranslate2"
-            " sentencepiece`, and in this folder:"
-        ),
-        program,
-        (
-            "CTranslate2 adds the end-of-sentence token to each source itself. Its"
-            " length penalty is length ** length_penalty, t2tlite's is ((5 + length) /"
-            " 6) ** alpha, by which `t2t-decoder --engine=ctranslate2` ranks the"
-            " hypotheses."
-        ),
-    ]

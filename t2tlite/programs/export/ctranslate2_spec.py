@@ -1,19 +1,18 @@
-"""The weights of a Transformer as a CTranslate2 model: its specification, and its
-folder; without TensorFlow.
+"""Converts the weights of a Transformer into a CTranslate2 model, without TensorFlow.
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
-- Its decoder starts with the embedding of a token. This is padding, whose row is zero,
-  as what our decoder reads at its first position. The softmax has a matrix of its own,
-  in which padding has its trained row.
+- Its decoder starts with the embedding of a token, ours with zeros. The start token is
+  padding, whose row is set to zero. The softmax has a matrix of its own, in which
+  padding keeps its trained row.
 - It scales embeddings by sqrt(D), and adds a row of a table for each position: our
-  sinusoids, learned positions or zeros, for the source with the target space added.
-- Its heads have one size for keys and values; the smaller ones are padded with zeros,
+  sinusoids, learned positions or zeros. The source's rows include the target space.
+- Its heads have one size for keys and values. The smaller ones are padded with zeros,
   which change no product.
 """
 
 # D hidden size, H heads, K and U size of a key and of a value in one head, P size of a
-# head in CTranslate2 I and O inputs and outputs of a matrix, V vocabulary
+# head in CTranslate2, I and O inputs and outputs of a matrix, V vocabulary
 
 from __future__ import annotations
 
@@ -27,15 +26,15 @@ import ml_dtypes
 import numpy as np
 
 from t2tlite.config import HParams
-from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.decoding.engine import LONGEST_BUCKET
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     EOS_TOKEN,
     PAD_TOKEN,
     import_ctranslate2,
     vocabulary_tokens,
 )
-from t2tlite.tokens import PAD
+from t2tlite.types import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 if TYPE_CHECKING:
@@ -56,9 +55,9 @@ def convert(
     """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary
     files into a folder.
 
-    `weights` are those of our `Transformer` by their Keras path (KeyError if one is
-    missing), `encoders` of source and target. CTranslate2 must be able to compute the
-    model, and to quantise it so.
+    `weights` are those of our `Transformer` by their Keras path, `encoders` those of
+    source and target. CTranslate2 must support the model and the quantization. Raises
+    KeyError if a weight is missing.
     """
     spec = _Conversion(hparams, weights).spec()
     source, target = map(vocabulary_tokens, encoders)
@@ -66,12 +65,11 @@ def convert(
     spec.register_target_vocabulary(target)
     config = spec.config
     config.eos_token = EOS_TOKEN
-    config.bos_token = config.decoder_start_token = PAD_TOKEN
-    config.unk_token = (
-        UNKNOWN_TOKEN
-        if UNKNOWN_TOKEN in source and UNKNOWN_TOKEN in target
-        else PAD_TOKEN
-    )
+    config.bos_token = PAD_TOKEN
+    config.decoder_start_token = PAD_TOKEN
+    config.unk_token = PAD_TOKEN
+    if UNKNOWN_TOKEN in source and UNKNOWN_TOKEN in target:
+        config.unk_token = UNKNOWN_TOKEN
     config.add_source_eos = True
     spec.validate()
     spec.optimize(quantization)
@@ -81,7 +79,7 @@ def convert(
 
 
 def position_table(hparams: HParams) -> np.ndarray:
-    """The vectors of positions that are not learned, as in layers/embedding.py: float32
+    """Position encodings that are not learned, as in layers/embedding.py: float32
     [LONGEST_BUCKET, D].
     """
     size = hparams.hidden_size
@@ -93,29 +91,28 @@ def position_table(hparams: HParams) -> np.ndarray:
         rates = np.exp(
             -np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1)
         )
-    angles = np.arange(LONGEST_BUCKET, dtype=np.float32)[:, None] * rates.astype(
-        np.float32
-    )
-    both = np.sin(angles), np.cos(angles)  # [LONGEST_BUCKET, D / 2] each
-    return (
-        np.stack(both, -1).reshape(len(angles), size)
-        if hparams.pos == "timing"
-        else np.concatenate(both, -1)
-    )
+    positions = np.arange(LONGEST_BUCKET, dtype=np.float32)
+    angles = positions[:, None] * rates.astype(np.float32)  # [LONGEST_BUCKET, D / 2]
+    both = np.sin(angles), np.cos(angles)
+    if hparams.pos == "timing":
+        return np.stack(both, -1).reshape(len(angles), size)
+    return np.concatenate(both, -1)
 
 
 class _Conversion:
-    """The specification of a model, without vocabularies; neither validated nor
+    """Builds the specification of a model: without vocabularies, neither validated nor
     quantised.
     """
 
     def __init__(self, hparams: HParams, weights: Mapping[str, np.ndarray]) -> None:
-        self._hparams, self._weights = hparams, weights
+        self._hparams = hparams
+        self._weights = weights
         widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)
         self._head_size = widest // hparams.num_heads  # P
 
     def spec(self) -> specs.TransformerSpec:
-        hparams, specs = self._hparams, import_ctranslate2().specs
+        hparams = self._hparams
+        specs = import_ctranslate2().specs
         regular = self._head_size * hparams.num_heads == hparams.hidden_size
         head_size = None if regular else self._head_size
         shape = {
@@ -157,16 +154,15 @@ class _Conversion:
         return whole
 
     def _array(self, path: str) -> np.ndarray:
-        """A weight in an array of its own: CTranslate2 quantises in place."""
+        """A copy of a weight, since CTranslate2 quantises in place."""
         return np.array(self._weights[path], np.float32)
 
     def _positions(self, side: str) -> np.ndarray:
-        learned = self._hparams.pos == "emb"
-        table = (
-            self._array(f"{side}_positions/table")
-            if learned
-            else position_table(self._hparams)
-        )
+        """The table of positions of a side, float32 [positions, D]."""
+        if self._hparams.pos == "emb":
+            table = self._array(f"{side}_positions/table")
+        else:
+            table = position_table(self._hparams)
         if side == "source" and self._hparams.use_target_space_embedding:
             table += self._array("transformer/target_space")
         return table
@@ -174,21 +170,23 @@ class _Conversion:
     def _set_attention(
         self, spec: specs.attention_spec.MultiHeadAttentionSpec, layer: str, name: str
     ) -> None:
-        """In self-attention, query, key and value are one matrix; in cross-attention,
-        key and value are.
+        """Sets an attention layer. In self-attention, query, key and value are one
+        matrix; in cross-attention, key and value are.
         """
         path = f"{layer}/{name}_residual"
-        query, key, value, output = (
-            self._array(f"{path}/{name}/{part}/kernel")
-            for part in ("query", "key", "value", "output_transform")
-        )
+        query = self._array(f"{path}/{name}/query/kernel")
         key_size = self._hparams.key_channels // self._hparams.num_heads
         # so that the scale is 1/sqrt(K) instead of 1/sqrt(P)
         query *= (self._head_size / key_size) ** 0.5
-        inputs = [self._widen(kernel).T for kernel in (query, key, value)]  # [H * P, D]
-        joint = [inputs] if name == "self_attention" else [inputs[:1], inputs[1:]]
-        for linear, kernels in zip(spec.linear[:-1], joint, strict=True):
-            linear.weight = _weight(np.concatenate(kernels))
+        query = self._widen(query).T  # [H * P, D]
+        key = self._widen(self._array(f"{path}/{name}/key/kernel")).T
+        value = self._widen(self._array(f"{path}/{name}/value/kernel")).T
+        output = self._array(f"{path}/{name}/output_transform/kernel")
+        if name == "self_attention":
+            spec.linear[0].weight = _weight(np.concatenate([query, key, value]))
+        else:
+            spec.linear[0].weight = _weight(query)
+            spec.linear[1].weight = _weight(np.concatenate([key, value]))
         spec.linear[-1].weight = _weight(self._widen(output.T))  # [D, H * P]
         self._set_norm(spec.layer_norm, f"{path}/norm")
 
@@ -196,7 +194,8 @@ class _Conversion:
         """Pads each head with zeros: [I, H * K] -> [I, H * P]."""
         by_head = kernel.reshape(len(kernel), self._hparams.num_heads, -1)
         missing = self._head_size - by_head.shape[2]
-        return np.pad(by_head, ((0, 0), (0, 0), (0, missing))).reshape(len(kernel), -1)
+        padded = np.pad(by_head, ((0, 0), (0, 0), (0, missing)))
+        return padded.reshape(len(kernel), -1)
 
     def _set_feed_forward(
         self, spec: specs.transformer_spec.FeedForwardSpec, layer: str
@@ -209,9 +208,8 @@ class _Conversion:
         self._set_norm(spec.layer_norm, f"{path}/norm")
 
     def _set_norm(self, spec: specs.common_spec.LayerNormSpec, path: str) -> None:
-        spec.gamma, spec.beta = (
-            _weight(self._array(f"{path}/{part}")) for part in ("gamma", "beta")
-        )
+        spec.gamma = _weight(self._array(f"{path}/gamma"))
+        spec.beta = _weight(self._array(f"{path}/beta"))
 
 
 def _weight(array: np.ndarray) -> NumpyVariable:
@@ -220,8 +218,8 @@ def _weight(array: np.ndarray) -> NumpyVariable:
 
 @functools.cache
 def _weight_type() -> type[NumpyVariable]:
-    """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2
-    itself needs PyTorch.
+    """CTranslate2's type of weights, but rounding to bfloat16 without PyTorch, which
+    CTranslate2's own needs.
     """
     numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
 

@@ -1,67 +1,105 @@
 """Exports the model of a run for other programs: one path for every format.
 
-A format (`formats.py`) refuses what it cannot express, writes, and verifies; this file
-has what all share. An export is complete, verified and moved to its place, or leaves
-nothing behind.
+An export is complete, verified and moved to its place, or leaves nothing behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
-
-import tensorflow as tf
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import t2tlite
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.compare import keras_model
-from t2tlite.programs.export.export_folder import (
-    ExportFolder,
-    ExportRecord,
-    write_export_record,
-)
-from t2tlite.programs.export.formats import Settings, find_format
-from t2tlite.programs.export.sample_sentences import sample_sentences
+from t2tlite.files.atomic_folder import atomic_folder
+from t2tlite.files.lock import only_process
+from t2tlite.files.records import Count, write_record
+from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
+from t2tlite.programs.export.keras_file import KerasFormat
+from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
+from t2tlite.programs.export.saved_model import SavedModelFormat
+from t2tlite.programs.export.verification import sample_sentences
+
+FORMATS: dict[str, ExportFormat] = {
+    "saved_model": SavedModelFormat(),
+    "keras": KerasFormat(),
+    "ctranslate2": CTranslate2Format(),
+}
+
+
+def find_format(name: str) -> ExportFormat:
+    """The format of this name; ValueError with the choices if there is none."""
+    if name not in FORMATS:
+        raise ValueError(
+            f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
+        )
+    return FORMATS[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportRecord:
+    """What an export was made from: the content of export.json."""
+
+    format: str
+    t2tlite: str  # the version that made it
+    problem: str
+    checkpoint: str
+    step: Count
+    decode_hparams: dict[str, bool | int | float | str]
+    quantization: str
 
 
 def export_model(
     model: TextDecoder,
-    folder: ExportFolder,
-    format_name: str,
-    settings: Settings,
+    plan: ExportPlan,
     report: Callable[[str], None] = lambda line: None,
 ) -> str:
-    """Writes, verifies and puts in place an export; returns what was verified to equal
-    the run's output.
+    """Writes, verifies and puts in place an export of a model that TensorFlow loaded.
 
-    `report` is called with what is being done, which may take a minute. Raises
-    ValueError for what the format cannot express, or if the output differs from
-    the model's, ImportError for a missing package, and as `ExportFolder.writing`.
+    `plan` has been checked. `report` is called before each step, which may take a
+    minute. Returns what was verified to equal the run's output. Raises ValueError if
+    the output differs, another process is exporting to the folder or has written one
+    there meanwhile, and OSError if it cannot be written.
     """
-    format_ = find_format(format_name)
-    keras_model(model)  # raises for another engine
-    format_.check(model, settings)
     record = ExportRecord(
-        format=format_name,
+        format=plan.format.name,
         t2tlite=t2tlite.__version__,
         problem=model.manifest.name,
         checkpoint=model.checkpoint,
         step=model.step,
-        decode_hparams=dataclasses.asdict(settings.decoding),
-        quantization=settings.quantization,
+        decode_hparams=dataclasses.asdict(plan.decoding),
+        quantization=plan.quantization,
     )
     sentences, origin = sample_sentences(model)
-    with folder.writing() as unfinished:
-        try:
-            report(f"Writing the model as {format_name} ...")
-            paragraphs = format_.write(model, unfinished, settings)
-            write_export_record(unfinished, record, paragraphs)
-        except (OSError, tf.errors.OpError) as error:
-            reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
-            raise OSError(
-                f"--export_dir={folder.path} cannot be written: {reason}. Make room"
-                " there, or name another folder."
-            ) from error
+    with (
+        only_process(plan.work, "export to a folder"),
+        atomic_folder(plan.folder, plan.work, plan.check_replaceable) as unfinished,
+    ):
+        report(f"Writing the model as {record.format} ...")
+        with _writing(plan.folder):
+            usage = plan.format.write(model, unfinished, plan)
+            write_record(unfinished / RECORD, record)
+            title = f"# {record.problem}, step {record.step:,}, as {record.format}"
+            readme = f"{title}\n\n{usage}"
+            (unfinished / "README.md").write_text(readme, encoding="utf-8")
         report(f"Decoding {len(sentences)} sentences with the export and the run ...")
-        compared = format_.verify(model, unfinished, settings, sentences)
+        compared = plan.format.verify(model, unfinished, plan, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turns an error of writing, also one of TensorFlow's, into an OSError that names
+    the export's folder.
+    """
+    import tensorflow as tf  # loaded with the model
+
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
+        raise OSError(
+            f"export_dir={folder} cannot be written: {reason}. Make room"
+            " there, or name another folder."
+        ) from error

@@ -10,8 +10,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tensorflow_text
 
-from t2tlite.tokens import EOS, PAD
-from t2tlite.types import Tensor
+from t2tlite.types import EOS, PAD, Tensor
 from t2tlite.vocabularies.normalisation import (
     JOINER,
     NON_JOINER,
@@ -22,19 +21,17 @@ from t2tlite.vocabularies.normalisation import (
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
-# The characters that Python's str.isspace accepts and str.strip removes: a sentence of
-# only these is blank.
+# The characters that Python's str.isspace accepts and str.strip removes: a blank
+# sentence has no others.
 WHITE_SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
     r"\x{202f}\x{205f}\x{3000}]"
 )
-
-
 INVISIBLE = f"[{REMOVED}{NON_JOINER}{JOINER}]+"
 
 
 class SentencePieceText:
-    """Text, with a SentencePiece vocabulary in the graph."""
+    """Text; its SentencePiece vocabulary is part of the graph."""
 
     noun = "texts"  # the name of an output
 
@@ -47,7 +44,7 @@ class SentencePieceText:
         return tf.TensorSpec((None,), tf.string, name)
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
-        """A batch as token ids int32 [B, (S)], each row with its EOS."""
+        """Token ids of a batch, int32 [B, (S)], each row with its EOS."""
         if self._normalization != NONE:  # the rest of the rule is in the tokenizer
             form = self._normalization.upper()
             batch = tf.strings.regex_replace(batch, SPACE_MARK, " ")
@@ -55,30 +52,28 @@ class SentencePieceText:
         return self.tokenizer.tokenize(batch)
 
     def blank(self, batch: Tensor) -> Tensor:
-        """Which sentences of a batch are blank, bool [B]."""
+        """Mask of the blank sentences of a batch, bool [B]."""
         return tf.strings.regex_full_match(batch, f"{WHITE_SPACE}*")
 
     def decode(self, ids: Tensor) -> Tensor:
-        """Token ids int32 [B, M, L], each row ended by an EOS, as the graph returns
-        them.
+        """What the graph returns for token ids int32 [B, M, L] that end with an EOS:
+        texts [B, M].
         """
         shape = tf.shape(ids)
         rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
-        texts = self.tokenizer.detokenize(
-            tf.ragged.boolean_mask(rows, before_end(rows))
-        )
-        return tf.reshape(
-            stripped(tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")),
-            shape[:2],
-        )
+        tokens = tf.ragged.boolean_mask(rows, before_end(rows))
+        texts = self.tokenizer.detokenize(tokens)
+        lines = tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")
+        return tf.reshape(stripped(lines), shape[:2])
 
 
 class TokenIds:
-    """Token ids, padded with PAD, with the methods of `SentencePieceText`; an EOS at
-    the end may be left out.
+    """Token ids, padded with PAD; the EOS is optional. Has the methods of
+    `SentencePieceText`.
     """
 
-    noun, tokenizer = "ids", None
+    noun = "ids"
+    tokenizer = None
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._vocab_size = encoder.vocab_size
@@ -91,11 +86,11 @@ class TokenIds:
         message = (
             f"Token ids must be at least 0 and less than {self._vocab_size}. Received:"
         )
-        with tf.control_dependencies(
-            [tf.debugging.Assert(valid, [message, batch], summarize=20)]
-        ):
+        check = tf.debugging.Assert(valid, [message, batch], summarize=20)
+        with tf.control_dependencies([check]):
             rows = tf.ragged.boolean_mask(batch, before_end(batch))
-        return tf.concat([rows, tf.fill((tf.shape(batch)[0], 1), EOS)], axis=1)
+        ends = tf.fill((tf.shape(batch)[0], 1), EOS)
+        return tf.concat([rows, ends], axis=1)
 
     def blank(self, batch: Tensor) -> Tensor:
         # a blank sentence is recognised by having no ids
@@ -105,24 +100,23 @@ class TokenIds:
         return tf.where(before_end(ids), ids, PAD)
 
 
-# how one side of a model, source or target, enters and leaves a graph
+# the text of one side of a model, source or target, in a graph
 GraphText = SentencePieceText | TokenIds
 
 
 def before_end(ids: Tensor) -> Tensor:
-    """Which ids [..., L] belong to a text, before its first EOS and not padding: bool
+    """Mask of the ids [..., L] before the first EOS that are not padding: bool
     [..., L].
     """
-    return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
+    ends = tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1)
+    return (ends == 0) & (ids != PAD)
 
 
 def graph_text(encoder: TextEncoder) -> GraphText:
     """Text if the vocabulary can be part of a graph, otherwise token ids."""
-    return (
-        SentencePieceText(encoder)
-        if isinstance(encoder, SentencePieceEncoder)
-        else TokenIds(encoder)
-    )
+    if isinstance(encoder, SentencePieceEncoder):
+        return SentencePieceText(encoder)
+    return TokenIds(encoder)
 
 
 def stripped(sentences: Tensor) -> Tensor:

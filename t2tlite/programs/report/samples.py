@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import drawings, folded, listing, paragraph, table
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Task
 from t2tlite.trees.tree import format_tree, parse_tree
 from t2tlite.trees.tree_drawing import tree_svg
@@ -26,7 +27,7 @@ def sample_blocks(
     `outputs` has the best of each sentence, `references` the targets of the token
     store; sources and references are empty if they are not known.
     """
-    if task.makes_trees:
+    if isinstance(task, ParsingTask):
         blocks = []
         for i in evenly_spaced(len(outputs), TREES):
             gold = (

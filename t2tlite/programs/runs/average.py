@@ -1,11 +1,12 @@
-"""Averages checkpoints of a run, and compares the average with the newest and the best
-checkpoint on dev.
+"""Averages checkpoints of a run, and compares the average on dev with the newest and
+the best checkpoint.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -36,13 +37,17 @@ from t2tlite.training.evaluation import (
 AVERAGE = "the average"
 
 
-class Average(NamedTuple):
-    """A checkpoint that was averaged, and what it was compared with."""
+# "the newest (step 9)", "the best (step 6)" or AVERAGE -> metrics
+Measured = Mapping[str, Evaluation]
+
+
+@dataclasses.dataclass(frozen=True)
+class Average:
+    """An averaged checkpoint, and how it compares with others."""
 
     path: str
-    # dev set -> "the newest (step 9)", "the best (step 6)" or AVERAGE -> metrics; the
-    # dev set that decides first. Empty if there is no data to measure it on.
-    measured: Mapping[str, Mapping[str, Evaluation]]
+    # by dev set, the one that decides first; empty without data
+    measured: Mapping[str, Measured]
 
 
 def average_run(
@@ -68,65 +73,66 @@ def average_run(
         return Average(path, _evaluated(model, candidates, dataset))
     except tf.errors.ResourceExhaustedError as error:
         raise MemoryError(
-            f"The average is written, into {path}, but to measure it needs more memory"
-            f" than there is: {reason_of(error)}."
+            f"The average was written into {path}, but there is not enough memory to"
+            f" measure it: {reason_of(error)}."
         ) from error
 
 
 def _newest_and_best(folder: RunFolder) -> dict[str, str]:
     """The paths of the newest and the best checkpoint by their names in messages."""
     newest = folder.checkpoints()[-1]
-    best = list_checkpoints(folder.best_folder)[-1:]
-    if [step_of(path) for path in best] == [step_of(newest)]:
+    best = list_checkpoints(folder.best_folder)
+    if not best:
+        return {f"the newest (step {step_of(newest):,})": newest}
+    if step_of(best[-1]) == step_of(newest):
         return {f"the newest and best (step {step_of(newest):,})": newest}
-    paths = {f"the newest (step {step_of(newest):,})": newest}
-    for path in best:
-        paths[f"the best (step {step_of(path):,})"] = path
-    return paths
+    return {
+        f"the newest (step {step_of(newest):,})": newest,
+        f"the best (step {step_of(best[-1]):,})": best[-1],
+    }
 
 
 def _evaluated(
     model: Transformer, candidates: Mapping[str, str], dataset: Dataset
 ) -> dict[str, dict[str, Evaluation]]:
-    """The metrics of checkpoints on each dev set, and on all together if there are
-    several.
-    """
+    """The metrics of checkpoints on each dev set and, of several, on all together."""
     strategy = tf.distribute.get_strategy()
     evaluate = {}
-    for split, name in (dataset.manifest.dev_sets or {"dev": "dev"}).items():
+    for split, name in dataset.manifest.dev_sets.items():
         store = dataset.store(split)
         line = left_out(model.hparams, store, name)
         if line:
             say(line)
         evaluate[name] = make_evaluation(strategy, model, store)
-    measured: dict[str, dict[str, Evaluation]] = {name: {} for name in evaluate}
+    measured: dict[str, dict[str, Evaluation]] = defaultdict(dict)
     for candidate, path in candidates.items():
         restore_weights(model, path)
-        for name in evaluate:
-            measured[name][candidate] = evaluate[name]()
-    if len(evaluate) > 1:
-        all_sets = {}
-        for candidate in candidates:
-            evaluations = [metrics[candidate] for metrics in measured.values()]
-            all_sets[candidate] = together(evaluations)
-        measured[ALL_DEV_SETS] = all_sets
+        evaluations = []
+        for name, evaluate_dev in evaluate.items():
+            evaluation = evaluate_dev()
+            measured[name][candidate] = evaluation
+            evaluations.append(evaluation)
+        if len(evaluations) > 1:
+            measured[ALL_DEV_SETS][candidate] = together(evaluations)
     return measured
 
 
-def comparison(measured: Mapping[str, Mapping[str, Evaluation]]) -> list[str]:
+def comparison(measured: Mapping[str, Measured]) -> list[str]:
     """Lines on the measured dev losses, and on whether the average is worse than the
     newest or the best checkpoint.
     """
     lines = []
-    for name, metrics in measured.items():
-        losses = ", ".join(
-            f"{candidate} {evaluation.loss:.4f}"
-            for candidate, evaluation in metrics.items()
-        )
-        lines.append(f"Loss on {name}: {losses}.")
-    of_first = dict(next(iter(measured.values())))
-    average = of_first.pop(AVERAGE).loss
-    better = [name for name, metrics in of_first.items() if not average <= metrics.loss]
+    for dev_set, evaluations in measured.items():
+        losses = []
+        for candidate, evaluation in evaluations.items():
+            losses.append(f"{candidate} {evaluation.loss:.4f}")
+        lines.append(f"Loss on {dev_set}: {', '.join(losses)}.")
+    decisive = next(iter(measured.values()))
+    average = decisive[AVERAGE].loss
+    better = []
+    for candidate, evaluation in decisive.items():
+        if candidate != AVERAGE and not average <= evaluation.loss:
+            better.append(candidate)
     if not better:
         lines.append(
             "By dev loss, no checkpoint is better than the average: t2t-decoder"

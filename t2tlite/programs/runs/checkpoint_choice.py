@@ -19,7 +19,8 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
 
     `stops_early`: whether early stopping is on. Empty if there is no best checkpoint.
     """
-    best, checkpoints = run.best(), run.checkpoints()
+    best = run.best()
+    checkpoints = run.checkpoints()
     if best is None or not checkpoints:
         return []
     by = f"dev {NAMES.get(best.chosen_by, best.chosen_by)}"
@@ -30,10 +31,12 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
             f" {_metrics(best)}."
         ]
     evaluations = run.evaluations()
-    of_newest = [
-        _metrics(evaluation) for evaluation in evaluations if evaluation.step == newest
-    ]
-    newest_shown = ": ".join([f"step {newest:,}", *of_newest[:1]])
+    newest_shown = f"step {newest:,}"
+    worse = 0
+    for evaluation in evaluations:
+        if evaluation.step == newest:
+            newest_shown = f"step {newest:,}: {_metrics(evaluation)}"
+        worse += evaluation.step > best.step
     lines = [
         f"Newest checkpoint, {newest_shown}. t2t-decoder uses it by default.",
         (
@@ -46,7 +49,6 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
             "No evaluation was better than that of the start: the best checkpoint has"
             " the weights of --warm_start_from."
         )
-    worse = sum(evaluation.step > best.step for evaluation in evaluations)
     if worse and not stops_early:
         times = "evaluation" if worse == 1 else f"{worse} evaluations"
         hint = "--early_stopping_evals=N stops training after N such evaluations."
@@ -57,8 +59,8 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
 def checkpoints_to_average(
     run: RunFolder, count: int | None, from_step: int, to_step: int | None
 ) -> list[str]:
-    """The newest `count` checkpoints of a run of those from `from_step` to `to_step`,
-    oldest first; all if there are fewer, or it is None.
+    """The newest `count` checkpoints of a run from `from_step` to `to_step`, oldest
+    first; all if there are fewer, or if `count` is None.
 
     Raises FileNotFoundError and ValueError if there is no run, or no such checkpoint.
     """
@@ -70,11 +72,11 @@ def checkpoints_to_average(
         raise FileNotFoundError(
             f"A run needs a checkpoint to average. {run} has none. Train first."
         )
-    within = [
-        path
-        for path in paths
-        if from_step <= step_of(path) and (to_step is None or step_of(path) <= to_step)
-    ]
+    within = []
+    for path in paths:
+        step = step_of(path)
+        if from_step <= step and (to_step is None or step <= to_step):
+            within.append(path)
     if not within:
         last = "the newest" if to_step is None else f"step {to_step:,}"
         raise ValueError(
@@ -88,9 +90,9 @@ def checkpoints_to_average(
 def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     """Notes on a checkpoint that is about to be used, one line each.
 
-    They say whether it is not the newest, another is the best, or it is later than the
-    newest, of training that was rolled back: newer checkpoints were deleted to train
-    again from an earlier one.
+    They say if it is not the newest, if another is the best, and if it is later than
+    the newest. The latter means that training was rolled back: newer checkpoints were
+    deleted to train again from an earlier one.
     """
     newest = _newest_step(run.path)
     best = _newest_step(run.best_folder)
@@ -102,13 +104,10 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
             f" {best:,}, is --checkpoint_path=best."
         ]
     notes = [f"Using checkpoint {checkpoint}."]
-    folder, step = Path(checkpoint).parent, step_of(checkpoint)
-    if (
-        newest is not None
-        and step > newest
-        and folder.resolve()
-        in (run.best_folder.resolve(), run.averaged_folder.resolve())
-    ):
+    folder = Path(checkpoint).parent
+    made_by_run = run.best_folder.resolve(), run.averaged_folder.resolve()
+    is_later = newest is not None and step_of(checkpoint) > newest
+    if is_later and folder.resolve() in made_by_run:
         notes.append(
             f"It is later than the newest checkpoint of {run} (step {newest:,}): it"
             " comes from training that was rolled back. t2t-trainer resumes only"
@@ -125,10 +124,9 @@ def _newest_step(folder: Path) -> int | None:
 
 def _metrics(evaluation: DevEvaluation) -> str:
     """`dev loss 2.3456, perplexity 10.441, accuracy 0.5210, BLEU 23.45`."""
-    shown = (
-        f"{NAMES.get(name, name)} {shown_value(name, value)}"
-        for name, value in evaluation.metrics.items()
-    )
+    shown = []
+    for name, value in evaluation.metrics.items():
+        shown.append(f"{NAMES.get(name, name)} {shown_value(name, value)}")
     return f"dev {', '.join(shown)}"
 
 
@@ -136,5 +134,11 @@ def shown_value(metric: str, value: float | None) -> str:
     """The value of a metric of dev with its usual number of digits; empty if there is
     none.
     """
-    digits = {"perplexity": 3, **dict.fromkeys(NAMES, 2)}
-    return "" if value is None else f"{value:.{digits.get(metric, 4)}f}"
+    if value is None:
+        return ""
+    digits = 4
+    if metric == "perplexity":
+        digits = 3
+    elif metric in NAMES:
+        digits = 2
+    return f"{value:.{digits}f}"

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     CTranslate2Engine,
     check_computable,
     check_expressible,
+    open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.quiet import quiet_stderr
@@ -61,44 +62,42 @@ def open_converted(
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)
-    hparams, encoders = folder.hparams(), folder.encoders()
+    hparams = folder.hparams()
     check_expressible(hparams)
+    encoders = folder.encoders()
     parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
     stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
     path = folder.ctranslate2_folder / quantization
-    load_keras = functools.partial(_restored_model, folder, checkpoint)
-    open_engine = functools.partial(
-        CTranslate2Engine,
-        path,
-        encoders,
-        quantization,
-        hparams.max_positions,
-        parameters,
-        load_keras,
-        threads,
-    )
 
-    engine = open_engine() if _stamp_of(path) == stamp else None
+    translator = None
+    if _stamp_of(path) == stamp:
+        translator = open_translator(path, quantization, threads)
     # another process may have replaced it meanwhile
-    if engine is None or _stamp_of(path) != stamp:
+    if translator is None or _stamp_of(path) != stamp:
+        work = "convert a run's model"
         try:
-            with only_process(
-                folder.ctranslate2_folder, "convert a run's model", wait=True
-            ):
+            with only_process(folder.ctranslate2_folder, work, wait=True):
                 if _stamp_of(path) != stamp:
                     report(
                         f"Converting {checkpoint} for CTranslate2 ({quantization}),"
                         f" once: it is kept in {path}."
                     )
                     _convert(hparams, encoders, parameters, checkpoint, path, stamp)
-                engine = open_engine()
+                translator = open_translator(path, quantization, threads)
         except OSError as error:
             raise OSError(
                 f"The converted model is kept in {path}, which must be writable."
                 f" Received: {error}. Make it writable, or decode with the engine"
                 " tensorflow."
             ) from error
-    return engine
+    return CTranslate2Engine(
+        translator,
+        encoders,
+        quantization,
+        hparams.max_positions,
+        parameters,
+        functools.partial(_restored_model, folder, checkpoint),
+    )
 
 
 def _stamp_of(path: Path) -> Stamp | None:
@@ -121,21 +120,16 @@ def _convert(
     with quiet_stderr():
         from t2tlite.training.checkpoints import read_weights
     weights = read_weights(checkpoint, parameters)
-    unfinished = path.with_name(f".{path.name}.converting")
+    work = path.with_name(f".{path.name}.converting")
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
-        unfinished.mkdir()
-        convert(hparams, weights, encoders, unfinished, path.name)
-        write_record(unfinished / STAMP, stamp)
-        shutil.rmtree(path, ignore_errors=True)
-        unfinished.rename(path)
+        with atomic_folder(path, work) as unfinished:
+            convert(hparams, weights, encoders, unfinished, path.name)
+            write_record(unfinished / STAMP, stamp)
     except KeyError as error:
         raise ValueError(
             f"Checkpoint {checkpoint} is of another model: it has no {error}. Use"
             " another."
         ) from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import check_size, restore_weights

@@ -13,15 +13,9 @@ from pathlib import Path
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.decoding.engine import (
-    CTRANSLATE2,
-    ENGINES,
-    TENSORFLOW,
-    Engine,
-    check_supported,
-)
+from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
-from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
+from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
@@ -95,7 +89,7 @@ def check_engine_options(engine: str, options: DecodeHParams, *features: str) ->
     support.
     """
     if engine == CTRANSLATE2:
-        check_supported(f"The engine {engine}", SUPPORTED, options, *features)
+        CTranslate2Engine.check_supported(options, *features)
 
 
 def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:

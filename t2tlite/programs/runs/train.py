@@ -22,9 +22,10 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import not_evaluated
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV
 from t2tlite.data.token_store import TokenStore
-from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import evenly_spaced
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
@@ -42,7 +43,7 @@ from t2tlite.tasks.task import Output, Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import ALL_DEV_SETS, Evaluation
-from t2tlite.training.loop import DEV, Hooks, Sample, TrainingJob, train
+from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
@@ -422,7 +423,9 @@ def _hooks(
             all_references += dev_references
             n_best += decoded[name].n_best
         scores = {name: decoded[name].score for name in job.more_dev}
-        together = scorer.score_outputs(all_sources, all_references, n_best)
+        together = scorer.score_outputs(
+            all_sources, all_references, n_best, scorer.options()
+        )
         return scores | {ALL_DEV_SETS: together}
 
     def samples() -> list[Sample]:
@@ -466,10 +469,11 @@ def scored_text(
             f"A dev set to decode needs a source of at most {limit:,} tokens. Received:"
             f" none in {name}. Put one sentence on each line."
         )
-    sources, references = store.source_text(), store.target_text()
+    sources, targets = store.source_text(), store.target_text()
     chosen_sources = [sources[i] for i in chosen]
-    chosen_references = [references[i] for i in chosen]
-    return chosen_sources, chosen_references
+    chosen_targets = [targets[i] for i in chosen]
+    references = scorer.references(chosen_sources, chosen_targets, scorer.options())
+    return chosen_sources, references
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:

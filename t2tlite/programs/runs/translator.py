@@ -12,17 +12,19 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
+from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.export_folder import ExportFolder
-from t2tlite.programs.export.formats import Settings
+from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.plan import ExportPlan
+from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.parsing import Parse
+from t2tlite.tasks.parsing import Parse, parser
 from t2tlite.tasks.task import Output
-from t2tlite.tokens import EOS
 from t2tlite.trees.raw_text import penn_words
+from t2tlite.types import EOS
 
 
 class SentencePair(NamedTuple):
@@ -133,7 +135,7 @@ class Translator(TextDecoder):
         does so first, by the rules of the Penn Treebank. Brackets may be written as
         they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
-        task = self.task.parser(self.manifest.name)
+        task = parser(self.task, self.manifest.name)
         texts = as_list(sentences)
         if raw_text:
             texts = list(map(penn_words, texts))
@@ -196,8 +198,10 @@ class Translator(TextDecoder):
                 f" {source!r}."
             )
         if target is None:
-            decoder = self._decoder(self.options(return_beams=1))
-            target_ids = list(decoder.decode([source_ids])[0][0].ids)
+            [[best]] = self.engine.decode(
+                [Sentence(source_ids)], self.options(return_beams=1)
+            )
+            target_ids = best.ids
             target = self.target_encoder.text(target_ids)
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
@@ -251,14 +255,20 @@ class Translator(TextDecoder):
         Options are the export's defaults. Raises ValueError if the format cannot
         express the model, or the verification of what was written fails.
         """
-        from t2tlite.programs.export.export import export_model  # loads TensorFlow
-
-        folder = ExportFolder(export_dir, overwrite)
-        folder.check_apart_from(RunFolder(self.run), self.checkpoint)
-        export_model(
-            self, folder, format, Settings(self.options(**options), quantization)
+        plan = ExportPlan(
+            run=RunFolder(self.run),
+            checkpoint=self.checkpoint,
+            hparams=keras_model(self).hparams,
+            manifest=self.manifest,
+            format=find_format(format),
+            decoding=self.options(**options),
+            quantization=quantization,
+            export_dir=export_dir,
+            overwrite=overwrite,
         )
-        return folder.path
+        plan.check()
+        export_model(self, plan)
+        return plan.folder
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:

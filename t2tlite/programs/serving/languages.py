@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from t2tlite.data.manifest import RunManifest
 from t2tlite.programs.serving.options import RunOptions
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import open_task
 
 TREE = "tree"  # the "language" of a parser's output
@@ -135,7 +136,8 @@ def language_pairs(
     pairs: list[tuple[str, str]] = []
     for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
         source, target = manifest.language_pair
-        if open_task(manifest.task, manifest.options).makes_trees:
+        task = open_task(manifest.task, manifest.options)
+        if isinstance(task, ParsingTask):
             text = given[i].strip() if given else source or "en"
             source, target = parse_language(text.removesuffix(f"-{TREE}")), TREE
         elif given:

@@ -18,6 +18,7 @@ from t2tlite.programs.serving.options import (
     MAX_SENTENCE_TOKENS,
 )
 from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.parsing import ParsingTask
 
 if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.decoding.alignment import Alignment
@@ -51,7 +52,7 @@ class ServedModel:
     @property
     def makes_trees(self) -> bool:
         """Whether this is a parser."""
-        return self.translator.task.makes_trees
+        return isinstance(self.translator.task, ParsingTask)
 
     @property
     def aligns(self) -> bool:

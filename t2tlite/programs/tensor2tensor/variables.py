@@ -1,4 +1,5 @@
-"""Loads the variables of a tensor2tensor checkpoint into our Transformer.
+"""Reads the variables of a tensor2tensor checkpoint, and loads them into our
+Transformer.
 
 tensor2tensor names a model's layers `transformer/body/...`, and its embeddings, which
 it splits by rows into shards N,
@@ -10,17 +11,21 @@ the optimizer state and statistics of training.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Iterator, Mapping
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from t2tlite.config import HParams
+from t2tlite.files.checkpoint_paths import readable_path
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Residual
 from t2tlite.models.transformer import Transformer
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
+from t2tlite.training.checkpoints import reason_of
 
 SCOPE = "transformer/"
 # [32, D], a row for each kind of target text
@@ -34,37 +39,167 @@ BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-# our variable, and tensor2tensor's: its name, or its shards'
-Place = tuple[keras.Variable, list[str]]
+
+Variables = Mapping[str, np.ndarray]  # a checkpoint's, by name
+
+# our attention layers and their matrices -> tensor2tensor's
+ATTENTIONS = {
+    "self_attention": "self_attention",
+    "cross_attention": "encdec_attention",
+}
+ATTENTION_MATRICES = {
+    "query": "q",
+    "key": "k",
+    "value": "v",
+    "output_transform": "output_transform",
+}
+
+
+def read_variables(path: str) -> dict[str, np.ndarray]:
+    """The model's variables in a checkpoint by name, and the optimizer state of the
+    target space embedding.
+
+    Raises ValueError for a checkpoint that is damaged or of another model.
+    """
+    try:
+        with readable_path(path) as readable:
+            reader = tf.train.load_checkpoint(readable)
+            names = reader.get_variable_to_shape_map()
+            wanted = model_variables(names)
+            for name in names:
+                if name.endswith(TARGET_SPACES_MOMENTS):
+                    wanted.append(name)
+            _check_model(path, wanted)
+            return {name: reader.get_tensor(name) for name in wanted}
+    except (tf.errors.OpError, RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"A whole checkpoint is required. Received: {path}, which cannot be read:"
+            f" {reason_of(error)}. Copy it again, all its files."
+        ) from error
+
+
+def _check_model(path: str, names: list[str]) -> None:
+    """Raises ValueError unless the variables are those of a `transformer`."""
+    scopes = set()
+    for name in names:
+        if name.startswith(f"{SCOPE}body/"):
+            return
+        scopes.add(name.split("/")[0])
+    raise ValueError(
+        "The checkpoint must be of tensor2tensor's model transformer."
+        f" Received: {path}, with variables of"
+        f" {', '.join(sorted(scopes)) or 'no model'}."
+    )
+
+
+def model_variables(names: Collection[str]) -> list[str]:
+    """The names of the model's variables, sorted; optimizer state is below them, as in
+    .../kernel/Adam_1.
+    """
+    ours = []
+    for name in sorted(names):
+        if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names:
+            ours.append(name)
+    return ours
+
+
+def trained_target_space(variables: Variables) -> int | None:
+    """The row of the target space embedding that was trained, by the optimizer state;
+    None if unknown.
+
+    tensor2tensor's Adam does not change rows without a gradient, and a problem uses a
+    single row.
+    """
+    for name, moments in variables.items():
+        if name.endswith(TARGET_SPACES_MOMENTS) and np.ndim(moments) == 2:
+            [rows] = np.nonzero(np.any(moments != 0, axis=1))
+            return int(rows[0]) if len(rows) == 1 else None
+    return None
+
+
+def embedding_sizes(names: Collection[str]) -> list[int]:
+    """The vocabulary sizes of a checkpoint's embeddings, ascending."""
+    sizes = set()
+    for name in names:
+        match = re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name)
+        if match:
+            sizes.add(int(match[1]))
+    return sorted(sizes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A variable of our model, and where its value is in a checkpoint."""
+
+    variable: keras.Variable
+    names: list[str]  # the tensor2tensor variable, or its shards by rows
+
+    @property
+    def is_target_space(self) -> bool:
+        """Whether one row of the tensor2tensor variable is imported."""
+        return self.names == [TARGET_SPACES]
+
+    def misfits(self, variables: Variables) -> list[str]:
+        """A message on each variable that is missing, or on their shape."""
+        missing = [name for name in self.names if name not in variables]
+        if missing:
+            return [f"{name} is missing." for name in missing]
+        shapes = [tuple(variables[name].shape) for name in self.names]
+        wanted = tuple(self.variable.shape)
+        if self.is_target_space:
+            wanted = (*shapes[0][:1], *wanted)
+        if _joined_shape(shapes) == wanted:
+            return []
+        which = self.names[0]
+        if len(self.names) > 1:
+            which = f"{which} to {self.names[-1].rpartition('/')[2]} together"
+        received = ", ".join(str(list(shape)) for shape in shapes)
+        return [f"{which} must have the shape {list(wanted)}. Received: {received}."]
+
+    def load(self, variables: Variables, target_space: int) -> None:
+        """Gives our variable its value."""
+        value = np.concatenate([variables[name] for name in self.names])
+        if self.is_target_space:
+            value = value[target_space]
+        self.variable.assign(np.asarray(value, np.float32))
+
+
+def _joined_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape of arrays joined by rows; None if they cannot be joined."""
+    rest = shapes[0][1:]
+    rows = 0
+    for shape in shapes:
+        if not shape or shape[1:] != rest:
+            return None
+        rows += shape[0]
+    return (rows, *rest)
 
 
 def load_variables(
-    model: Transformer, variables: Mapping[str, np.ndarray], target_space: int = 0
+    model: Transformer, variables: Variables, target_space: int = 0
 ) -> None:
     """Loads the weights of a tensor2tensor model into a built Transformer with its
     converted hparams.
 
-    `variables` are the checkpoint's, by name; `target_space` is the row of the target
-    space embedding that was trained. Raises ValueError that lists the variables that
-    are missing, of another shape or without a place in the model.
+    `target_space` is the row of the target space embedding that was trained. Raises
+    ValueError that lists the variables that are missing, of another shape or without a
+    place in the model.
     """
     places = list(_places(model, variables))
-    unfit: list[str] = []
-    for variable, names in places:
-        missing = [f"{name} is missing." for name in names if name not in variables]
-        unfit += missing or _other_shape(tuple(variable.shape), names, variables)
-    used = {name for _, names in places for name in names}
-    left = [
-        f"{name} has no place in the model."
-        for name in model_variables(variables)
-        if name not in used
-    ]
-    if unfit or left:
+    misfits = []
+    used = set()
+    for place in places:
+        misfits += place.misfits(variables)
+        used.update(place.names)
+    for name in model_variables(variables):
+        if name not in used:
+            misfits.append(f"{name} has no place in the model.")
+    if misfits:
+        received = "\n  ".join(misfits)
         raise ValueError(
             "The checkpoint's variables must be those of the model that its hparams"
-            " describe. Received:\n  "
-            + "\n  ".join(unfit + left)
-            + "\nGive the hparams.json and vocabularies that it was trained with."
+            f" describe. Received:\n  {received}\nGive the hparams.json and"
+            " vocabularies that it was trained with."
         )
     rows = len(variables.get(TARGET_SPACES, ()))
     if TARGET_SPACES in used and not 0 <= target_space < rows:
@@ -72,138 +207,63 @@ def load_variables(
             f"--target_space_id must be at least 0 and less than {rows}. Received:"
             f" {target_space}."
         )
-    for variable, names in places:
-        value = np.concatenate([variables[name] for name in names])
-        variable.assign(
-            np.asarray(
-                value[target_space] if names == [TARGET_SPACES] else value, np.float32
-            )
-        )
-
-
-def model_variables(names: Collection[str]) -> list[str]:
-    """The names of the model's variables, sorted; optimizer state is below them, as in
-    .../kernel/Adam_1.
-    """
-    return sorted(
-        name
-        for name in names
-        if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names
-    )
-
-
-def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
-    """The row of the target space embedding that was trained, by the optimizer state;
-    None if unknown.
-
-    tensor2tensor's Adam does not change rows without a gradient, and a problem uses a
-    single row.
-    """
-    moments = [
-        value
-        for name, value in variables.items()
-        if name.endswith(TARGET_SPACES_MOMENTS)
-    ]
-    if not moments or np.ndim(moments[0]) != 2:
-        return None
-    rows = np.flatnonzero(np.any(moments[0] != 0, axis=1))
-    return int(rows[0]) if len(rows) == 1 else None
-
-
-def embedding_sizes(names: Collection[str]) -> list[int]:
-    """The vocabulary sizes of a checkpoint's embeddings, ascending."""
-    matches = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
-    return sorted({int(match[1]) for match in matches if match})
-
-
-def _other_shape(
-    wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]
-) -> list[str]:
-    """A message if the shards together do not have the wanted shape; otherwise an empty
-    list.
-    """
-    shapes = [tuple(variables[name].shape) for name in names]
-    if names == [TARGET_SPACES]:
-        wanted = (*shapes[0][:1], *wanted)  # one row of it is imported
-    alike = all(
-        len(shape) == len(wanted) and shape[1:] == wanted[1:] for shape in shapes
-    )
-    if alike and sum(shape[0] for shape in shapes) == wanted[0]:
-        return []
-    which = (
-        names[0]
-        if len(names) == 1
-        else f"{names[0]} to {names[-1].rpartition('/')[2]} together"
-    )
-    return [
-        f"{which} must have the shape {list(wanted)}. Received:"
-        f" {', '.join(str(list(s)) for s in shapes)}."
-    ]
+    for place in places:
+        place.load(variables, target_space)
 
 
 def _places(model: Transformer, names: Collection[str]) -> Iterator[Place]:
-    """Yields each of our variables once, with the names of the corresponding
-    tensor2tensor variables.
-    """
-    embeddings = [
-        model.source_embedding,
-        model.target_embedding,
-        model.softmax_embedding,
-    ]
-    for i, kind in enumerate(("input_emb", "target_emb", "softmax")):
-        if embeddings[i] not in embeddings[:i]:  # tied embeddings come once
-            yield (
-                embeddings[i].weight,
-                _shards(embeddings[i], kind, model.hparams, names),
-            )
+    """Yields the place of each of our variables once."""
+    yield from _embeddings(model, names)
     if model.target_space is not None:
-        yield model.target_space, [TARGET_SPACES]
+        yield Place(model.target_space, [TARGET_SPACES])
     for stack in ("encoder", "decoder"):
+        scope = f"{SCOPE}body/{stack}"
         for i, layer in enumerate(getattr(model, f"{stack}_layers")):
-            yield from _layer(layer, f"{SCOPE}body/{stack}/layer_{i}")
+            yield from _layer(layer, f"{scope}/layer_{i}")
         if model.hparams.pre_norm:
-            yield from _norm(
-                getattr(model, f"{stack}_norm"),
-                f"{SCOPE}body/{stack}/layer_prepostprocess",
-            )
+            norm = getattr(model, f"{stack}_norm")
+            yield from _norm(norm, f"{scope}/layer_prepostprocess")
 
 
-def _layer(layer: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[Place]:
-    for ours, theirs in (
-        ("self_attention", "self_attention"),
-        ("cross_attention", "encdec_attention"),
-    ):
+def _embeddings(model: Transformer, names: Collection[str]) -> Iterator[Place]:
+    kinds = {
+        "input_emb": model.source_embedding,
+        "target_emb": model.target_embedding,
+        "softmax": model.softmax_embedding,
+    }
+    placed: list[Embedding] = []
+    for kind, embedding in kinds.items():
+        if embedding not in placed:  # tied embeddings come once
+            shards = _shards(embedding, kind, model.hparams, names)
+            yield Place(embedding.weight, shards)
+            placed.append(embedding)
+
+
+def _layer(layer: EncoderLayer | DecoderLayer, scope: str) -> Iterator[Place]:
+    for ours, theirs in ATTENTIONS.items():
         if not hasattr(layer, ours):  # an encoder layer has no cross-attention
             continue
         attention = getattr(layer, ours)
-        for part, name in (
-            ("query", "q"),
-            ("key", "k"),
-            ("value", "v"),
-            ("output_transform", "output_transform"),
-        ):
-            yield (
-                getattr(attention, part).kernel,
-                [f"{prefix}/{theirs}/multihead_attention/{name}/kernel"],
-            )
-        yield from _residual(getattr(layer, f"{ours}_residual"), f"{prefix}/{theirs}")
-    for dense, theirs in (
-        (layer.feed_forward.inner, "conv1"),
-        (layer.feed_forward.outer, "conv2"),
-    ):
-        yield dense.kernel, [f"{prefix}/ffn/{theirs}/kernel"]
-        yield dense.bias, [f"{prefix}/ffn/{theirs}/bias"]
-    yield from _residual(layer.feed_forward_residual, f"{prefix}/ffn")
+        for part, name in ATTENTION_MATRICES.items():
+            kernel = f"{scope}/{theirs}/multihead_attention/{name}/kernel"
+            yield Place(getattr(attention, part).kernel, [kernel])
+        yield from _residual(getattr(layer, f"{ours}_residual"), f"{scope}/{theirs}")
+    feed_forward = layer.feed_forward
+    dense_layers = {"conv1": feed_forward.inner, "conv2": feed_forward.outer}
+    for theirs, dense in dense_layers.items():
+        yield Place(dense.kernel, [f"{scope}/ffn/{theirs}/kernel"])
+        yield Place(dense.bias, [f"{scope}/ffn/{theirs}/bias"])
+    yield from _residual(layer.feed_forward_residual, f"{scope}/ffn")
 
 
-def _residual(residual: Residual, prefix: str) -> Iterator[Place]:
+def _residual(residual: Residual, scope: str) -> Iterator[Place]:
     kind = "layer_prepostprocess" if residual.pre_norm else "layer_postprocess"
-    return _norm(residual.norm, f"{prefix}/{kind}")
+    return _norm(residual.norm, f"{scope}/{kind}")
 
 
-def _norm(norm: keras.layers.LayerNormalization, prefix: str) -> Iterator[Place]:
-    yield norm.gamma, [f"{prefix}/layer_norm/layer_norm_scale"]
-    yield norm.beta, [f"{prefix}/layer_norm/layer_norm_bias"]
+def _norm(norm: keras.layers.LayerNormalization, scope: str) -> Iterator[Place]:
+    yield Place(norm.gamma, [f"{scope}/layer_norm/layer_norm_scale"])
+    yield Place(norm.beta, [f"{scope}/layer_norm/layer_norm_bias"])
 
 
 def _shards(
@@ -217,13 +277,10 @@ def _shards(
     another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
-    has_kind, has_shared = (
-        f"{modality}/{name}/weights_0" in names for name in (kind, "shared")
-    )
-    if hparams.shared_embedding_and_softmax_weights or (has_shared and not has_kind):
-        kind = "shared"
-    count = sum(
-        re.fullmatch(rf"{modality}/{kind}/weights_\d+", name) is not None
-        for name in names
-    )
-    return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]
+    shares = hparams.shared_embedding_and_softmax_weights
+    if f"{modality}/{kind}/weights_0" not in names:
+        shares = shares or f"{modality}/shared/weights_0" in names
+    prefix = f"{modality}/{'shared' if shares else kind}/weights_"
+    shard = re.compile(rf"{re.escape(prefix)}\d+")
+    count = len(list(filter(shard.fullmatch, names)))
+    return [f"{prefix}{i}" for i in range(max(count, 1))]

@@ -19,24 +19,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bulk_cases import SENTENCES, names
 from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen, t2t_decoder
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_pipeline
+from t2tlite.programs.bulk.window_folder import OUTPUT_FILE
 
 pytest.importorskip("distributed")
 # Beam's and Dask's own warnings
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 WAIT_SECONDS = 120
-LINES = [
-    "red cat sees dog",
-    "",
-    "bird hears white mouse now",
-    "fish likes horse",
-    "black dog bites cat today",
-] * 100
+LINES = [f"{SENTENCES[i % 6]} {i}" for i in range(500)]  # no two windows are equal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +140,9 @@ def test_translations_equal_those_of_one_process(
     ]
     assert t2t_decoder.main([*command, f"--decode_to_file={tmp_path}/local.txt"]) == 0
     windows = tmp_path / "dask.txt.windows"
-    with killed_worker(cluster, lambda: any(windows.glob("*.out.json"))):
+    with killed_worker(
+        cluster, lambda: any(map(OUTPUT_FILE.fullmatch, names(windows)))
+    ):
         assert (
             t2t_decoder.main(
                 [*command, f"--decode_to_file={tmp_path}/dask.txt", *cluster.flags]

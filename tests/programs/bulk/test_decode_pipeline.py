@@ -8,39 +8,28 @@ import re
 import time
 
 import pytest
+from bulk_cases import SENTENCES, interrupt, write
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.beam_pipeline import Pipeline
+from t2tlite.programs.bulk import decode_file as decode_file_module
 from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
 from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
-from t2tlite.programs.bulk.jobs import PLAIN, DecodeJob, LineFormat
-from t2tlite.programs.runs.translator import decode_options
-from t2tlite.run_folder import RunFolder
+from t2tlite.programs.runs.translator import Translator
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
-LINES = [
-    "red cat sees dog",
-    "",
-    "bird hears white mouse now",
-    "fish likes horse",
-    "black dog bites cat today",
-] * 4
+LINES = [f"{SENTENCES[i % 6]} {i}" for i in range(20)]
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 
 
 class InThisProcess(Pipeline):
-    """A pipeline with one worker, this process; `seconds` is what each of its tasks
-    takes in addition.
-    """
-
-    seconds = 0.0
+    """A pipeline with one worker, this process."""
 
     def run(self, start, tasks):
         worker = start()
         for task in tasks:
-            time.sleep(self.seconds)
             worker(task)
 
 
@@ -49,43 +38,32 @@ HERE = InThisProcess("here")
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
+    """A file of four windows."""
     for module in ("decode_file", "decode_pipeline"):
-        # so that there are four
         monkeypatch.setattr(f"t2tlite.programs.bulk.{module}.FILE_WINDOW", 6)
-    path = tmp_path / "in.txt"
-    path.write_text("".join(f"{line}\n" for line in LINES))
-    return path
+    return write(tmp_path / "in.txt", LINES)
+
+
+@pytest.fixture(autouse=True)
+def loaded_by_workers(run, load, monkeypatch):
+    """Workers in this process do not load the model again."""
+    monkeypatch.setattr(decode_pipeline, "load", lambda *model: load(run, None))
 
 
 @pytest.fixture
-def open_job(tiny_run, load, monkeypatch):
-    """open_job(changes, line_format): a job of the run, whose model is loaded once."""
-    monkeypatch.setattr(
-        decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None)
-    )
-
-    def run(changes="beam_size=2", line_format=PLAIN):
-        options = decode_options(RunFolder(tiny_run.run).manifest(), changes)
-        return DecodeJob(load(tiny_run.run, None), options, line_format)
-
-    return run
-
-
-@pytest.fixture
-def decoded(tiny_run, open_job, tmp_path, source):
+def decoded(run, open_job, tmp_path, source):
     """decoded(name, pipeline, ...): the output of decoding the file."""
 
-    def run(name, pipeline=None, *job):
+    def decode(name, pipeline=None, *changes, **job):
+        opened = open_job(*changes, **job)
         if pipeline is None:
-            decode_file(open_job(*job), source, tmp_path / name)
+            decode_file(opened, source, tmp_path / name)
         else:
-            decode_by_workers(
-                open_job(*job), tiny_run.run, pipeline, source, tmp_path / name
-            )
+            decode_by_workers(opened, run, pipeline, source, tmp_path / name)
         assert not (tmp_path / f"{name}.windows").exists()
         return (tmp_path / name).read_bytes()
 
-    return run
+    return decode
 
 
 def test_output_is_that_of_one_process(decoded):
@@ -96,21 +74,21 @@ def test_output_is_that_of_one_process(decoded):
 
 
 def test_formats_and_prefixes_are_those_of_one_process(decoded, source):
-    source.write_text("".join(f"{line}\tkatze\n" if line else "\n" for line in LINES))
-    job = "return_beams=2", LineFormat("jsonl", alignments=True, prefixes=True)
-    output = decoded("out.jsonl", HERE, *job)
-    assert output == decoded("local.jsonl", None, *job)
-    assert output.count(b'"text": "katze') == 2 * 16
+    write(source, ["", *(f"{line}\tkatze" for line in LINES)])
+    job = {"output_format": "jsonl", "alignments": True, "prefixes": True}
+    output = decoded("out.jsonl", HERE, "return_beams=2", **job)
+    assert output == decoded("local.jsonl", None, "return_beams=2", **job)
+    assert output.count(b'"text": "katze') == 2 * 20
 
 
 def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
     expected, calls, decode = decoded("local.txt"), [], decode_pipeline._decode_window
 
-    def counted(job, paths):
-        calls.append(paths)
+    def counted(job, path):
+        calls.append(path)
         if len(calls) == 3:
             raise OSError("the machine is gone")
-        decode(job, paths)
+        decode(job, path)
 
     monkeypatch.setattr(decode_pipeline, "_decode_window", counted)
     with pytest.raises(
@@ -119,74 +97,76 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
     ):
         decoded("out.txt", Pipeline("DirectRunner"))
     assert not (tmp_path / "out.txt").exists()
-    assert len(list((tmp_path / "out.txt.windows").glob("*.out.json"))) == 2
-    assert not list((tmp_path / "out.txt.windows").glob("*.tmp"))
+    left = list((tmp_path / "out.txt.windows").iterdir())
+    assert sorted(left) == sorted(calls[:2])  # and neither inputs nor half files
 
     assert decoded("out.txt", HERE) == expected
     assert len(calls) == 3 + 2  # of four windows two were left
 
 
-def test_windows_of_other_options_are_not_used(decoded, tmp_path):
-    folder = tmp_path / "out.txt.windows"
-    folder.mkdir()
-    (folder / f"{'0' * 32}.out.json").write_text('{"lines": ["wrong"], "counts": {}}')
-    assert decoded("out.txt", HERE) == decoded("local.txt")
+def test_windows_of_one_process_are_used(decoded, calls, open_job, source, tmp_path):
+    expected = decoded("local.txt")
+    calls.windows.clear()
+    calls.stop = {2: interrupt}
+    with pytest.raises(KeyboardInterrupt):
+        decode_file(open_job(), source, tmp_path / "out.txt")
+    assert decoded("out.txt", HERE) == expected
+    assert calls.windows == [6, 6, 6, 2]
 
 
-def test_foreign_folder_of_windows_is_refused(decoded, tmp_path):
-    folder = tmp_path / "out.txt.windows"
-    folder.mkdir()
-    (folder / "photo.jpg").touch()
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"out\.txt\.windows must have nothing but .* Received: photo\.jpg, perhaps"
-            r" yours"
-        ),
-    ):
-        decoded("out.txt", HERE)
-    assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
+def test_nothing_done_leaves_nothing(decoded, tmp_path, monkeypatch):
+    def fail(job, path):
+        raise OSError("the machine is gone")
+
+    monkeypatch.setattr(decode_pipeline, "_decode_window", fail)
+    with pytest.raises(ChildProcessError):
+        decoded("out.txt", Pipeline("DirectRunner"))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
-def test_only_windows_are_removed(decoded, tmp_path, monkeypatch):
-    folder, read = tmp_path / "out.txt.windows", decode_pipeline.read_record
-
-    def add_photo(*arguments):
-        (folder / "photo.jpg").touch()  # while it is decoded
-        return read(*arguments)
-
-    monkeypatch.setattr(decode_pipeline, "read_record", add_photo)
-    with pytest.raises(AssertionError):  # that the folder does not exist
-        decoded("out.txt", HERE)
-    assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
+def test_bad_line_is_refused_before_the_pipeline_runs(decoded, source):
+    write(source, [*LINES, "cat " * 2100])
+    with pytest.raises(ValueError, match=r"in\.txt, line 21 with 2,"):
+        decoded("out.txt", Pipeline("no runner"))
 
 
-def test_summary_has_the_time_of_all_runs(
-    tiny_run, open_job, tmp_path, source, monkeypatch
+def test_input_is_read_twice(decoded, monkeypatch):
+    reads, read_lines = [], decode_file_module.read_lines
+
+    def counted(path):
+        reads.append(path)
+        return read_lines(path)
+
+    monkeypatch.setattr(decode_file_module, "read_lines", counted)
+    decoded("out.txt", HERE)
+    assert len(reads) == 2
+
+
+def test_summary_has_the_seconds_of_all_windows(
+    run, open_job, tmp_path, source, monkeypatch
 ):
-    seconds = []
+    decode, windows = Translator.decode, []
 
-    class Slow(InThisProcess):
-        seconds = 0.2
+    def slow(*arguments):
+        time.sleep(0.2)
+        windows.append(arguments)
+        if len(windows) == 3:
+            raise ChildProcessError("the machine is gone")
+        return decode(*arguments)
 
-        def run(self, start, tasks):
-            super().run(start, tasks[:2])
-            if not seconds:
-                raise ChildProcessError("the machine is gone")
-            super().run(start, tasks[2:])
-
-    work = tiny_run.run, Slow("here"), source, tmp_path / "out.txt"
+    monkeypatch.setattr(Translator, "decode", slow)
+    work = run, HERE, source, tmp_path / "out.txt"
     with pytest.raises(ChildProcessError, match="gone"):
         decode_by_workers(open_job(), *work)
-    seconds.append(True)
     summary = decode_by_workers(open_job(), *work)
+    assert len(windows) == 3 + 2
     shown = re.match(r"20 sentences in (\S+) s, ", summary)
     assert float(shown[1]) >= 4 * 0.2
 
 
 def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
     monkeypatch.setattr(
-        decode_pipeline, "_start_decoding", lambda *args: lambda paths: None
+        decode_pipeline, "_start_decoding", lambda *args: lambda path: None
     )
     with pytest.raises(
         ChildProcessError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from t2tlite.programs.bulk.decode_split import read_records, record_lines
+from t2tlite.programs.bulk.jobs import read_records, record_lines
 from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.tasks.task import Hypothesis
 from t2tlite.trees.tree import parse_tree
@@ -44,6 +44,7 @@ def test_recorded_parse_is_scored_as_it_was_decoded():
     )
     ((recorded,),) = read_records(record_lines([[parse]]))
     assert recorded.sequence != recorded.text == parse.text
-    assert task.score([source], [gold], [recorded.sequence]) == task.score(
-        [source], [gold], [parse.sequence]
+    references = [task.reference(source, gold)]
+    assert task.score([source], references, [recorded]) == task.score(
+        [source], references, [parse]
     )

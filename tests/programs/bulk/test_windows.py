@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import re
+
+import pytest
+from bulk_cases import SENTENCES
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.source_text import NO_FILE, Origin
-from t2tlite.programs.bulk.jobs import DecodeJob, Window
-
-SENTENCES = [
-    "red cat sees dog",
-    "",
-    "fish likes mouse",
-    "black horse bites bird today",
-    "dog hears dog often",
-    "cat",
-]
+from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
+from t2tlite.programs.bulk.windows import Input, Window, cut, ends_at_marked_line
 
 
-def windows(job, lines, **options):
+def windows(job, lines):
     """The windows of three lines, decoded."""
-    return (job.run(window) for window in job.cut(lines, NO_FILE, 3, **options))
+    return map(job.run, job.windows(Input(NO_FILE, lambda: lines), 3))
 
 
-def test_windows_are_read_as_needed(tiny_run, load):
-    model = load(tiny_run.run, None)
+def test_windows_are_read_as_needed(model):
     endless = itertools.chain(SENTENCES, itertools.repeat("cat"))
     job = DecodeJob(model, model.options())
     decoded = list(itertools.islice(windows(job, endless), 2))
@@ -34,33 +29,72 @@ def test_windows_are_read_as_needed(tiny_run, load):
     assert next(endless) == "cat"
 
 
-def test_window_can_be_decoded_by_itself(tiny_run, load):
-    model = load(tiny_run.run, None)
+def test_window_can_be_decoded_by_itself(model):
     job = DecodeJob(model, model.options(return_beams=2))
     whole = list(windows(job, [*SENTENCES, *SENTENCES]))
     alone = job.run(Window(SENTENCES[:3], Origin("in.txt", 6)))
-    assert alone == whole[2]
+    assert (alone.lines, alone.counts) == (whole[2].lines, whole[2].counts)
     assert alone.lines[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
 
 
-def test_counts_are_those_of_the_best_outputs(tiny_run, load):
-    model = load(tiny_run.run, None)
+def test_counts_are_those_of_the_best_outputs(model):
     job = DecodeJob(model, model.options(return_beams=2))
     best = [outputs[0].text for outputs in model.n_best(SENTENCES[:3], 2)]
     tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch(best))
     assert job.run(Window(SENTENCES[:3])).counts == {"sentences": 3, "tokens": tokens}
 
 
-def test_batches_of_sentences_keep_one_window(tiny_run, load):
-    sizes = {}
-    for rules in (False, True):
-        job = DecodeJob(load(tiny_run.run, None), DecodeHParams(t2t_rules=rules))
-        for one_by_one in (False, True):
-            cut = job.cut(SENTENCES[:5], NO_FILE, 3, one_by_one=one_by_one)
-            sizes[rules, one_by_one] = [len(window.lines) for window in cut]
-    assert sizes == {
-        (False, False): [3, 2],
-        (False, True): [3, 2],
-        (True, False): [5],
-        (True, True): [1] * 5,
-    }
+@pytest.mark.parametrize(
+    ("rules", "file", "stream", "one_by_one"),
+    [(False, [3, 2], [3, 2], [3, 2]), (True, [5], [5], [1] * 5)],
+)
+def test_batches_of_sentences_keep_one_window(model, rules, file, stream, one_by_one):
+    job = DecodeJob(model, DecodeHParams(t2t_rules=rules))
+    text = Input(NO_FILE, lambda: SENTENCES[:5])
+
+    def sizes(windows):
+        return [len(window.lines) for window in windows]
+
+    assert sizes(job.windows(text, 3)) == file
+    assert sizes(job.prompt_windows(text, 3, one_by_one=False)) == stream
+    assert sizes(job.prompt_windows(text, 3, one_by_one=True)) == one_by_one
+
+
+def test_windows_have_all_lines_and_a_quarter_more_at_most():
+    lines = [f"line {number}" for number in range(5000)]
+    text = Input(Origin("in.txt"), lambda: lines)
+    windows = list(cut(text, ends_at_marked_line(64)))
+    assert [line for window in windows for line in window.lines] == lines
+    before = 0
+    for window in windows:
+        assert window.origin == Origin("in.txt", before)
+        before += len(window.lines)
+    sizes = [len(window.lines) for window in windows[:-1]]
+    assert 64 <= min(sizes) < max(sizes) <= 80
+    repeated = Input(NO_FILE, lambda: ["line 1"] * 1000)
+    assert len(list(cut(repeated, ends_at_marked_line(64)))) == 13  # 1000 / 80
+
+
+def test_key_is_of_everything_that_the_output_depends_on(model):
+    options = model.options()
+    first, later = (Window(SENTENCES, Origin("in.txt", before)) for before in (0, 6))
+    job = DecodeJob(model, options)
+    keys = [
+        job.key(first),
+        job.key(Window(["another", *SENTENCES[1:]])),
+        ScoreJob(model, options).key(first),
+        DecodeJob(model, model.options(beam_size=2)).key(first),
+        DecodeJob(model, options, LineFormat("jsonl")).key(first),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
+    assert job.key(later) == keys[0]
+    assert DecodeJob(model, options).key(first) == keys[0]
+    # its lines are numbered
+    n_best = DecodeJob(model, model.options(return_beams=2))
+    assert n_best.key(later) != n_best.key(first)
+
+
+def test_raw_text_is_for_a_parser(model):
+    with pytest.raises(ValueError, match="Only a model of a parsing problem parses"):
+        DecodeJob(model, model.options(), LineFormat(raw_text=True))

@@ -13,14 +13,13 @@ from numpy_softmax import log_softmax
 from tiny_task import sentences
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.decoding.engine import LONGEST_BUCKET, Sentence
 from t2tlite.layers.embedding import Positions
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.programs.export.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_engine import (
     QUANTIZATIONS,
-    CTranslate2Decoder,
     CTranslate2Engine,
-    vocabulary_tokens,
+    open_translator,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert, position_table
 from t2tlite.vocabularies.sentencepiece_encoder import (
@@ -110,7 +109,7 @@ def weights(model):
 def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
     convert(model.hparams, weights(model), encoders, folder, quantization)
     return CTranslate2Engine(
-        folder,
+        open_translator(folder, quantization),
         encoders,
         quantization,
         model.hparams.max_positions,
@@ -143,13 +142,13 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
     two = {"pos", "shared_embedding_and_softmax_weights"} <= set(changes)
     encoders = vocabularies if two else [vocabularies[0]] * 2
     model = random_model(encoders, **changes)
-    decoder = engine_of(model, encoders, tmp_path).decoder(
-        DecodeHParams(beam_size=1, extra_length=3)
-    )
-    assert decoder.score(SOURCES, TARGETS) == pytest.approx(
+    engine = engine_of(model, encoders, tmp_path)
+    options = DecodeHParams(beam_size=1, extra_length=3)
+    assert engine.score(SOURCES, TARGETS, options) == pytest.approx(
         scores_by_logits(model), abs=2e-4
     )
-    for source, [actual] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
+    n_best = engine.decode([Sentence(ids) for ids in SOURCES[:2]], options)
+    for source, [actual] in zip(SOURCES[:2], n_best, strict=True):
         # greedy search chooses the most probable token at each position
         target = [*actual.ids, 1][: len(source) + 4]
         chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[
@@ -180,10 +179,8 @@ def test_quantised_models_are_smaller_and_nearly_the_same(
     model = random_model(encoders, hidden_size=64)
     convert(model.hparams, weights(model), encoders, tmp_path, quantization)
     translator = ctranslate2.Translator(str(tmp_path), compute_type="float32")
-    tokens = [vocabulary_tokens(encoder) for encoder in encoders]
-    actual = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(
-        SOURCES, TARGETS
-    )
+    engine = CTranslate2Engine(translator, encoders, quantization, None, 0, dict)
+    actual = engine.score(SOURCES, TARGETS, DecodeHParams())
     assert actual == pytest.approx(
         scores_by_logits(model), abs=2e-4 if quantization == "float32" else 0.5
     )
@@ -240,9 +237,10 @@ def test_subwords_of_tensor2tensor(tmp_path, fixtures):
     )
     encoders = [SubwordEncoder(path)] * 2
     model = random_model(encoders, hidden_size=8, filter_size=8, num_hidden_layers=1)
-    decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1))
+    engine = engine_of(model, encoders, tmp_path)
+    options = DecodeHParams(beam_size=1)
     last = encoders[0].vocab_size - 1
     pair = [[3, last, 2]], [[last, 4]]
-    assert decoder.score(*pair) == pytest.approx(
+    assert engine.score(*pair, options) == pytest.approx(
         scores_by_logits(model, *pair), abs=2e-4
     )

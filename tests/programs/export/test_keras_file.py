@@ -9,7 +9,6 @@ import pytest
 import t2tlite
 from t2tlite.bin import t2t_export
 from t2tlite.models.transformer import Transformer
-from t2tlite.programs.export import keras_file
 from t2tlite.vocabularies.encoders import open_encoder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -64,7 +63,7 @@ def test_a_file_with_other_weights_is_found(tiny_run, tmp_path, monkeypatch, eag
         loaded.target_embedding.weight.assign(loaded.target_embedding.weight * 1.01)
         return loaded
 
-    monkeypatch.setattr(keras_file.keras.saving, "load_model", changed)
+    monkeypatch.setattr(keras.saving, "load_model", changed)
     with pytest.raises(
         ValueError, match=r"An export must decode as the run does\. Received for '"
     ):

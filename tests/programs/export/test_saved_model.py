@@ -18,19 +18,20 @@ from t2tlite import registry
 from t2tlite.bin import t2t_export
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
-from t2tlite.programs.export import graph, saved_model
+from t2tlite.programs.export import graph
 from t2tlite.programs.export.graph_text import (
     WHITE_SPACE,
     SentencePieceText,
     stripped,
     tree_words,
 )
+from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
-from t2tlite.tokens import EOS
+from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -322,18 +323,18 @@ def test_the_command_exports_with_other_defaults(
 def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
     """Changed between writing and reading."""
 
-    original = saved_model.write
+    original = SavedModelFormat.write
 
-    def write(model, folder, settings):
+    def write(self, model, folder, plan):
         weight = model.engine.model.target_embedding.weight
         before = weight.numpy()
         weight.assign(before * 1.01)
         try:
-            return original(model, folder, settings)
+            return original(self, model, folder, plan)
         finally:
             weight.assign(before)
 
-    monkeypatch.setattr(saved_model, "write", write)
+    monkeypatch.setattr(SavedModelFormat, "write", write)
     with pytest.raises(
         ValueError, match=r"An export must decode as the run does\. Received for '"
     ):
@@ -429,7 +430,7 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
 
 def test_sampling_is_refused_by_name(model, tmp_path):
     message = (
-        r"--format=saved_model supports alpha, .*\. Received: sampling_method=random,"
+        r"format=saved_model supports alpha, .*\. Received: sampling_method=random,"
         r" sampling_temp=0\.5\. Leave"
     )
     with pytest.raises(ValueError, match=message):

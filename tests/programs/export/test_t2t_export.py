@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import resource
-import sys
 from copy import copy as copy_of
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,32 +18,29 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.bin import t2t_export
 from t2tlite.files.lock import only_process
-from t2tlite.programs.export import formats
-from t2tlite.programs.export.formats import FORMATS, Format
+from t2tlite.programs.export.export import FORMATS
+from t2tlite.programs.export.plan import ExportFormat
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-def write_nothing_much(model, folder, settings):
-    (folder / "model.bin").write_bytes(bytes(100_000))
-    return ["A paragraph."]
+class QuickFormat(ExportFormat):
+    name = "quick"
+
+    def write(self, model, folder, plan):
+        (folder / "model.bin").write_bytes(bytes(100_000))
+        return "A paragraph."
+
+    def verify(self, model, folder, plan, sentences):
+        return "nothing"
 
 
 @pytest.fixture
-def quick(monkeypatch) -> dict:
-    """A format `quick`, whose functions a test can replace."""
-    functions = {
-        "check": lambda model, settings: None,
-        "write": write_nothing_much,
-        "verify": lambda model, folder, settings, sentences: "nothing",
-    }
-    call = {
-        name: lambda *arguments, name=name: functions[name](*arguments)
-        for name in ("check", "write", "verify")
-    }
-    monkeypatch.setitem(formats.FORMATS, "quick", "quick_format")
-    monkeypatch.setitem(sys.modules, "quick_format", Format(**call))
-    return functions
+def quick(monkeypatch) -> QuickFormat:
+    """A format `quick`, whose methods a test can replace."""
+    format_ = QuickFormat()
+    monkeypatch.setitem(FORMATS, "quick", format_)
+    return format_
 
 
 def export(run: Path, target: Path, *more: str) -> int:
@@ -106,7 +102,7 @@ def test_an_existing_export_is_kept_without_overwrite(
     capsys.readouterr()
     message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert "must be a new folder" in message
-    assert "which holds an export. Name another folder, or add --overwrite" in message
+    assert "which holds an export. Name another folder, or set overwrite" in message
     assert contents(tmp_path) == before
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 0
     assert sorted(contents(tmp_path)) == [
@@ -124,7 +120,7 @@ def test_what_is_no_export_is_never_replaced(tiny_run, quick, tmp_path, capsys):
     for name in ("out", "file"):
         message = refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
         assert (
-            f"or with --overwrite that of another export. Received: {tmp_path / name}"
+            f"or with overwrite that of another export. Received: {tmp_path / name}"
             in message
         )
     assert contents(tmp_path) == before
@@ -141,13 +137,13 @@ def test_an_empty_folder_is_used_and_a_link_is_kept(tiny_run, quick, tmp_path):
 def test_difference_leaves_nothing_and_keeps_earlier_export(
     tiny_run, quick, tmp_path, capsys
 ):
-    def differs(model, folder, settings, sentences):
+    def differs(model, folder, plan, sentences):
         assert (folder / "model.bin").is_file()
         raise ValueError("An export must decode as the run does.")
 
     assert export(tiny_run.run, tmp_path / "out") == 0
     before = contents(tmp_path)
-    quick["verify"] = differs
+    quick.verify = differs
     capsys.readouterr()
     for name in ("out", "other"):
         assert "must decode as the run does" in refused(
@@ -166,7 +162,7 @@ def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_p
     (work / "new").mkdir(parents=True)
     (tmp_path / "out").rename(work / "old")
     (work / ".lock").touch()
-    quick["verify"] = lambda *_: 1 / 0
+    quick.verify = lambda *_: 1 / 0
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 1
     assert sorted(contents(tmp_path)) == [
         "out/README.md",
@@ -197,7 +193,7 @@ def test_earlier_export_returns_if_the_new_one_cannot_be_moved(
 def test_path_that_tensorflow_takes_for_a_pattern_is_refused(tiny_run, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"must have no brackets or backslashes: .* Name another --export_dir\.",
+        match=r"must have no brackets or backslashes: .* Name another export_dir\.",
     ):
         t2tlite.load(tiny_run.run).export(tmp_path / "served[1]")
     assert not list(tmp_path.iterdir())
@@ -210,7 +206,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
         status = export(tiny_run.run, tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert f"--export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(
+    assert f"export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(
         capsys, status
     )
     assert not list(tmp_path.iterdir())
@@ -221,7 +217,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
     [
         (
             "--format=onnx",
-            f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'.",
+            f"format must be one of {', '.join(FORMATS)}. Received: 'onnx'.",
         ),
         ("--format=", "--format must be given"),
         ("--export_dir=", "--export_dir must be given"),
@@ -235,7 +231,7 @@ def test_mistakes(tiny_run, tmp_path, capsys, flag, message):
 def test_a_folder_that_cannot_be_made(tiny_run, quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = refused(capsys, export(tiny_run.run, tmp_path / "file" / "out"))
-    assert f"--export_dir={tmp_path}/file/out cannot be written: " in message
+    assert f"export_dir={tmp_path}/file/out cannot be written: " in message
     assert "Name another folder" in message
 
 
@@ -297,48 +293,62 @@ def test_sentences_are_made_where_the_data_is_gone(
 ):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     seen = []
-    quick["verify"] = lambda model, folder, settings, sentences: (
-        seen.extend(sentences) or "nothing"
-    )
+    quick.verify = lambda model, folder, plan, sentences: seen.extend(sentences)
     assert export(tiny_run_copy, tmp_path / "out") == 0
     assert (
-        "nothing of 12 sentences made of the vocabulary's words"
-        in capsys.readouterr().out
+        "None of 12 sentences made of the vocabulary's words" in capsys.readouterr().out
     )
     assert len(seen) == len({*seen}) == 12
     assert all(sentence.strip() for sentence in seen)
 
 
-@pytest.mark.parametrize(
-    ("function", "error", "message"),
-    [
-        (
-            "write",
-            tf.errors.ResourceExhaustedError(
-                None,
-                None,
-                "{{function_node SaveV2}} variables; No space left on device",
-            ),
-            (
-                "--export_dir=OUT cannot be written: variables; No space left on"
-                " device. Make room"
-            ),
-        ),
-        (
-            "check",
-            ImportError("pip install 't2tlite[quick]'"),
-            "pip install 't2tlite[quick]'",
-        ),
-    ],
-)
-def test_error_of_a_format_leaves_nothing(
-    tiny_run, quick, tmp_path, capsys, function, error, message
-):
-    def fail(*_):
-        raise error
+def test_a_full_disk_that_tensorflow_reports(tiny_run, quick, tmp_path, capsys):
+    message = "{{function_node SaveV2}} variables; No space left on device"
 
-    quick[function] = fail
-    assert message.replace("OUT", f"{tmp_path}/out") in refused(
-        capsys, export(tiny_run.run, tmp_path / "out")
-    )
+    def fail(*_):
+        raise tf.errors.ResourceExhaustedError(None, None, message)
+
+    quick.write = fail
+    assert (
+        f"export_dir={tmp_path}/out cannot be written: variables; No space left on"
+        " device. Make room"
+    ) in refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_is_checked_once_and_before_the_model_is_loaded(
+    tiny_run, quick, tmp_path, capsys, monkeypatch
+):
+    checks = []
+    quick.check = checks.append
+    assert export(tiny_run.run, tmp_path / "out") == 0
+    t2tlite.load(tiny_run.run).export(tmp_path / "python", "quick")
+    assert [plan.folder for plan in checks] == [tmp_path / "out", tmp_path / "python"]
+
+    def refuse(plan):
+        raise ValueError("Quick formats have no parsers.")
+
+    quick.check = refuse
+    capsys.readouterr()
+    message = refused(capsys, export(tiny_run.run, tmp_path / "other"))
+    assert message == "t2tlite: Quick formats have no parsers.\n"
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_export_made_meanwhile_is_kept(
+    tiny_run, quick, tmp_path, capsys, monkeypatch
+):
+    """By another process, while this one loads the model."""
+    other = tmp_path / "out"
+    load_run = t2t_export.ExportFlags.load_run
+
+    def load(*arguments):
+        other.mkdir()
+        (other / "export.json").write_text("theirs")
+        return load_run(*arguments)
+
+    monkeypatch.setattr(t2t_export.ExportFlags, "load_run", load)
+    message = refused(capsys, export(tiny_run.run, other))
+    assert "which holds an export. Name another folder" in message
+    assert list(contents(tmp_path)) == ["out/export.json"]
+    assert (other / "export.json").read_text() == "theirs"

@@ -22,8 +22,8 @@ from t2tlite.programs.tensor2tensor.hparams import (
     REQUIRED_VALUES,
     TRAINING,
     convert_hparams,
-    read_hparams,
 )
+from t2tlite.programs.tensor2tensor.t2t_files import read_hparams
 from t2tlite.schedules import T2T_SCHEDULE
 from t2tlite.training.train_step import make_optimizer
 

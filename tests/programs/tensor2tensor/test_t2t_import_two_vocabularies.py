@@ -16,6 +16,8 @@ from tensor2tensor_checkpoint import (
     write_model,
 )
 
+from t2tlite.decoding.engine import Sentence
+
 STEPS = {"init": 0, "final": 20}
 
 
@@ -64,8 +66,8 @@ def test_decodes(run, load, data, mode):
     """
     model = load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
     options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
-    sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
-    actual = model.engine.decoder(options).decode(sources, batches=[[0, 1, 2, 3]])
+    sources = [Sentence(row[: list(row).index(1)].tolist()) for row in data["inputs"]]
+    actual = model.engine.decode(sources, options, batches=[[0, 1, 2, 3]])
     for ours, ids, scores in zip(
         actual,
         data[f"decode/{mode}/outputs"],

@@ -1,5 +1,5 @@
-"""The tree constraint allows exactly the sequences that are trees over the words, of
-all sequences there are.
+"""The constraint of brackets allows exactly the sequences that are trees over the
+words, of all sequences there are.
 """
 
 import itertools
@@ -9,20 +9,14 @@ import numpy as np
 import pytest
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding import tree_constraint as module
+from t2tlite.decoding import bracket_constraint as module
+from t2tlite.decoding.bracket_constraint import bracket_constraint
 from t2tlite.decoding.constraints import FORBIDDEN
-from t2tlite.decoding.decoder import TensorFlowEngine
-from t2tlite.decoding.tree_constraint import tree_constraint
-from t2tlite.decoding.tree_guide import (
-    CLOSING,
-    NONE,
-    OPENING,
-    PUNCTUATION,
-    TAG,
-    make_guide,
-    token_classes,
-)
+from t2tlite.decoding.engine import Sentence
+from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
+from t2tlite.tasks.bracketing import CLOSING, NONE, OPENING, PUNCTUATION, TAG
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.trees.linearise import NORMALISED, TAGS, WORDS
 from t2tlite.vocabularies.sentencepiece_encoder import (
     SentencePieceEncoder,
@@ -111,14 +105,14 @@ def decoded(constrain, max_length: int) -> Iterator[tuple[int, ...]]:
 def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monkeypatch):
     monkeypatch.setattr(module, "MAX_NESTED", 2)
     width = len(tokens) + 2
-    guide = [[*tokens, EOS], [*choices, 1]]
+    rows = [[*tokens, EOS], [*choices, 1]]
     of_both = [
         np.array([[EOS] * width, row + [pad] * (width - len(row))], np.int32)
-        for row, pad in zip(guide, (0, -1), strict=True)
+        for row, pad in zip(rows, (0, -1), strict=True)
     ]
     allowed = list(
         decoded(
-            tree_constraint(CLASSES, *of_both, np.array([1, max_length], np.int32)),
+            bracket_constraint(CLASSES, *of_both, np.array([1, max_length], np.int32)),
             max_length,
         )
     )
@@ -138,7 +132,7 @@ def test_an_unexpected_word_is_not_put_off():
     logits: np.ndarray = np.zeros((1, 1, 8), np.float32)
     logits[0, 0, [OPEN_A, X, DOT]] = 5.0, -20.0, 9.0
     tokens, choices = np.array([[X, EOS]], np.int32), np.array([[1, 1]], np.int32)
-    constrain = tree_constraint(CLASSES, tokens, choices, np.array([9], np.int32))
+    constrain = bracket_constraint(CLASSES, tokens, choices, np.array([9], np.int32))
     allowed = np.asarray(
         constrain(logits, np.zeros((1, 1, 9), np.int32), 0, np.array([0], np.int32))
     )[0, 0]
@@ -188,23 +182,22 @@ def engine(encoder):
 )
 def test_sequences_of_a_random_model_need_no_repair(form, options, encoder, engine):
     sentences = [SENTENCE, SENTENCE[:1], SENTENCE[3:9], ["''", "'", "...", "?"]]
-    classes = token_classes(encoder)
-    guides = [make_guide(form.leaves(words), classes, encoder) for words in sentences]
-    decoder = engine.decoder(
-        DecodeHParams().override(f"{options},extra_length=40,tree_constraint=true")
-    )
-    sources = [encoder.encode(" ".join(words)) for words in sentences]
-    for words, hypotheses in zip(
-        sentences, decoder.decode(sources, guides=guides), strict=True
-    ):
+    task = ParsingTask(form)
+    constrained = []
+    free = []
+    for words in sentences:
+        source = " ".join(words)
+        ids = encoder.encode(source)
+        free.append(Sentence(ids))
+        constrained.append(Sentence(ids, constraint=task.constraint(source, encoder)))
+    chosen = DecodeHParams().override(f"{options},extra_length=40")
+    decoded = engine.decode(constrained, chosen)
+    for words, hypotheses in zip(sentences, decoded, strict=True):
         for hypothesis in hypotheses:
             sequence = encoder.text(hypothesis.ids)
             assert not form.read(sequence, words).repairs, (words, sequence)
-    unconstrained = engine.decoder(
-        DecodeHParams().override(f"{options},extra_length=40")
-    ).decode(sources)
-    texts = [encoder.text(hypotheses[0].ids) for hypotheses in unconstrained]
-    assert any(
-        form.read(text, words).repairs
-        for text, words in zip(texts, sentences, strict=True)
-    )
+    repairs = 0
+    for words, hypotheses in zip(sentences, engine.decode(free, chosen), strict=True):
+        sequence = encoder.text(hypotheses[0].ids)
+        repairs += len(form.read(sequence, words).repairs)
+    assert repairs

@@ -1,7 +1,6 @@
-"""Decodes token ids with CTranslate2, which is faster on CPUs than TensorFlow and
-starts sooner.
+"""The CTranslate2 engine, which is faster on CPUs than TensorFlow and starts sooner.
 
-Its beam search stops at another point than ours, when a sentence has a certain number
+Its beam search does not stop where ours does, but when a sentence has a certain number
 of finished hypotheses. Its log-probabilities are those of the model, so hypotheses are
 ranked by our scores.
 """
@@ -14,33 +13,33 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding.engine import CTRANSLATE2
-from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.decoding.token_decoder import (
+from t2tlite.decoding.engine import (
+    CTRANSLATE2,
+    Engine,
     OutOfMemoryError,
     Sentence,
-    TokenDecoder,
     TokenHypothesis,
 )
-from t2tlite.tokens import EOS, PAD
-from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
+from t2tlite.decoding.rules import length_penalty, rules_of
+from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 if TYPE_CHECKING:
     import ctranslate2
 
 # in the vocabularies of CTranslate2's models; ours may differ
-PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"
+PAD_TOKEN = "<pad>"
+EOS_TOKEN = "</s>"
 FLOAT32 = "float32"
 
-# CTranslate2 stops at beam_size * PATIENCE finished hypotheses, we when no other can be
-# better. With 1.5 all 500 translations of the demo's test set were the same, with 1 the
-# same 497.
+# CTranslate2 stops at beam_size * PATIENCE finished hypotheses, TensorFlow when no
+# other can be better. Of the demo's 500 test sentences, all have the same translation
+# with 1.5, and 497 with 1.
 PATIENCE = 1.5
 
 # CTranslate2 constrains and samples too, but with other log-probabilities and random
@@ -127,66 +126,37 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
     names: dict[str, int] = {PAD_TOKEN: PAD, EOS_TOKEN: EOS}
     pieces = encoder.pieces(range(encoder.vocab_size))
     for i in range(encoder.vocab_size - 1, EOS, -1):
-        names.setdefault(
-            pieces[i] if pieces[i] and pieces[i] not in names else f"<id {i}>", i
-        )
-    return sorted(names, key=lambda name: names[name])
+        piece = pieces[i]
+        is_free = piece and piece not in names
+        names.setdefault(piece if is_free else f"<id {i}>", i)
+    return sorted(names, key=names.__getitem__)
 
 
-class CTranslate2Engine:
-    """A loaded model directory of CTranslate2, with the vocabularies of source and
-    target.
+def open_translator(
+    folder: Path, quantization: str, threads: int = 1
+) -> ctranslate2.Translator:
+    """Loads a model directory of CTranslate2.
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU,
-    which `threads` that decode at a time share; in float32, with the weights as stored,
-    if the device cannot compute in the quantization. `load_keras` returns the Keras
-    model, for attention.
+    which `threads` that decode at a time share; in float32 if the device cannot compute
+    in the quantization. Raises ValueError if the directory is damaged.
     """
-
-    name, supported = CTRANSLATE2, SUPPORTED
-
-    def __init__(
-        self,
-        folder: Path,
-        encoders: Sequence[TextEncoder],
-        quantization: str,
-        max_positions: int | None,
-        parameters: int,
-        load_keras: Callable[[], Seq2SeqModel],
-        threads: int = 1,
-    ) -> None:
-        device, computable = computable_types()
-        compute_type = quantization if quantization in computable else FLOAT32
-        cores = (
-            {"inter_threads": threads, "intra_threads": _cores_each(threads)}
-            if device == "cpu"
-            else {}
+    device, computable = computable_types()
+    cores = {}
+    if device == "cpu":
+        cores = {"inter_threads": threads, "intra_threads": _cores_each(threads)}
+    try:
+        return import_ctranslate2().Translator(
+            str(folder),
+            device=device,
+            compute_type=quantization if quantization in computable else FLOAT32,
+            **cores,
         )
-        try:
-            self._translator = import_ctranslate2().Translator(
-                str(folder), device=device, compute_type=compute_type, **cores
-            )
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(
-                f"{folder} cannot be loaded by CTranslate2: {error}. Delete it to have"
-                " it made again."
-            ) from error
-        self.quantization, self.max_positions, self.parameters = (
-            quantization,
-            max_positions,
-            parameters,
-        )
-        self._tokens = [vocabulary_tokens(encoder) for encoder in encoders]
-        self._load_keras = functools.cache(load_keras)
-
-    def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        return CTranslate2Decoder(
-            self._translator, self._tokens, self.max_positions, options
-        )
-
-    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-        """Those of the Keras model, which is loaded when they are first asked for."""
-        return self._load_keras().attention(inputs, targets)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"{folder} cannot be loaded by CTranslate2: {error}. Delete it to have it"
+            " made again."
+        ) from error
 
 
 def _cores_each(threads: int) -> int:
@@ -195,66 +165,82 @@ def _cores_each(threads: int) -> int:
     """
     if "OMP_NUM_THREADS" in os.environ:
         return 0
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
     return max(1, cores // threads)
 
 
-class CTranslate2Decoder(TokenDecoder):
-    """Decodes token ids with a `ctranslate2.Translator`; `tokens` are its tokens by id,
-    of source and target.
+class CTranslate2Hypothesis(NamedTuple):
+    """A hypothesis as CTranslate2 returns it."""
+
+    tokens: list[str]  # with the EOS, if it was decoded
+    log_prob: float
+
+
+class CTranslate2Engine(Engine):
+    """Computes with a loaded model of CTranslate2.
+
+    `encoders` are the vocabularies of source and target. `load_keras` returns the Keras
+    model, which computes attention.
     """
+
+    name = CTRANSLATE2
+    supported = SUPPORTED
 
     def __init__(
         self,
         translator: ctranslate2.Translator,
-        tokens: Sequence[list[str]],
+        encoders: Sequence[TextEncoder],
+        quantization: str,
         max_positions: int | None,
-        options: DecodeHParams,
+        parameters: int,
+        load_keras: Callable[[], Seq2SeqModel],
     ) -> None:
-        super().__init__(options, max_positions)
+        super().__init__(quantization, max_positions, parameters)
         self._translator = translator
-        self._source_tokens, self._target_tokens = tokens
+        source, target = encoders
+        self._source_tokens = vocabulary_tokens(source)
+        self._target_tokens = vocabulary_tokens(target)
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
-        self._penalties = self._rules.penalties(options)
-        self._alpha = options.alpha if self._penalties.any else 0.0
+        self._load_keras = functools.cache(load_keras)
 
-    def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
+    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
+        """Those of the Keras model, which is loaded at the first call."""
+        return self._load_keras().attention(inputs, targets)
+
+    def _decode_batch(
+        self, sentences: list[Sentence], limits: np.ndarray, options: DecodeHParams
+    ) -> list[list[TokenHypothesis]]:
         """Sentences that exceed their own limit are decoded again: CTranslate2 has one
         limit for a batch.
         """
-        longest = max(sentence.max_length for sentence in sentences)
-        n_best = self._search(sentences, longest)
+        n_best = self._search(sentences, int(limits.max()), options)
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
-        for i, (sentence, hypotheses) in enumerate(zip(sentences, n_best, strict=True)):
-            if any(len(tokens) > sentence.max_length for tokens, _ in hypotheses):
-                too_long[sentence.max_length].append(i)
+        for i, hypotheses in enumerate(n_best):
+            longest = max(len(hypothesis.tokens) for hypothesis in hypotheses)
+            if longest > limits[i]:
+                too_long[int(limits[i])].append(i)
         for limit, indices in too_long.items():
-            again = self._search([sentences[i] for i in indices], limit)
+            batch = [sentences[i] for i in indices]
+            again = self._search(batch, limit, options)
             for i, hypotheses in zip(indices, again, strict=True):
                 n_best[i] = hypotheses
-        return [self._ranked(hypotheses) for hypotheses in n_best]
+        return [self._ranked(hypotheses, options) for hypotheses in n_best]
 
     def _search(
-        self, sentences: list[Sentence], limit: int
-    ) -> list[list[tuple[list[str], float]]]:
-        """The tokens (with EOS if decoded) and the log-probability of each hypothesis
-        of each sentence.
-        """
-        beam_size = self.options.beam_size
-        # it divides log-probabilities by length ** alpha
-        alpha = self.options.alpha if beam_size > 1 else 0.0
-        sources = []
-        for sentence in sentences:
-            sources.append([self._source_tokens[i] for i in sentence.ids])
+        self, sentences: list[Sentence], limit: int, options: DecodeHParams
+    ) -> list[list[CTranslate2Hypothesis]]:
+        """The hypotheses of each sentence, of at most `limit` tokens."""
+        # scores are log-probabilities divided by length ** alpha
+        alpha = options.alpha if options.beam_size > 1 else 0.0
+        sources = [sentence.ids for sentence in sentences]
         try:
             results = self._translator.translate_batch(
-                sources,
-                beam_size=beam_size,
-                num_hypotheses=beam_size,
+                _named(sources, self._source_tokens),
+                beam_size=options.beam_size,
+                num_hypotheses=options.beam_size,
                 length_penalty=alpha,
                 patience=PATIENCE,
                 max_input_length=0,
@@ -271,41 +257,41 @@ class CTranslate2Decoder(TokenDecoder):
         for result in results:
             hypotheses = []
             for tokens, score in zip(result.hypotheses, result.scores, strict=True):
-                hypotheses.append((tokens, score * len(tokens) ** alpha))
+                log_prob = score * len(tokens) ** alpha
+                hypotheses.append(CTranslate2Hypothesis(tokens, log_prob))
             n_best.append(hypotheses)
         return n_best
 
     def _ranked(
-        self, hypotheses: list[tuple[list[str], float]]
+        self, hypotheses: list[CTranslate2Hypothesis], options: DecodeHParams
     ) -> list[TokenHypothesis]:
         """The best hypotheses by our score: finished ones, or if there are none, the
         others.
         """
-        finished = [
-            (tokens, log_prob)
-            for tokens, log_prob in hypotheses
-            if tokens[-1] == EOS_TOKEN
-        ]
-        penalised = bool(finished) or self._penalties.unfinished
+        penalties = rules_of(options).penalties(options)
+        alpha = options.alpha if penalties.any else 0.0
+        finished = [each for each in hypotheses if each.tokens[-1] == EOS_TOKEN]
+        penalised = bool(finished) or penalties.unfinished
         ranked = []
         for tokens, log_prob in finished or hypotheses:
-            penalty = length_penalty(len(tokens), self._alpha) if penalised else 1.0
+            penalty = length_penalty(len(tokens), alpha) if penalised else 1.0
             ids = [self._target_ids[token] for token in tokens]
             words = [i for i in ids if i not in (PAD, EOS)]
             ranked.append(TokenHypothesis(words, log_prob / penalty, log_prob))
         ranked.sort(key=lambda hypothesis: -hypothesis.score)
-        return ranked[: self.options.return_beams]
+        return ranked[: options.return_beams]
 
     def _score_batch(
         self, sources: list[Sequence[int]], targets: list[Sequence[int]]
     ) -> Iterable[float]:
-        source_tokens = []
-        for source in sources:
-            source_tokens.append([self._source_tokens[i] for i in source])
-        target_tokens = []
-        for target in targets:
-            target_tokens.append([self._target_tokens[i] for i in target])
         results = self._translator.score_batch(
-            source_tokens, target_tokens, max_input_length=0
+            _named(sources, self._source_tokens),
+            _named(targets, self._target_tokens),
+            max_input_length=0,
         )
         return [float(np.sum(result.log_probs, dtype=np.float64)) for result in results]
+
+
+def _named(rows: Sequence[Sequence[int]], tokens: Sequence[str]) -> list[list[str]]:
+    """Rows of ids as CTranslate2's tokens."""
+    return [[tokens[i] for i in row] for row in rows]

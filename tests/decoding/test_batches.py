@@ -1,15 +1,14 @@
 """What is decoded together, and what needs a search of its own."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_engine import FakeEngine
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding import decoder, token_decoder
-from t2tlite.decoding.decoder import Decoder
-from t2tlite.decoding.token_decoder import Sentence, TokenHypothesis
+from t2tlite.decoding import engine, tensorflow_engine
+from t2tlite.decoding.engine import Sentence
 from t2tlite.programs.runs.load import load
 
 # the default of parsing problems
@@ -17,47 +16,39 @@ PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
 
 
-def decoded_batches(monkeypatch, lengths, **options) -> list[list[Sentence]]:
-    """The batches in which sources of these numbers of tokens are decoded."""
-    actual: list[list[Sentence]] = []
-
-    def record(self, sentences):
-        actual.append(sentences)
-        return [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
-
-    monkeypatch.setattr(Decoder, "_decode_batch", record)
-    decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(**options))
-    decoder.decode([[5] * length for length in lengths])
-    return actual
+def decoded_by_fake(lengths, **options) -> FakeEngine:
+    """An engine that has decoded sources of these numbers of tokens."""
+    fake = FakeEngine()
+    sentences = [Sentence([5] * length) for length in lengths]
+    fake.decode(sentences, DecodeHParams(**options))
+    return fake
 
 
-def batches(monkeypatch, lengths, **options) -> list[list[int]]:
+def batches(lengths, **options) -> list[list[int]]:
     """The numbers of tokens of the sources in each batch."""
-    return [
-        [len(s.ids) for s in batch]
-        for batch in decoded_batches(monkeypatch, lengths, **options)
-    ]
+    batches = []
+    for batch in decoded_by_fake(lengths, **options).decoded:
+        batches.append([len(sentence.ids) for sentence in batch])
+    return batches
 
 
 @pytest.mark.parametrize(
     "options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}]
 )
-def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
+def test_the_cache_of_a_batch_is_limited(options):
     options = {"beam_size": 4, "extra_length": 50} | options
-    actual = batches(monkeypatch, LENGTHS, **options)
+    actual = batches(LENGTHS, **options)
     assert sum(map(len, actual)) == len(LENGTHS)
     for batch in actual:
         positions = (
             len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
         )
-        assert positions <= token_decoder.BATCH_POSITIONS or len(batch) == 1
-        assert sum(batch) <= token_decoder.BATCH_TOKENS or len(batch) == 1
+        assert positions <= engine.BATCH_POSITIONS or len(batch) == 1
+        assert sum(batch) <= engine.BATCH_TOKENS or len(batch) == 1
 
 
-def test_short_sentences_of_a_parser_need_no_more_memory(monkeypatch):
-    (long, *_), (*_, short) = (
-        batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7)
-    )
+def test_short_sentences_of_a_parser_need_no_more_memory():
+    (long, *_), (*_, short) = (batches([length] * 400, **PARSER) for length in (60, 7))
     needed = [
         np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301)
         for batch in (long, short)
@@ -65,33 +56,31 @@ def test_short_sentences_of_a_parser_need_no_more_memory(monkeypatch):
     assert needed[1] <= 1.2 * needed[0]
 
 
-def test_the_longest_come_first_and_enough_at_once(monkeypatch):
-    actual = batches(monkeypatch, LENGTHS)
+def test_the_longest_come_first_and_enough_at_once():
+    actual = batches(LENGTHS)
     assert [length for batch in actual for length in batch] == sorted(
         LENGTHS, reverse=True
     )
     assert max(map(len, actual)) >= 100
 
 
-def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
-    (batch,) = decoded_batches(monkeypatch, [2], extra_length=2**31 - 1)
-    assert [sentence.max_length for sentence in batch] == [token_decoder.LONGEST_BUCKET]
+def test_the_length_limit_is_at_most_the_longest_bucket():
+    fake = decoded_by_fake([2], extra_length=2**31 - 1)
+    assert fake.limits == [[engine.LONGEST_BUCKET]]
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])
-def test_batch_size_is_in_source_tokens_whatever_the_memory(
-    monkeypatch, batch_size, rows
-):
-    assert (
-        len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
-    )
+def test_batch_size_is_in_source_tokens_whatever_the_memory(batch_size, rows):
+    assert len(batches([7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
 
 
 def test_search_is_built_once_for_all_penalties_and_n_best_lists(tiny_run, monkeypatch):
     model = load(tiny_run.run)  # one that has built no search
     sentences = ["red cat sees dog", "fish likes mouse today"]
     model.n_best(sentences)
-    monkeypatch.setattr(decoder, "search", None)  # to build another would fail
+    monkeypatch.setattr(
+        tensorflow_engine, "search", None
+    )  # to build another would fail
     for alpha, count in itertools.product((0.0, 1.0, 2.5), (1, 2, 4)):
         for outputs in model.n_best(sentences, count, alpha=alpha, extra_length=20):
             assert len(outputs) == count

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.programs.export import ctranslate2_decoder
-from t2tlite.programs.export.ctranslate2_decoder import (
-    CTranslate2Decoder,
+from t2tlite.decoding.engine import Sentence
+from t2tlite.programs.export import ctranslate2_engine
+from t2tlite.programs.export.ctranslate2_engine import (
+    CTranslate2Engine,
     check_computable,
     check_expressible,
     import_ctranslate2,
@@ -42,8 +43,16 @@ class Search:
         ]
 
 
-def decoder(search, **options) -> CTranslate2Decoder:
-    return CTranslate2Decoder(search, (TOKENS, TOKENS), None, DecodeHParams(**options))
+VOCABULARY = SimpleNamespace(
+    vocab_size=len(TOKENS), pieces=lambda ids: [TOKENS[i] for i in ids]
+)
+
+
+def decode(search, sources, batches=None, **options):
+    """What the engine makes of the results of a search for sources of token ids."""
+    engine = CTranslate2Engine(search, [VOCABULARY] * 2, "float32", None, 0, dict)
+    sentences = [Sentence(ids) for ids in sources]
+    return engine.decode(sentences, DecodeHParams(**options), batches=batches)
 
 
 def test_hypotheses_are_ranked_by_our_length_penalty():
@@ -53,9 +62,8 @@ def test_hypotheses_are_ranked_by_our_length_penalty():
     search = Search(
         [("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)]
     )
-    [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode(
-        [[2, 3]]
-    )
+    options = {"beam_size": 2, "alpha": 0.5, "return_beams": 2}
+    [[first, second]] = decode(search, [[2, 3]], **options)
     assert (first.ids, second.ids) == ([2], [2, 3, 4, 2, 3, 4, 2, 3])
     assert (first.log_prob, second.log_prob) == (
         pytest.approx(-2.0),
@@ -67,27 +75,24 @@ def test_hypotheses_are_ranked_by_our_length_penalty():
 
 def test_no_more_hypotheses_than_asked_for_are_returned():
     search = Search([("a </s>", -1.0), ("b </s>", -2.0)])
-    [[best]] = decoder(search, beam_size=2, alpha=0.0).decode([[2]])
+    [[best]] = decode(search, [[2]], beam_size=2, alpha=0.0)
     assert best.ids == [2]
 
 
 def test_unfinished_hypotheses_count_only_where_none_is_finished():
     results = [("a b c", -0.1), ("a </s>", -5.0)], [("a b c", -0.1), ("b c a", -0.2)]
-    finished, unfinished = decoder(
-        Search(*results), beam_size=2, return_beams=2, extra_length=2
-    ).decode([[2], [3]])
+    options = {"beam_size": 2, "return_beams": 2, "extra_length": 2}
+    finished, unfinished = decode(Search(*results), [[2], [3]], **options)
     assert [hypothesis.ids for hypothesis in finished] == [[2]]
     assert [hypothesis.ids for hypothesis in unfinished] == [[2, 3, 4], [3, 4, 2]]
 
 
 def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
     options = {"alpha": 1.0, "t2t_rules": True, "extra_length": 1}
-    [[unfinished]] = decoder(
-        Search([("a b c", -3.0 / 3)]), beam_size=2, **options
-    ).decode([[2]])
-    [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode(
-        [[2]]
-    )
+    search = Search([("a b c", -3.0 / 3)])
+    [[unfinished]] = decode(search, [[2]], beam_size=2, **options)
+    search = Search([("a b </s>", -3.0)])
+    [[greedy]] = decode(search, [[2]], beam_size=1, **options)
     assert (unfinished.score, greedy.score) == (
         pytest.approx(-3.0),
         pytest.approx(-3.0),
@@ -95,9 +100,8 @@ def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
 
 
 def test_greedy_search_has_our_penalty():
-    [[actual]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode(
-        [[2]]
-    )
+    search = Search([("a b c </s>", -3.0)])
+    [[actual]] = decode(search, [[2]], beam_size=1, alpha=1.0)
     assert (actual.score, actual.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
 
 
@@ -111,7 +115,7 @@ def test_what_exceeds_its_own_length_limit_is_decoded_again():
         [("b </s>", -1.0)],
         [("c c c c", -0.5)],
     )
-    actual = decoder(search, beam_size=1, extra_length=2).decode([[2, 3, 4], [4], [3]])
+    actual = decode(search, [[2, 3, 4], [4], [3]], beam_size=1, extra_length=2)
     assert search.asked == [([["a", "b", "c"], ["c"], ["b"]], 6), ([["c"]], 4)]
     assert [hypothesis[0].ids for hypothesis in actual] == [
         [2, 3, 2, 3, 2],
@@ -122,9 +126,8 @@ def test_what_exceeds_its_own_length_limit_is_decoded_again():
 
 def test_a_limit_that_a_batch_shares_is_kept():
     search = Search([("a </s>", -1.0)], [("c c c c c c", -1.0)])
-    decoder(search, beam_size=1, extra_length=2, t2t_rules=True).decode(
-        [[2, 3, 4], [4]], batches=[[0, 1]]
-    )
+    options = {"beam_size": 1, "extra_length": 2, "t2t_rules": True}
+    decode(search, [[2, 3, 4], [4]], [[0, 1]], **options)
     assert search.asked == [([["a", "b", "c"], ["c"]], 6)]
 
 
@@ -136,13 +139,13 @@ def test_batch_too_large_is_halved_and_sentence_is_refused():
             return super().translate_batch(sources, **options)
 
     search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
-    actual = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
+    actual = decode(search, [[2, 2], [3, 3]], beam_size=1)
     assert [hypothesis[0].ids for hypothesis in actual] == [[2], [3]]
     with pytest.raises(
         ValueError,
         match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split",
     ):
-        decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
+        decode(Small(), [[2, 2, 2, 2]], beam_size=1)
 
 
 def test_another_failure_is_an_error_with_its_reason():
@@ -153,7 +156,7 @@ def test_another_failure_is_an_error_with_its_reason():
     with pytest.raises(
         ValueError, match=r"CTranslate2 cannot decode a batch: cuBLAS failed\."
     ):
-        decoder(Broken()).decode([[2]])
+        decode(Broken(), [[2]])
 
 
 def test_every_id_has_a_token_of_its_own():
@@ -197,7 +200,7 @@ def test_quantizations(monkeypatch):
         get_cuda_device_count=lambda: 0,
         get_supported_compute_types=lambda device: {"int8"},
     )
-    monkeypatch.setattr(ctranslate2_decoder, "import_ctranslate2", lambda: known)
+    monkeypatch.setattr(ctranslate2_engine, "import_ctranslate2", lambda: known)
     check_computable("int8")
     with pytest.raises(
         ValueError,

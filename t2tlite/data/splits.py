@@ -1,0 +1,57 @@
+"""Names of splits: train, dev and test.
+
+The first corpus to train on is train, further ones are train2, train3 and so on.
+Likewise the first dev set is dev, which decides which checkpoint is best, and further
+ones are dev2, dev3 and so on. There is at most one test split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+TRAIN = "train"
+DEV = "dev"
+TEST = "test"
+SPLITS = (TRAIN, DEV, TEST)
+
+DIGITS = "0123456789"
+
+
+def base(split: str) -> str:
+    """The name without its number: train for train2."""
+    return split.rstrip(DIGITS)
+
+
+def number(split: str) -> int:
+    """The number of a corpus or dev set, from 1: 2 for train2, 1 for train."""
+    return int(split.removeprefix(base(split)) or 1)
+
+
+def numbered(first: str, count: int) -> list[str]:
+    """The names of `count` corpora or dev sets: train, train2, train3."""
+    names = [first]
+    for index in range(2, count + 1):
+        names.append(f"{first}{index}")
+    return names
+
+
+def is_training(split: str) -> bool:
+    """Whether a split is a corpus to train on: train, train2 and so on."""
+    return base(split) == TRAIN
+
+
+def dev_splits(splits: Iterable[str]) -> list[str]:
+    """The dev sets among `splits` in the order of their numbers, dev first."""
+    names = [split for split in splits if base(split) == DEV]
+    return sorted(names, key=number)
+
+
+def check_splits(splits: Sequence[str]) -> None:
+    """Raises ValueError unless a problem's splits include train and dev, and each
+    occurs once.
+    """
+    if not {TRAIN, DEV} <= set(splits) or len(set(splits)) < len(splits):
+        raise ValueError(
+            "A problem must have the splits train and dev, and each once. Received:"
+            f" {', '.join(splits)}."
+        )

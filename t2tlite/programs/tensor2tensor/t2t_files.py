@@ -1,0 +1,149 @@
+"""The files of a model that tensor2tensor trained."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from t2tlite.files.checkpoint_paths import list_checkpoints
+from t2tlite.files.text_files import check_file
+from t2tlite.json_depth import check_depth
+
+# in a run
+VOCABULARY_NAMES = {
+    1: ["vocab.subwords"],
+    2: ["vocab.source.subwords", "vocab.target.subwords"],
+}
+HPARAMS = "hparams.json"
+FLAGS = "flags_t2t.txt"
+
+
+@dataclasses.dataclass(frozen=True)
+class T2TFiles:
+    """What is to be imported; ValueError for a number of vocabularies that no model
+    has.
+    """
+
+    checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
+    vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
+    # by default hparams.json in the checkpoint's folder or the folder above
+    hparams_file: Path | None = None
+    # the row of the target space embedding; by default the one trained, or 0
+    target_space: int | None = None
+    # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
+    problem: str | None = None
+
+    def __post_init__(self) -> None:
+        count = len(self.vocabularies)
+        if count not in VOCABULARY_NAMES:
+            raise ValueError(
+                "--t2t_vocab must be one file, or source's and target's. Received:"
+                f" {count} files."
+            )
+
+    def check(self) -> None:
+        """Raises FileNotFoundError if a file is missing."""
+        self.checkpoints()
+        self.hparams_path()
+        for path in self.vocabularies:
+            check_file(path)
+
+    def checkpoints(self) -> list[str]:
+        """The checkpoints of the folder, or the named one, oldest first."""
+        path = self.checkpoint.absolute()
+        if path.is_dir():
+            checkpoints = list_checkpoints(path)
+            if checkpoints:
+                return checkpoints
+            raise _no_checkpoint(f"{path}, which has no model.ckpt-N.index.")
+        prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path))
+        if Path(f"{prefix}.index").is_file():
+            return [prefix]
+        received = f"{path}; there is no {prefix}.index."
+        others = [Path(other).name for other in list_checkpoints(path.parent)]
+        if others:
+            received += f" Its folder has {', '.join(others)}."
+        raise _no_checkpoint(received)
+
+    def trained_in(self) -> Path:
+        """The folder of the checkpoints."""
+        return Path(self.checkpoints()[0]).parent
+
+    def hparams_path(self) -> Path:
+        """The model's hparams.json."""
+        folder = self.trained_in()
+        path = self.hparams_file or _find(HPARAMS, folder)
+        if path is None:
+            raise FileNotFoundError(
+                f"The model's hparams.json is required. Received: none in {folder} nor"
+                " above it. Name it with --t2t_hparams: t2t-trainer wrote it into its"
+                " --output_dir."
+            )
+        return path
+
+    def recorded_problem(self) -> str:
+        """The problem that tensor2tensor's trainer recorded beside the checkpoints or
+        hparams.json; otherwise "imported".
+
+        Raises ValueError if it recorded another model than `transformer`.
+        """
+        path = _find(FLAGS, self.trained_in(), self.hparams_path().parent)
+        if path is None:
+            return "imported"
+        flags = {}
+        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+            match = re.match(r"--(\w+)=(.*)$", line.strip())
+            if match:
+                flags[match[1]] = match[2]
+        model = flags.get("model", "transformer")
+        if model != "transformer":
+            raise ValueError(
+                f"model must be transformer. Received: model={model} in its {FLAGS}."
+            )
+        return flags.get("problem", "imported")
+
+
+def _no_checkpoint(received: str) -> FileNotFoundError:
+    return FileNotFoundError(
+        "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
+        f" these. Received: {received}"
+    )
+
+
+def _find(name: str, *folders: Path) -> Path | None:
+    """A file in one of the folders or, since averages have their own folders, in the
+    one above.
+    """
+    for folder in folders:
+        for path in (folder / name, folder.parent / name):
+            if path.is_file():
+                return path
+    return None
+
+
+def read_hparams(path: Path) -> dict[str, Any]:
+    """The content of an hparams.json; FileNotFoundError or ValueError if it is not
+    one.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(
+            "The hparams.json that tensor2tensor's trainer writes into --output_dir is"
+            f" required. Received: {path}, which is not a file. Give the folder of its"
+            " training."
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+        check_depth(text)
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError(f"a {type(values).__name__}")
+    except ValueError as error:
+        # also if the file is not JSON or not UTF-8
+        raise ValueError(
+            f"{path} must hold a JSON object. Received: {error}. Copy it again."
+        ) from error
+    return values

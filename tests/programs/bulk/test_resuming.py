@@ -1,0 +1,348 @@
+"""Decoding of a file and a split that is interrupted or killed resumes, and ends with
+what a whole run writes.
+"""
+
+import contextlib
+import errno
+import gzip
+import os
+import re
+import shutil
+import signal
+import threading
+from unittest.mock import Mock
+
+import pytest
+from bulk_cases import LINES, contents, interrupt, names, terminate, write
+
+from t2tlite.data.token_store import TokenStore
+from t2tlite.programs.bulk import decode_split
+from t2tlite.programs.bulk.decode_file import decode_file
+from t2tlite.programs.bulk.jobs import ScoreJob
+from t2tlite.run_folder import RunFolder
+
+SAMPLING = "sampling_method=random,sampling_temp=2.0"
+N_BEST = "return_beams=2"
+JSONL = {"output_format": "jsonl"}
+CTRANSLATE2 = {"model": (None, "ctranslate2")}
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "more"),
+    [
+        ("file", "", {}),
+        ("file", N_BEST, {**JSONL, "alignments": True}),
+        ("file", SAMPLING, {}),
+        ("split", "", {}),
+        ("split", N_BEST, {}),
+        ("split", "", CTRANSLATE2),
+        ("split", SAMPLING, {}),
+    ],
+    indirect=["case"],
+)
+def test_interrupted_work_resumes(case, capsys, calls, changes, more):
+    expected = case.whole(changes, **more)
+    report = capsys.readouterr().out
+    (name,) = (name for name in expected if name.endswith(".txt"))
+    case.target = case.folder / name
+    windows = f"{case.target}.windows"
+    done = sum(case.windows[:2])
+    case.interrupted(2, changes, **more)
+    output = capsys.readouterr()
+    assert output.err.endswith(
+        f"{done} lines are done, in {windows}. The same command decodes the others.\n"
+    )
+    assert output.out == ""
+    assert [f"{name}.windows/{path.name}" for path in case.outputs()] == names(
+        case.folder
+    )
+    summary = case(changes, **more)
+    output = capsys.readouterr()
+    assert f"Resuming: {done} lines are done, in {windows}.\n" in output.err
+    assert calls.windows == case.windows  # none of them twice
+    assert contents(case.folder) == expected
+    speed = (
+        rf"^{sum(case.windows)} sentences in \S+ s, \S+ sentences/s, [\d,]+ target"
+        r" tokens/s$"
+    )
+    assert re.search(speed, summary or output.out, re.MULTILINE)
+    assert re.sub(speed, "", output.out, flags=re.MULTILINE) == re.sub(
+        speed, "", report, flags=re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("more", [{}, JSONL])
+def test_interrupted_scoring_resumes(file, tmp_path, calls, more):
+    pairs = write(tmp_path / "in.tsv", [f"{line}\tkatze {line}" for line in LINES])
+    file.decode = lambda job, target: decode_file(job, pairs, target)
+    expected = file.whole(kind=ScoreJob, **more)
+    file.interrupted(2, kind=ScoreJob, **more)
+    file(kind=ScoreJob, **more)
+    assert calls.windows == [4, 4, 3]
+    assert contents(file.folder) == expected
+
+
+@pytest.mark.parametrize("name", ["out.txt.gz", "out.txt"])
+def test_interrupted_work_keeps_the_older_output(case, tmp_path, calls, name):
+    target = tmp_path / name
+    case(N_BEST, target=target)
+    expected = target.read_bytes()
+    target.write_text("an older output\n")
+    calls.windows.clear()
+    case.interrupted(1, N_BEST, target=target)
+    assert target.read_text() == "an older output\n"
+    case(N_BEST, target=target)
+    assert target.read_bytes() == expected
+    assert calls.windows == case.windows
+    assert not list(tmp_path.glob("*.windows"))
+    if name.endswith(".gz"):
+        assert gzip.decompress(expected).decode().startswith("0 ||| ")
+
+
+def test_outputs_of_a_split_are_written_through_a_link(split, tmp_path):
+    link = tmp_path / "link.txt"
+    link.symlink_to("linked.txt")
+    split.interrupted(1, target=link)
+    assert (tmp_path / "linked.txt.windows").is_dir()
+    split(target=link)
+    assert link.is_symlink()
+    assert len((tmp_path / "linked.txt").read_text().splitlines()) == 40
+
+
+@pytest.mark.parametrize("by", [interrupt, terminate])
+def test_killed_scoring_of_a_split_resumes(split, capsys, calls, by):
+    expected = split.whole()
+    split.interrupted("score", by=by)
+    assert "40 lines are done, in " in capsys.readouterr().err
+    for name in ("src", "json"):
+        (split.folder / f".test.120.{name}.0123abcd.tmp").write_text("half of a file")
+    split()
+    assert calls.windows == split.windows
+    assert contents(split.folder) == expected
+
+
+def test_sigterm_keeps_what_is_done(case, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    case.interrupted(1, by=terminate)
+    assert f"{case.windows[0]} lines are done, in " in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert len(case.outputs()) == 1
+
+
+def test_interrupted_first_window_leaves_nothing(case):
+    case.interrupted(0)
+    assert list(case.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
+    case()
+    before = contents(case.folder)
+    capsys.readouterr()
+    synced, fsync = [], os.fsync
+
+    def full(handle):
+        synced.append(handle)
+        if len(synced) == window:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    message = (
+        f"The disk of {case.target} is full. Free some space and run the same command"
+        " again, which resumes, or name another output."
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=re.escape(message)):
+            case()
+    done = sum(case.windows[: window - 1])
+    stderr = capsys.readouterr().err
+    assert (f"{done} lines are done, in {case.target}.wi" in stderr) == (done > 0)
+    after = contents(case.folder)
+    assert {name: after[name] for name in after if ".windows" not in name} == before
+    assert len(after) - len(before) == window - 1
+    case()
+    stderr = capsys.readouterr().err
+    assert (f"Resuming: {done} lines are done" in stderr) == (done > 0)
+    assert contents(case.folder) == before
+
+
+def test_full_disk_while_the_output_is_compressed(file, capsys, monkeypatch, tmp_path):
+    """All is decoded by then, and is not decoded again."""
+    target = tmp_path / "new" / "out.gz"
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr("gzip.GzipFile.write", Mock(side_effect=full))
+        with pytest.raises(OSError, match=f"The disk of {target} is full. Free some"):
+            file(target=target)
+    assert {name.rpartition("/")[0] for name in names(target.parent)} == {
+        "out.gz.windows"
+    }
+    file(target=target)
+    assert "Resuming: 11 lines are done" in capsys.readouterr().err
+    assert file.calls.windows == file.windows
+    assert gzip.decompress(target.read_bytes()).count(b"\n") == 11
+    assert names(target.parent) == ["out.gz"]
+
+
+def test_batches_of_sentences_make_a_split_one_window(split, calls):
+    rules = "t2t_rules=true"
+    expected = split.whole(rules)
+    split.interrupted(0, rules)
+    assert list(split.folder.iterdir()) == []
+    split.interrupted("score", rules)
+    split(rules)
+    assert calls.windows == [40]
+    assert contents(split.folder) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "more"),
+    [
+        ("file", "beam_size=1", {}),
+        ("file", "", {"output_format": "nbest"}),
+        ("file", "", {"model": (80,)}),
+        ("file", "", CTRANSLATE2),
+        ("split", "beam_size=1", {}),
+        ("split", "", {"model": (80,)}),
+    ],
+    indirect=["case"],
+)
+def test_windows_of_other_options_are_not_used(
+    case, tmp_path, capsys, calls, changes, more
+):
+    case.target = tmp_path / "new" / "out.txt"
+    case.interrupted(2)
+    case(changes, **more)
+    assert (
+        "out.txt.windows also has 2 windows of another input, checkpoint or option,"
+        in capsys.readouterr().err
+    )
+    assert calls.windows[2:] == case.windows
+    assert not list(tmp_path.rglob("*.windows"))
+    case(changes, target=tmp_path / "other.txt", **more)
+    assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
+
+
+def test_windows_of_a_file_are_not_a_splits(file, split, calls):
+    sources = split.folder.parent / "sources.txt"
+    split()
+    shutil.copy(split.folder / "test.120.src", sources)
+    file.decode = lambda job, target: decode_file(job, sources, target)
+    file.interrupted(5)
+    calls.windows.clear()
+    split(target=file.target)
+    assert calls.windows == split.windows
+
+
+def test_changed_source_of_a_split_decodes_its_window(split, monkeypatch, calls):
+    split.interrupted(2)
+    source_text = TokenStore.source_text
+    monkeypatch.setattr(
+        TokenStore, "source_text", lambda store: ["cat", *source_text(store)[1:]]
+    )
+    split()
+    assert calls.windows == [15, 15, 15, 10]
+    assert contents(split.folder) == split.whole()
+
+
+def test_added_lines_are_decoded_after_those_done(file, tmp_path, calls):
+    file.interrupted(2)
+    write(tmp_path / "in.txt", [*LINES, "fish likes mouse"])
+    file()
+    assert file.target.read_text().splitlines()[-2:] == [
+        "hund oft hund hoert",
+        "fisch maus mag",
+    ]
+    assert calls.windows == [4, 4, 4]
+
+
+def test_other_options_of_a_split_have_another_output(split, calls):
+    split.interrupted(2)
+    split("beam_size=1")
+    split()
+    assert calls.windows == [15, 15, *split.windows, 10]
+    assert len(contents(split.folder)) == 8
+
+
+def test_unfinished_split_is_not_a_record(split, run):
+    split()
+    split.interrupted(4)
+    records, complaints = RunFolder(run).decode_records()
+    assert [record.name for record in records] == ["test.120"]
+    assert complaints == []
+
+
+def test_score_is_printed_before_it_is_recorded(split, capsys, monkeypatch):
+    def fail(*arguments):
+        raise OSError("No space left on device.")
+
+    monkeypatch.setattr(decode_split, "write_lines", fail)
+    with pytest.raises(OSError, match="No space left"):
+        split()
+    assert "\nBLEU " in capsys.readouterr().out
+
+
+def test_too_long_sentence_of_a_split_is_named(split, monkeypatch, calls):
+    source_text = TokenStore.source_text
+    monkeypatch.setattr(
+        TokenStore,
+        "source_text",
+        lambda store: [*source_text(store)[1:], "cat " * 2100],
+    )
+    message = "at most 2,048 tokens. Received: the sources of test, line 40 with 2,"
+    with pytest.raises(ValueError, match=message):
+        split()
+    assert calls.windows == []
+
+
+@pytest.fixture
+def pipe(file, tmp_path):
+    """pipe(lines): lets the file be a pipe that has these lines."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    file.decode = lambda job, target: decode_file(job, path, target)
+
+    def feed(lines):
+        def run():
+            with (
+                contextlib.suppress(BrokenPipeError),  # it need not be read to the end
+                path.open("w", encoding="utf-8") as sink,
+            ):
+                sink.writelines(f"{line}\n" for line in lines)
+                sink.flush()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    return feed
+
+
+def test_pipe_is_read_once_and_resumed(file, pipe, capsys):
+    pipe(LINES)
+    expected = file.whole()
+    pipe(LINES)
+    file.interrupted(2)
+    capsys.readouterr()
+    pipe(LINES)
+    file()
+    assert "Resuming: 8 lines are done, in " in capsys.readouterr().err
+    assert file.calls.windows == file.windows
+    assert contents(file.folder) == expected
+
+
+def test_changed_lines_of_a_pipe_are_decoded(file, pipe):
+    pipe(LINES)
+    file.interrupted(2)
+    pipe(["cat", *LINES[1:]])
+    file()
+    assert file.calls.windows == [4, 4, 4, 3]
+    pipe(["cat", *LINES[1:]])
+    assert contents(file.folder) == file.whole()
+
+
+def test_too_long_line_of_a_pipe_is_named(file, pipe, tmp_path):
+    pipe([*LINES[:9], "cat " * 2100])
+    message = f"at most 2,048 tokens. Received: {tmp_path}/pipe, line 10 with 2,"
+    with pytest.raises(ValueError, match=message):
+        file()
+    assert len(file.outputs()) == 2
