@@ -20,10 +20,11 @@ Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (
 hs256 hs1024 (width) ff1024 ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E:
 pos_learned; and big, only if it is named, for three times as many steps.
 
-O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are
-in O/ROW.seed2, ... The table so far, beside the paper's, is O/table3.md, table3.json
-and table3.png after each row. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same
-command resumes from there, and finished rows are not trained again.
+O/ROW (--output_dir=O) is a run like t2t-trainer's, whose dev split is decoded at the
+end, as t2t-decoder does; further seeds are in O/ROW.seed2, ... The table so far, beside
+the paper's, is O/table3.md, table3.json and table3.png after each row. Ctrl-C, SIGTERM
+or SIGHUP saves a checkpoint; the same command resumes from there, and finished rows are
+not trained again.
 
 Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give
 each --rows of its own. The table has the rows of all; a row that another process is

@@ -15,7 +15,6 @@ RUN/decodes/           outputs of splits, see below
 RUN/attention/         the output of t2t-attention
 RUN/ctranslate2/       the model in CTranslate2's format, a folder for each quantization
 RUN/report.*           the output of t2t-report
-RUN/result.json        the result of a row of Table 3
 RUN/events.*           TensorBoard
 
 The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
@@ -173,10 +172,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path).expanduser()
         self.best_folder, self.averaged_folder = path / BEST, path / AVERAGED
-        self.attention_folder, self.result_file = (
-            path / "attention",
-            path / "result.json",
-        )
+        self.attention_folder = path / "attention"
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
         self.evaluations_file, self.best_file = (
@@ -403,6 +399,12 @@ class RunFolder:
 
     def write_decode_record(self, record: DecodeRecord) -> None:
         write_record(self.decoded_file(record.name, "json"), record)
+
+    def decode_record(self, name: str) -> DecodeRecord | None:
+        """The record of a decoding; None if there is none."""
+        path = self.decoded_file(name, "json")
+        advice = "Delete it to decode the split again."
+        return self._optional(str(path.relative_to(self.path)), DecodeRecord, advice)
 
     def decode_name(
         self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None

@@ -1,12 +1,10 @@
-"""Attention of made-up sentences with random weights, for tests of pages and
-pictures.
-"""
+"""Attention of made-up sentences with random weights, for tests of pages."""
 
 import numpy as np
 
 from t2tlite.programs.visualise import Attention
 
-# What a sentence may hold that a page or a picture could take for something else.
+# What a sentence may hold that a page could take for something else.
 AWKWARD = ["▁\"it's", "<", "&amp;", "</", "script", ">", "<!--", "▁$x$", "_^{", "\\", "▁", "▁שלום", "▁مرحبا", "猫",
            "\u202e", "\x07", "<0xE3>", "DATA_GOES_HERE", "</s>"]  # fmt: skip
 

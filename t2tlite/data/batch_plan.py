@@ -6,8 +6,8 @@ length bucket, by pool, and by the lengths of both sides, so that neighbours nee
 padding; then they are split into batches, which are shuffled. The number of batches in
 an epoch and of their rows depends on the lengths alone, so any batch of any epoch is
 computed without those before it: training resumes at any step, and the number of
-replicas does not change what a batch contains. A pair of a corpus of weight w is w
-times in the corpus that is permuted.
+replicas does not change what a batch contains. A corpus of weight w is permuted with w
+copies of each pair.
 
     >>> sources = np.array([3, 9, 4, 8])
     >>> targets = np.array([4, 9, 4, 2])
@@ -118,23 +118,25 @@ class BatchPlan:
         """Plans the batches.
 
         Args:
-            source_lengths, target_lengths: int [N], tokens of each source and target,
-            EOS included. batch_tokens: tokens of a global batch: rows times the padded
-            length of the longer side. max_length: the longest side of a pair, tokens.
-            smallest, step: the first bucket boundary and the factor between boundaries,
-            see `bucket_boundaries`. seed: of the permutations. few_shapes: pad batches
-            to at most MAX_SHAPES shapes, for a compiler that compiles a program for
-            each:
-                buckets are merged, and all batches of a bucket have the same number of
-                rows and one width.
+            source_lengths: int [N], tokens of each source, EOS included.
+            target_lengths: int [N], tokens of each target.
+            batch_tokens: tokens of a global batch: rows times the padded length of the
+                longer side.
+            max_length: tokens of the longest side of a pair.
+            smallest: the first bucket boundary, see `bucket_boundaries`.
+            step: the factor between boundaries.
+            seed: of the permutations.
+            few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that
+                compiles a program for each. Buckets are merged, and all batches of a
+                bucket have the same number of rows and one width.
             repeats: int [N], how many times each pair is in an epoch; None: once.
-            batch_squares: rows times the square of the padded length, which bounds the
-            memory of attention; None: any.
+            batch_squares: limit of rows times the square of the padded length, which
+                bounds the memory of attention; None: no limit.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
         longer = np.maximum(source_lengths, target_lengths)
-        self._corpus = np.flatnonzero(longer <= max_length)  # [n], the pairs in use
+        self._corpus = np.flatnonzero(longer <= max_length)  # [num_pairs], the pairs
         self.left_out = len(longer) - len(self._corpus)
         if repeats is not None:
             self._corpus = np.repeat(self._corpus, repeats[self._corpus])
@@ -153,10 +155,11 @@ class BatchPlan:
             self._boundaries = merge_buckets(
                 self._boundaries, longer[self._corpus], MAX_SHAPES
             )
+        # [num_pairs], the bucket of each pair
         self._buckets: np.ndarray = np.searchsorted(
             self._boundaries, longer[self._corpus]
         ).astype(np.int32)
-        # that fit, for each bucket
+        # for each bucket, the rows that fit at its boundary
         rows: np.ndarray = batch_tokens // self._boundaries
         if batch_squares is not None:
             rows = np.minimum(rows, batch_squares // self._boundaries.astype(int) ** 2)
@@ -174,17 +177,19 @@ class BatchPlan:
         pairs, batches = self._shuffle(epoch)
         at = batches[position]
         chosen = pairs[self._cuts[at] : self._cuts[at + 1]]
-        sources, targets = self._sources[chosen], self._targets[chosen]
-        rows, widths = len(chosen), (int(sources.max()), int(targets.max()))
+        rows = len(chosen)
+        source_width = int(self._sources[chosen].max())
+        target_width = int(self._targets[chosen].max())
         if self._few_shapes:
             bucket = self._buckets[chosen].max()
-            rows, widths = int(self._rows[bucket]), (int(self._boundaries[bucket]),) * 2
+            rows = int(self._rows[bucket])
+            source_width = target_width = int(self._boundaries[bucket])
         return Batch(
             indices=self._corpus[chosen],
             rows=rows,
-            source_width=widths[0],
-            target_width=widths[1],
-            tokens=int(targets.sum()),
+            source_width=source_width,
+            target_width=target_width,
+            tokens=int(self._targets[chosen].sum()),
         )
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
@@ -192,58 +197,54 @@ class BatchPlan:
         its batches in any epoch.
 
         Every epoch has the same bucket and batch boundaries; only the order of pairs
-        inside a bucket changes. So a batch whose longest pair is of bucket b has the
-        same number of rows in every epoch, and all its pairs are of bucket b or of
-        those before: none of its sources (targets) is longer than the longest of these
-        buckets.
+        inside a bucket changes. So a batch whose longest pair is in bucket b has the
+        same number of rows in every epoch. Its pairs are in bucket b or a shorter one,
+        and no source (target) is longer than the longest of these buckets.
         """
         # [num_batches], the bucket of a batch's longest pair
         buckets = np.sort(self._buckets)[self._cuts[1:] - 1]
         if self._few_shapes:
-            boundaries = self._boundaries.tolist()
-            return [
-                (int(self._rows[b]), boundaries[b], boundaries[b])
-                for b in np.unique(buckets)
-            ]
-        # of each bucket
-        greatest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)
-        rows, sources, targets = greatest
-        np.maximum.at(rows, buckets, np.diff(self._cuts))
-        np.maximum.at(sources, self._buckets, self._sources)
-        np.maximum.at(targets, self._buckets, self._targets)
-        sources, targets = (
-            np.maximum.accumulate(longest) for longest in (sources, targets)
-        )
-        return [
-            (int(rows[b]), int(sources[b]), int(targets[b])) for b in np.unique(buckets)
-        ]
+            rows = self._rows
+            sources = targets = self._boundaries
+        else:
+            rows = self._greatest(buckets, np.diff(self._cuts))
+            longest_sources = self._greatest(self._buckets, self._sources)
+            longest_targets = self._greatest(self._buckets, self._targets)
+            sources = np.maximum.accumulate(longest_sources)
+            targets = np.maximum.accumulate(longest_targets)
+        shapes = []
+        for b in np.unique(buckets):
+            shapes.append((int(rows[b]), int(sources[b]), int(targets[b])))
+        return shapes
+
+    def _greatest(self, buckets: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The greatest value in each bucket, int64; 0 where there is none."""
+        greatest: np.ndarray = np.zeros(len(self._boundaries), np.int64)
+        np.maximum.at(greatest, buckets, values)
+        return greatest
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs and the order of the batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         shuffled = random.permutation(self.num_pairs)
-        sources, targets = (
-            self._sources[shuffled].astype(np.int64),
-            self._targets[shuffled],
-        )
         place = self._buckets[shuffled]
         if not self._few_shapes:
+            sources = self._sources[shuffled].astype(np.int64)
+            targets = self._targets[shuffled]
             pool = np.arange(self.num_pairs) * self._pools // self.num_pairs
             longest = int(self._boundaries[-1])
-            place = (place * self._pools + pool) * (longest + 1) + np.maximum(
-                sources, targets
-            )
+            place = place * self._pools + pool
+            place = place * (longest + 1) + np.maximum(sources, targets)
             place = place * (2 * longest + 1) + sources - targets
-        return shuffled[np.argsort(place, kind="stable")], random.permutation(
-            self.num_batches
-        )
+        pairs = shuffled[np.argsort(place, kind="stable")]
+        return pairs, random.permutation(self.num_batches)
 
     def _cut(self, buckets: np.ndarray) -> np.ndarray:
         """Where each batch begins in the sorted epoch, and where the last one ends.
 
-        A batch has as many rows as fit at the padded length of its longest pair. Of its
-        possible ends, one for each bucket, the farthest is used: the remainder of a
-        bucket joins the next bucket instead of a small batch.
+        A batch has as many rows as fit at the padded length of its longest pair. Each
+        bucket allows one end; the batch ends at the farthest. So the last pairs of a
+        bucket join the next bucket instead of a small batch of their own.
         """
         # where each bucket ends
         ends = np.searchsorted(buckets, np.arange(len(self._rows)), side="right")
@@ -264,9 +265,9 @@ def training_plan(
     """The plan of a training run on this number of replicas: a batch for each optimizer
     step.
 
-    `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each
-    other, for corpus_weights. With jit_compile, XLA compiles the training step once for
-    each shape, so there are few shapes.
+    `corpus_pairs` are the numbers of pairs of the corpora, one after the other in the
+    lengths; corpus_weights needs them. With jit_compile, XLA compiles the training step
+    once for each shape, so there are few shapes.
     """
     return BatchPlan(
         source_lengths,

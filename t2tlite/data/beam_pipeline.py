@@ -19,6 +19,7 @@ import shlex
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 WorkerFunction = Callable[[Any], None]  # of a task
@@ -42,11 +43,11 @@ class Pipeline:
 
     def run(self, start: Callable[[], WorkerFunction], tasks: Sequence[Any]) -> None:
         """Calls `start` in each thread of each worker, and the function that it returns
-        once or more with each task.
+        with each task, once or several times.
 
-        `start` and the tasks can be pickled. Raises ValueError for an unknown runner or
-        a bad option, or if Apache Beam is not installed, and ChildProcessError if a
-        task fails.
+        `start` and the tasks must allow pickling. Raises ValueError for an unknown
+        runner or a bad option, or if Apache Beam is not installed, and
+        ChildProcessError if a task fails.
         """
         beam, options = self._beam()
         call = functools.partial(_call, uuid.uuid4().hex, start)
@@ -66,76 +67,81 @@ class Pipeline:
             ) from error
 
     def check(self) -> None:
-        """Raises as `run` does if the pipeline cannot be run: before hours of work, not
-        after.
+        """Raises as `run` does if the pipeline cannot run, so that this shows before
+        hours of work.
         """
         self._beam()
 
-    def _beam(self) -> tuple[Any, Any]:
+    def _beam(self) -> tuple[ModuleType, Any]:
         """The module apache_beam, and its PipelineOptions."""
-        # it warns about libraries that it does not need
-        logging.disable(logging.WARNING)
-        try:
-            import apache_beam
-            from apache_beam.options.pipeline_options import (
-                PipelineOptions,
-                TypeOptions,
-            )
-            from apache_beam.runners.runner import create_runner
-        except ImportError as error:
-            raise ValueError(
-                f"--beam_runner needs Apache Beam. Received: {error}. Install it with"
-                " pip install 't2tlite[beam]'."
-            ) from error
-        finally:
-            logging.disable(logging.NOTSET)
+        beam = _import_beam()
+        from apache_beam.runners.runner import create_runner
+
         runner = DASK_RUNNER if self.runner == DASK else self.runner
         defaults = QUIET
-        if runner == DASK_RUNNER and not any(
-            name in self.options for name in DASK_PARTITIONS
-        ):
-            # otherwise a worker gets 128 tasks, perhaps all
-            defaults = [*QUIET, "--dask_partition_size=1"]
-        if runner == DASK_RUNNER and importlib.util.find_spec("distributed") is None:
-            raise ValueError(
-                f"--beam_runner={self.runner} needs Dask. Install it with pip install"
-                " 't2tlite[dask]'."
-            )
+        if runner == DASK_RUNNER:
+            if importlib.util.find_spec("distributed") is None:
+                raise ValueError(
+                    f"--beam_runner={self.runner} needs Dask. Install it with pip"
+                    " install 't2tlite[dask]'."
+                )
+            if not any(name in self.options for name in DASK_PARTITIONS):
+                # otherwise a worker gets 128 tasks, perhaps all
+                defaults = [*QUIET, "--dask_partition_size=1"]
         try:
             create_runner(runner)
         except (ValueError, ImportError, AttributeError) as error:
             raise ValueError(
                 f"--beam_runner must be a runner of Apache Beam. Received: {error}"
             ) from error
+        return beam, self._pipeline_options(runner, defaults)
+
+    def _pipeline_options(self, runner: str, defaults: list[str]) -> Any:
+        """Beam's options: the defaults, and the given ones, which count if both set
+        one.
+        """
+        from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
+
         with contextlib.redirect_stderr(io.StringIO()) as complaint:
             try:
-                # the last value counts
                 given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]
                 options = PipelineOptions(given)
-                # otherwise it downloads and runs another runner, Prism
                 if self.runner == "DirectRunner":
+                    # otherwise it downloads and runs another runner, Prism
                     options.view_as(TypeOptions).allow_unsafe_triggers = True
                 known = options.get_all_options()
-                unknown = sorted(
-                    {*options.get_all_options(retain_unknown_options=True)} - {*known}
-                )
+                all_given = options.get_all_options(retain_unknown_options=True)
             except (SystemExit, ValueError) as error:
-                reason = (
-                    (complaint.getvalue() or str(error))
-                    .strip()
-                    .rpartition("error: ")[2]
-                )
+                reason = (complaint.getvalue() or str(error)).strip()
+                reason = reason.rpartition("error: ")[2]
                 raise ValueError(
                     "--beam_options must be options of Apache Beam. Received:"
                     f" {reason}."
                 ) from error
+        unknown = sorted({*all_given} - {*known})
         if unknown:
             names = ", ".join(f"--{name}" for name in unknown)
             raise ValueError(
                 f"--beam_options must be options of Apache Beam. Received: {names},"
                 " which it does not know."
             )
-        return apache_beam, options
+        return options
+
+
+def _import_beam() -> ModuleType:
+    # it warns of libraries that it does not need
+    logging.disable(logging.WARNING)
+    try:
+        import apache_beam
+    except ImportError as error:
+        raise ValueError(
+            f"--beam_runner needs Apache Beam. Received: {error}. Install it with"
+            " pip install 't2tlite[beam]'."
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
+    module: ModuleType = apache_beam
+    return module
 
 
 # Of a thread of a worker: the `pipeline` that it started last, and its function `work`.
@@ -144,7 +150,7 @@ _started = threading.local()
 
 
 def _call(pipeline: str, start: Callable[[], WorkerFunction], task: Any) -> None:
-    """Does a task by the function that `start` returns, which is called once for each
+    """Does a task with the function that `start` returns. Calls `start` once for each
     pipeline and thread.
 
     Beam's own place for this, DoFn.setup, is called for each task by the Dask runner.

@@ -1,8 +1,8 @@
-"""The pairs that a problem yields: checked one by one, and compared when they are read
-a second time.
+"""Reads the pairs that a problem yields twice: checks each pair, and compares the
+second reading with the first.
 
-A user's problem may yield anything, and files may change while they are read. Either
-must be found before it becomes data.
+A user's problem may yield anything, and files may change while they are read. Both are
+errors here, before anything becomes data.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterato
 
 
 class SplitDigest:
-    """What a split held when it was read first, chunk by chunk."""
+    """Digest of a split's first reading, chunk by chunk."""
 
     def __init__(self, split: str) -> None:
         self.split = split
         self.pairs = 0
         self._chunks: list[bytes] = []  # SHA-256
         self._ends: list[int] = []  # of each chunk, the number of pairs up to its end
-        # of each pair one byte of its hash, which tells where two readings differ
+        # one byte of each pair's hash: shows where two readings differ
         self._hashes = bytearray()
 
     def add(self, chunk: Sequence[Pair]) -> None:
@@ -100,8 +100,8 @@ class SplitDigest:
 
 
 class TwoReadings:
-    """The text of a problem, which is read once to learn from it and again to encode
-    it, and compared.
+    """The text of a problem, read once to learn a vocabulary and again to be encoded.
+    The second reading must equal the first.
     """
 
     def __init__(self, problem: Problem, tmp_dir: Path | None) -> None:

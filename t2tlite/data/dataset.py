@@ -58,19 +58,18 @@ class Dataset:
         )
 
     def store(self, *splits: str) -> TokenStore:
-        """The token ids of splits, one after the other; first checks that no shard has
-        changed since.
+        """The token ids of splits, one after the other. First checks that no shard has
+        changed.
 
         Raises ValueError if there is no such split, and as `check_contents` and
         `TokenStore`.
         """
-        shards = [
-            shard for split in splits for shard in self.manifest.split(split).shards
-        ]
+        shards: list[ShardEntry] = []
+        for split in splits:
+            shards += self.manifest.split(split).shards
         check_contents(self.folder, shards)
-        return TokenStore(
-            [self.folder / shard.file for shard in shards], self.manifest.reverse
-        )
+        paths = [self.folder / shard.file for shard in shards]
+        return TokenStore(paths, self.manifest.reverse)
 
 
 def open_dataset(
@@ -88,11 +87,10 @@ def open_dataset(
     named.
     """
     data_dir = Path(data_dir)
-    finished = sorted(
-        path.parent.name
-        for path in data_dir.glob(f"*/{MANIFEST}")
-        if holds_data(path.parent)
-    )
+    finished = []
+    for path in sorted(data_dir.glob(f"*/{MANIFEST}")):
+        if holds_data(path.parent):
+            finished.append(path.parent.name)
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
@@ -108,9 +106,8 @@ def open_dataset(
     base = problem_name.removesuffix("_rev")
     if base not in finished:
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
-        command = (
-            command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
-        )
+        if not command:
+            command = f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
             f"There is no finished data of {problem_name} in {data_dir}.{others} Run"
             f" {command} first; an interrupted run resumes."
@@ -122,8 +119,8 @@ def open_dataset(
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raises FileNotFoundError or ValueError if a file is missing or has not the
-    recorded size.
+    """Raises FileNotFoundError if a file is missing, and ValueError if it does not
+    have the recorded size.
     """
     for entry in manifest.entries():
         path = folder / entry.file
@@ -141,18 +138,16 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 def check_contents(
     folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]
 ) -> None:
-    """Raises FileNotFoundError if a file is missing, and ValueError if it has not the
-    recorded content.
+    """Raises FileNotFoundError if a file is missing, and ValueError if it does not
+    have the recorded content.
 
-    Reads some 1.5 GB/s per core.
+    Reads about 1.5 GB/s per core.
     """
+
+    def check(entry: VocabularyEntry | ShardEntry) -> None:
+        check_sha256(folder / entry.file, entry.sha256, REGENERATE_HINT)
+
     # hashing releases Python's lock
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        checks = [
-            threads.submit(
-                check_sha256, folder / entry.file, entry.sha256, REGENERATE_HINT
-            )
-            for entry in entries
-        ]
-    for check in checks:
-        check.result()
+        for _ in threads.map(check, entries):
+            pass  # raises what `check` raised

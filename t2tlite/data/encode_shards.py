@@ -1,8 +1,8 @@
-"""Encodes chunks of text into token shards, in several processes or, in a pipeline, on
-several machines.
+"""Encodes chunks of text into token shards, in several processes or, with a pipeline,
+on several machines.
 
-One process reads text and splits it into chunks; the others each encode a chunk and
-write it as one shard. Which pairs a shard contains depends on the text alone, so the
+One process reads text and splits it into chunks. Each of the others encodes a chunk and
+writes it as one shard. Which pairs a shard contains depends on the text alone, so the
 files are the same for any number of processes.
 """
 
@@ -17,7 +17,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -64,7 +64,7 @@ class LengthLimits:
         """Why a training pair of these lengths (EOS not counted) is left out: one of
         DROPPED, or None if it is kept.
         """
-        if any(map(is_blank, pair)):
+        if is_blank(pair[0]) or is_blank(pair[1]):
             return "empty"
         shorter, longer = sorted(lengths)
         if self.max_length and longer + 1 > self.max_length:
@@ -100,6 +100,16 @@ def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
         yield chunk
 
 
+def texts_of(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    """The sources and the targets of pairs."""
+    sources = []
+    targets = []
+    for source, target in pairs:
+        sources.append(source)
+        targets.append(target)
+    return sources, targets
+
+
 def encode_all(
     tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
 ) -> Generator[tuple[str, SplitEntry]]:
@@ -111,11 +121,17 @@ def encode_all(
     target's. Raises ChildProcessError if a process dies, OSError if a shard cannot be
     written.
     """
-    if num_processes == 1:
-        encoders = [open_encoder(path) for path in vocabularies]
-        for task in tasks:
-            yield _encode_chunk(task, encoders)
+    if num_processes > 1:
+        yield from _encode_in_processes(tasks, vocabularies, num_processes)
         return
+    encoders = _open(vocabularies)
+    for task in tasks:
+        yield _encode_chunk(task, encoders)
+
+
+def _encode_in_processes(
+    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
+) -> Generator[tuple[str, SplitEntry]]:
     executor = ProcessPoolExecutor(
         num_processes,
         multiprocessing.get_context("spawn"),
@@ -127,8 +143,8 @@ def encode_all(
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            # processes started here inherit the blocked Ctrl-C: the parent lets them
-            # finish their shards
+            # processes started here inherit the blocked Ctrl-C, so that they finish
+            # their shards
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 pending.append(executor.submit(_work, task))
@@ -150,12 +166,12 @@ def encode_all(
 def encode_in(
     pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]
 ) -> list[ChunkTask]:
-    """Has the workers of a pipeline write the shards that do not exist; returns the
+    """Writes the shards that do not exist on the workers of a pipeline; returns the
     tasks without their pairs.
 
-    Each chunk waits in a file beside its shard, which takes as much disk as the text.
-    Raises as `Pipeline.run`, and ChildProcessError if the workers have written shards
-    that cannot be seen here.
+    Each chunk waits in a file beside its shard, so this needs as much disk as the text.
+    Raises as `Pipeline.run`, and ChildProcessError if this machine does not see the
+    shards that the workers wrote.
     """
     chunks_of: dict[Path, Path] = {}
     done = []
@@ -168,29 +184,26 @@ def encode_in(
                 chunks_of[task.path].write_bytes(pickle.dumps(task))
             done.append(dataclasses.replace(task, pairs=[]))
         if chunks_of:
-            start = functools.partial(
-                _start_encoding, [path.absolute() for path in vocabularies]
-            )
+            absolute = [path.absolute() for path in vocabularies]
+            start = functools.partial(_start_encoding, absolute)
             pipeline.run(start, list(chunks_of.values()))
     finally:
         for folder in {path.parent for path in chunks_of}:
-            # the chunks, and what workers left that were killed while they wrote
+            # the chunks, and the files of workers that were killed while writing
             remove_temporary_files(folder)
-    missing = [path for path in chunks_of if not path.exists()]
-    if missing:
-        raise ChildProcessError(
-            "The workers of a pipeline must see --data_dir under the same path as this"
-            f" machine. Received: no {missing[0]}, although all have finished. Use a"
-            " file system that all share."
-        )
+    for path in chunks_of:
+        if not path.exists():
+            raise ChildProcessError(
+                "The workers of a pipeline must see --data_dir under the same path as"
+                f" this machine. Received: no {path}, although all have finished. Use a"
+                " file system that all share."
+            )
     return done
 
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    return functools.partial(
-        _encode_file, [open_encoder(path) for path in vocabularies]
-    )
+    return functools.partial(_encode_file, _open(vocabularies))
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
@@ -203,14 +216,15 @@ _encoders: list[TextEncoder] = []
 
 def _start_worker(vocabularies: list[Path]) -> None:
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _encoders[:] = map(open_encoder, vocabularies)
+    _encoders[:] = _open(vocabularies)
 
 
 def _exit_with_parent() -> None:
-    """Ends this process when its parent ends or is killed; otherwise it would wait for
+    """Ends this process when its parent ends or is killed. Otherwise it would wait for
     chunks forever.
     """
-    if (parent := multiprocessing.parent_process()) is not None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
         parent.join()
         os._exit(1)
 
@@ -228,35 +242,44 @@ def _encode_chunk(
     if task.path.exists():
         store = TokenStore([task.path])
         dropped = json.loads(read_notes(task.path)["dropped"])
-        return task.split, _entry(
-            task.path, store.source_lengths, store.target_lengths, dropped
-        )
-    source_texts = [source for source, _ in task.pairs]
-    target_texts = [target for _, target in task.pairs]
+        lengths = store.source_lengths, store.target_lengths
+        return task.split, _entry(task.path, *lengths, dropped)
+    source_texts, target_texts = texts_of(task.pairs)
     sources = encoders[0].encode_batch(source_texts)
     targets = encoders[-1].encode_batch(target_texts)
+    texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     dropped = dict.fromkeys(DROPPED, 0)
+    if is_training(task.split):
+        texts = None
+        sources, targets = _within_limits(task, sources, targets, dropped)
+    lengths = write_shard(
+        task.path,
+        sources,
+        targets,
+        vocab_size=max(encoder.vocab_size for encoder in encoders),
+        texts=texts,
+        notes={"dropped": json.dumps(dropped)},
+    )
+    return task.split, _entry(task.path, *lengths, dropped)
+
+
+def _within_limits(
+    task: ChunkTask,
+    sources: Sequence[list[int]],
+    targets: Sequence[list[int]],
+    dropped: dict[str, int],
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The token ids of the pairs to train on; counts the others in `dropped`."""
     kept_sources = []
     kept_targets = []
     for pair, source, target in zip(task.pairs, sources, targets, strict=True):
-        reason = None
-        if is_training(task.split):
-            reason = task.limits.reason_to_drop(pair, len(source), len(target))
+        reason = task.limits.reason_to_drop(pair, len(source), len(target))
         if reason is None:
             kept_sources.append(source)
             kept_targets.append(target)
         else:
             dropped[reason] += 1
-    texts = (source_texts, target_texts)
-    lengths = write_shard(
-        task.path,
-        kept_sources,
-        kept_targets,
-        vocab_size=max(encoder.vocab_size for encoder in encoders),
-        texts=None if is_training(task.split) else texts,
-        notes={"dropped": json.dumps(dropped)},
-    )
-    return task.split, _entry(task.path, *lengths, dropped)
+    return kept_sources, kept_targets
 
 
 def _entry(
@@ -265,6 +288,7 @@ def _entry(
     """The entry of a shard whose sources and targets have these lengths, int32 [N]
     each.
     """
+    shard = ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path))
     return SplitEntry(
         pairs=len(sources),
         source_tokens=int(sources.sum()),
@@ -272,7 +296,9 @@ def _entry(
         longest_source=int(sources.max(initial=0)),
         longest_target=int(targets.max(initial=0)),
         dropped=dropped,
-        shards=(
-            ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path)),
-        ),
+        shards=(shard,),
     )
+
+
+def _open(vocabularies: Iterable[Path]) -> list[TextEncoder]:
+    return [open_encoder(path) for path in vocabularies]

@@ -1,5 +1,5 @@
-"""Checks whether complete data is what would be made now: it is neither made twice nor
-overwritten.
+"""Checks whether complete data is what would be made now, so that it is neither made
+twice nor overwritten.
 """
 
 from __future__ import annotations
@@ -20,20 +20,16 @@ def options(problem: Problem) -> dict[str, Any]:
     """The problem's options as the manifest records them, with the SHA-256 of
     vocabulary files.
     """
-    fields = {
-        field.name: getattr(problem, field.name)
-        for field in registry.option_fields(type(problem))
-    }
-    fields["vocab_file"] = [
-        file_sha256(Path(name).expanduser()) for name in problem.vocab_file
-    ]
+    fields = {}
+    for field in registry.option_fields(type(problem)):
+        fields[field.name] = getattr(problem, field.name)
+    vocabularies = [Path(name).expanduser() for name in problem.vocab_file]
+    fields["vocab_file"] = [file_sha256(path) for path in vocabularies]
     return _as_recorded(fields)
 
 
 def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
-    """The options as they are when read from a manifest: a tuple is a list, a path
-    text.
-    """
+    """The options as a manifest has them: a tuple becomes a list, a path text."""
     return json.loads(json.dumps(fields, default=str))
 
 
@@ -68,34 +64,17 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     changes = []
-    defaults = {
-        field.name: field.default for field in registry.option_fields(type(problem))
-    }
-    # an option that the manifest lacks is newer than the data, which its default would
-    # make
-    then, now = _as_recorded(defaults) | manifest.options, options(problem)
-    if "normalization" not in manifest.options:
-        # made before there was the rule: it stays, unless another is asked for
-        then["normalization"] = NONE
-        if problem.normalization == defaults["normalization"]:
-            now["normalization"] = NONE
     # the same files may be another split's
-    if list(manifest.splits) != list(problem.splits()):
-        changes.append(
-            f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}"
-        )
+    then = ",".join(manifest.splits)
+    now = ",".join(problem.splits())
+    if then != now:
+        changes.append(f"splits were {then}, now {now}")
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
         paths = []
-    if paths and all(path.is_file() for path in paths):
-        # the content of files matters, not their path: options that name them may
-        # differ
-        names = {path.name for path in paths}
-        now = {
-            key: then.get(key) if _names_file(value, names) else value
-            for key, value in now.items()
-        }
+    are_there = paths and all(path.is_file() for path in paths)
+    if are_there:
         recorded = manifest.made_from
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
@@ -103,18 +82,42 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
             for path, entry in zip(paths, recorded, strict=True):
                 if not entry.is_of(path):
                     changes.append(f"{path} is not the {entry.file} it was made from")
+    # The content of files matters, not their path: options that name them may differ.
+    names = {path.name for path in paths} if are_there else set()
+    return changes + _changed_options(problem, manifest, names)
+
+
+def _changed_options(
+    problem: Problem, manifest: Manifest, file_names: set[str]
+) -> list[str]:
+    """The options that have changed, except those that name one of these files."""
+    defaults = {}
+    for field in registry.option_fields(type(problem)):
+        defaults[field.name] = field.default
+    # an option that the manifest lacks is newer than the data, which its default would
+    # make
+    then = _as_recorded(defaults) | manifest.options
+    now = options(problem)
+    if "normalization" not in manifest.options:
+        # made before there was the rule: it stays, unless another is asked for
+        then["normalization"] = NONE
+        if problem.normalization == defaults["normalization"]:
+            now["normalization"] = NONE
+    changes = []
     for key in sorted({*then, *now}):
-        if then.get(key) != now.get(key):
-            changes.append(
-                f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}"
-            )
+        before, after = then.get(key), now.get(key)
+        if before != after and not _names_file(after, file_names):
+            changes.append(f"{key} was {_shown(before)}, now {_shown(after)}")
     return changes
 
 
 def _names_file(value: Any, names: set[str]) -> bool:
     values = value if isinstance(value, list) else [value]
-    return any(isinstance(text, str) and Path(text).name in names for text in values)
+    texts = [value for value in values if isinstance(value, str)]
+    return any(Path(text).name in names for text in texts)
 
 
 def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ",".join(str(item) for item in value)
+    return str(value)

@@ -17,7 +17,7 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import DROPPED, ChunkTask, LengthLimits
+from t2tlite.data.encode_shards import ChunkTask, LengthLimits
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -36,9 +36,11 @@ from t2tlite.data.learn_vocabulary import (
 )
 from t2tlite.data.manifest import (
     MANIFEST,
+    NO_PAIRS,
     FileEntry,
     Languages,
     Manifest,
+    RunManifest,
     SplitEntry,
 )
 from t2tlite.data.problem import Problem
@@ -76,54 +78,61 @@ class Generated:
     already_there: bool  # the data was already complete, and nothing was done
 
     def __str__(self) -> str:
+        name = self.dataset.name
         manifest = self.dataset.manifest
+        done = f"made in {self.seconds:,.1f} s"
+        if self.already_there:
+            done = "already complete, nothing to do"
         sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
-        pairs = manifest.training.pairs + sum(manifest.training.dropped.values())
-        wanted, note = manifest.options["vocab_size"] or default_vocab_size(pairs), ""
-        if (
-            manifest.vocabulary.type == "sentencepiece"
-            and not manifest.options["vocab_file"]
-        ):
-            if sizes[0] < wanted:
-                note = (
-                    ", the most that this text allows: it is too small for the"
-                    f" default, {wanted:,}"
-                )
-            elif sizes[0] > wanted:
-                note = (
-                    f", more than the default, {wanted:,}: each character and symbol of"
-                    " this text needs one"
-                )
-            elif not manifest.options["vocab_size"]:
-                note = (
-                    ", chosen by the number of training pairs; --vocab_size=N gives N"
-                    " pieces"
-                )
-        done = (
-            "already complete, nothing to do"
-            if self.already_there
-            else f"made in {self.seconds:,.1f} s"
-        )
+        shown_sizes = " and ".join(f"{size:,}" for size in sizes)
         lines = [
-            f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
-            f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces{note}",
+            f"{name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
         ]
-        for name in manifest.splits:
-            split = manifest.split(name)
-            lines.append(
-                f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,}"
-                f" source and {split.target_tokens:,} target tokens, at most"
-                f" {split.longest_source:,} and {split.longest_target:,}"
-            )
-            dropped = [
-                f"{count:,} {reason.replace('_', ' ')}"
-                for reason, count in split.dropped.items()
-                if count
-            ]
-            if dropped:
-                lines.append(f"              dropped: {', '.join(dropped)}")
+        for split in manifest.splits:
+            lines += _split_lines(split, manifest.split(split))
         lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
+
+
+def _size_note(manifest: RunManifest) -> str:
+    """Why a vocabulary that was learned has its size; "" if it was asked for."""
+    vocabulary = manifest.vocabulary
+    if vocabulary.type != "sentencepiece" or manifest.options["vocab_file"]:
+        return ""
+    training = manifest.training
+    pairs = training.pairs + sum(training.dropped.values())
+    asked_for = manifest.options["vocab_size"]
+    wanted = asked_for or default_vocab_size(pairs)
+    if vocabulary.size < wanted:
+        return (
+            ", the most that this text allows: it is too small for the default,"
+            f" {wanted:,}"
+        )
+    if vocabulary.size > wanted:
+        return (
+            f", more than the default, {wanted:,}: each character and symbol of this"
+            " text needs one"
+        )
+    if not asked_for:
+        return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
+    return ""
+
+
+def _split_lines(name: str, split: SplitEntry) -> list[str]:
+    """What a split contains, and what was dropped of it."""
+    lines = [
+        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
+        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
+        f" and {split.longest_target:,}"
+    ]
+    dropped = []
+    for reason, count in split.dropped.items():
+        if count:
+            dropped.append(f"{count:,} {reason.replace('_', ' ')}")
+    if dropped:
+        lines.append(f"              dropped: {', '.join(dropped)}")
+    return lines
 
 
 def generate(
@@ -136,36 +145,32 @@ def generate(
     """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it
     complete.
 
-    Shows progress bars and prints nothing else. Memory is bounded however much text
-    there is. The files are the same for any number of processes, interrupted or not.
-    Training pairs that exceed the problem's `max_length` or `max_length_ratio` are
-    dropped, and counted in the manifest.
+    Shows progress bars and prints nothing else. Memory does not grow with the text. The
+    files are the same for any number of processes, interrupted or not, and for a
+    problem and its reverse. Drops training pairs that exceed the problem's `max_length`
+    or `max_length_ratio`, and counts them in the manifest.
 
-    A reversed problem has the same files. Raw files are in `tmp_dir`. By default, one
-    process encodes for each CPU core that this process may use. With a `pipeline` its
-    workers encode instead; they must see `data_dir`, but need not see the raw files.
+    Raw files are in `tmp_dir`. By default, one process encodes for each CPU core that
+    this process may use. With a `pipeline` its workers encode instead; they must see
+    `data_dir`, but need not see the raw files.
 
     Raises:
-        ValueError: bad text or options, or there is complete data made from something
-            else. No file has been changed.
+        ValueError: the text or options are bad, or complete data made from something
+            else is there. No file has been changed.
         FileNotFoundError: a raw file is missing.
         OSError: a file cannot be written, for example because the disk is full, or an
             encoding process or worker has failed. The next run resumes.
     """
     started = time.monotonic()
     if num_processes is None:
-        num_processes = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
+        num_processes = _available_cores()
     _check_options(problem, num_processes)
     if pipeline is not None:
         pipeline.check()
-    tmp_dir = None if tmp_dir is None else Path(tmp_dir).expanduser()
-    build = DataBuild(
-        problem, Path(data_dir) / problem.name(), tmp_dir, num_processes, pipeline
-    )
+    if tmp_dir is not None:
+        tmp_dir = Path(tmp_dir).expanduser()
+    folder = Path(data_dir) / problem.name()
+    build = DataBuild(problem, folder, tmp_dir, num_processes, pipeline)
     already_there = build.is_complete()
     if not already_there:
         build.check_outputs()
@@ -180,9 +185,8 @@ def generate(
                 build.learn_vocabulary(sample)
                 del sample  # encoding needs its memory
                 build.write_manifest(build.write_shards())
-    dataset = open_dataset(
-        data_dir, problem.name() + ("_rev" if problem.reverse else "")
-    )
+    name = problem.name() + ("_rev" if problem.reverse else "")
+    dataset = open_dataset(data_dir, name)
     return Generated(dataset, time.monotonic() - started, already_there)
 
 
@@ -198,7 +202,7 @@ class _Origin:
 
 
 class DataBuild:
-    """The making of a problem's data in a folder, in the four steps of its methods."""
+    """Makes a problem's data in a folder, in the four steps of its methods."""
 
     def __init__(
         self,
@@ -232,12 +236,12 @@ class DataBuild:
             files = self.problem.files(self.tmp_dir)
         except FileNotFoundError:
             files = []  # reading the text says what is missing
-        vocabularies = [Path(name).expanduser() for name in self.problem.vocab_file]
         inputs = [(str(path), path) for path in files]
-        inputs += [(f"--vocab_file={path}", path) for path in vocabularies]
+        for name in self.problem.vocab_file:
+            path = Path(name).expanduser()
+            inputs.append((f"--vocab_file={path}", path))
         check_not_overwritten(
-            [(f"{path}, which holds the data", path) for path in outputs],
-            inputs,
+            [(f"{path}, which holds the data", path) for path in outputs], inputs
         )
 
     def read_corpus(self) -> TextSample:
@@ -248,9 +252,11 @@ class DataBuild:
         self.text.record_files()
         sample = TextSample()
         for split, digest in self.text.splits.items():
-            usable = broken = 0
+            usable = 0
+            broken = 0
             for chunk in self.text.first(split):
-                broken += sum(1 for pair in chunk if "\r" in pair[0] or "\r" in pair[1])
+                for source, target in chunk:
+                    broken += "\r" in source or "\r" in target
                 if is_training(split):
                     usable += sample.add_all(chunk)
                 else:
@@ -273,10 +279,11 @@ class DataBuild:
         """Step 2: learns or copies the vocabulary, unless an interrupted run made it
         from this text.
         """
-        # of data with a missing or changed file
+        # the manifest of data with a missing or changed file
         (self.folder / MANIFEST).unlink(missing_ok=True)
         remove_temporary_files(self.folder)
-        unfinished, begun = self.folder / UNFINISHED, None
+        unfinished = self.folder / UNFINISHED
+        begun = None
         with contextlib.suppress(FileNotFoundError, ValueError):
             begun = read_record(unfinished, _Origin, f"Delete {self.folder}.")
         if begun == self._origin():
@@ -286,52 +293,44 @@ class DataBuild:
             for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
         else:
-            training_pairs = sum(
-                digest.pairs
-                for split, digest in self.text.splits.items()
-                if is_training(split)
-            )
-            vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
-            with progress_bar(
-                bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
-            ) as bar:
-                is_default = problem.vocab_size == type(problem).vocab_size
-                symbols = tuple(
-                    dict.fromkeys(
-                        (*problem.symbols(self.tmp_dir), *problem.user_symbols)
-                    )
-                )
-                sample.learn_vocabulary(
-                    vocab_size,
-                    self.vocabularies[0],
-                    symbols,
-                    fit=is_default,
-                    limits=self.limits,
-                    normalization=problem.normalization,
-                )
-                bar.refresh()
+            self._learn(sample)
         unfinished.unlink(missing_ok=True)
         for path in self.folder.glob(SHARDS):
             path.unlink()
         write_record(unfinished, self._origin())
 
+    def _learn(self, sample: TextSample) -> None:
+        problem = self.problem
+        training_pairs = 0
+        for split, digest in self.text.splits.items():
+            if is_training(split):
+                training_pairs += digest.pairs
+        vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
+        symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
+        with progress_bar(
+            bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
+        ) as bar:
+            sample.learn_vocabulary(
+                vocab_size,
+                self.vocabularies[0],
+                tuple(dict.fromkeys(symbols)),  # each once
+                fit=problem.vocab_size == type(problem).vocab_size,  # the default
+                limits=self.limits,
+                normalization=problem.normalization,
+            )
+            bar.refresh()
+
     def write_shards(self) -> dict[str, SplitEntry]:
         """Step 3: writes the shards; returns the manifest's entry for each split."""
-        tasks = self._tasks()
+        tasks: Iterable[ChunkTask] = self._tasks()
         if self.pipeline is not None:
-            tasks = iter(
-                encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
-            )
+            tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
+        splits = dict.fromkeys(self.text.splits, NO_PAIRS)
         total = sum(digest.pairs for digest in self.text.splits.values())
-        # more processes would have nothing to do
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
-        splits = {
-            split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ())
-            for split in self.text.splits
-        }
-        entries = encode_shards.encode_all(
-            tasks, self.vocabularies, min(self.num_processes, num_chunks)
-        )
+        # more processes than chunks would have nothing to do
+        num_processes = min(self.num_processes, num_chunks)
+        entries = encode_shards.encode_all(tasks, self.vocabularies, num_processes)
         with (
             contextlib.closing(entries),
             progress_bar(desc="encoding", total=total, unit=" pairs") as bar,
@@ -346,21 +345,18 @@ class DataBuild:
         pairs.
         """
         problem = self.problem
-        empty = [
-            split
-            for split, entry in splits.items()
-            if is_training(split) and entry.pairs == 0
-        ]
-        if empty:
-            raise ValueError(
-                f"{problem.name()} needs training pairs in {empty[0]}. Received:"
-                f" {self.text.splits[empty[0]].pairs:,}, of which"
-                f" max_length={problem.max_length} and"
-                f" max_length_ratio={problem.max_length_ratio} drop all. Raise these"
-                " options."
-            )
+        for split, split_entry in splits.items():
+            if is_training(split) and split_entry.pairs == 0:
+                raise ValueError(
+                    f"{problem.name()} needs training pairs in {split}. Received:"
+                    f" {self.text.splits[split].pairs:,}, of which"
+                    f" max_length={problem.max_length} and"
+                    f" max_length_ratio={problem.max_length_ratio} drop all. Raise"
+                    " these options."
+                )
         self.text.check_files()
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
+        files = problem.files(self.tmp_dir)
         manifest = Manifest(
             problem=problem.name(),
             task=problem.task,
@@ -371,7 +367,7 @@ class DataBuild:
             vocabulary=entries[0],
             target_vocabulary=entries[1] if len(entries) == 2 else None,
             splits=splits,
-            made_from=tuple(map(FileEntry.of, problem.files(self.tmp_dir))),
+            made_from=tuple(FileEntry.of(path) for path in files),
         )
         write_record(self.folder / MANIFEST, manifest)
         (self.folder / UNFINISHED).unlink(missing_ok=True)
@@ -384,15 +380,21 @@ class DataBuild:
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)
+        decisive = {name: options[name] for name in DECISIVE_OPTIONS}
+        there = [path for path in self.vocabularies if path.exists()]
         return _Origin(
             problem=self.problem.name(),
-            options={name: options[name] for name in DECISIVE_OPTIONS},
+            options=decisive,
             text_sha256=self.text.sha256(),
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
-            vocabulary_sha256=tuple(
-                file_sha256(path) for path in self.vocabularies if path.exists()
-            ),
+            vocabulary_sha256=tuple(file_sha256(path) for path in there),
         )
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:

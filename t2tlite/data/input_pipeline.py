@@ -16,8 +16,8 @@ from t2tlite.data.token_store import TokenStore
 
 
 class Part(NamedTuple):
-    """One replica's part of a global batch, in micro-batches; rows of padding fill up
-    the last parts.
+    """One replica's part of a global batch, in micro-batches. Rows of padding make all
+    parts equally large.
     """
 
     inputs: Any  # int32 [A, R, S]
@@ -42,30 +42,28 @@ def load_part(
     padding, which adds nothing to any sum.
 
     Args:
-        store, plan: the corpus and its batches.
+        store: the corpus.
+        plan: its batches.
         step: the number of the global batch, from 0.
-        replica, replicas: the number of the replica, from 0, over all workers, and how
-            many there are.
+        replica: the number of the replica, from 0, over all workers.
+        replicas: how many there are.
         micro_batches: A.
     """
     batch = plan.batch(step)
     parts = replicas * micro_batches
     rows = -(-batch.rows // parts)  # R
-
-    def load(read: Any, width: int) -> np.ndarray:
-        block: np.ndarray = np.zeros((micro_batches, rows, width), np.int32)
-        for i in range(micro_batches):
-            indices = batch.indices[replica * micro_batches + i :: parts]
-            block[i, : len(indices)] = read(indices, width)
-        return block
-
-    firsts: np.ndarray = (
-        step * parts + replica * micro_batches + np.arange(micro_batches)
-    )
-    seeds = np.stack([np.full(micro_batches, plan.seed * 1_000_003), firsts], axis=1)
+    first = replica * micro_batches
+    inputs: np.ndarray = np.zeros((micro_batches, rows, batch.source_width), np.int32)
+    targets: np.ndarray = np.zeros((micro_batches, rows, batch.target_width), np.int32)
+    seeds: np.ndarray = np.zeros((micro_batches, 2), np.int64)
+    for i in range(micro_batches):
+        indices = batch.indices[first + i :: parts]
+        inputs[i, : len(indices)] = store.sources(indices, batch.source_width)
+        targets[i, : len(indices)] = store.targets(indices, batch.target_width)
+        seeds[i] = plan.seed * 1_000_003, step * parts + first + i
     return Part(
-        inputs=load(store.sources, batch.source_width),
-        targets=load(store.targets, batch.target_width),
+        inputs=inputs,
+        targets=targets,
         tokens=np.float32(batch.tokens),
         seeds=(seeds % 2**31).astype(np.int32),
     )
@@ -99,9 +97,8 @@ def distribute_shape(
     rows, source_width, target_width = shape
     inputs: np.ndarray = np.ones((micro_batches, rows, source_width), np.int32)
     targets: np.ndarray = np.ones((micro_batches, rows, target_width), np.int32)
-    part = Part(
-        inputs, targets, np.float32(targets.size), np.ones((micro_batches, 2), np.int32)
-    )
+    seeds: np.ndarray = np.ones((micro_batches, 2), np.int32)
+    part = Part(inputs, targets, np.float32(targets.size), seeds)
     return _distribute(strategy, lambda step, replica: part, 1, micro_batches)
 
 
@@ -136,11 +133,8 @@ def _distribute(
             return load(step, first + replica)
 
         def tensors(i: tf.Tensor) -> Part:
-            part = Part(
-                *tf.numpy_function(
-                    load_item, [i], (tf.int32, tf.int32, tf.float32, tf.int32)
-                )
-            )
+            types = (tf.int32, tf.int32, tf.float32, tf.int32)
+            part = Part(*tf.numpy_function(load_item, [i], types))
             for tensor, shape in zip(part, shapes, strict=True):
                 tensor.set_shape(shape)
             return part
@@ -152,11 +146,11 @@ def _distribute(
             .with_options(options)
         )
 
-    separately = tf.distribute.InputOptions(
-        experimental_fetch_to_device=False,
-        experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
-    )
-    return strategy.distribute_datasets_from_function(
-        parts_of_worker,
-        separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None,
-    )
+    input_options = None
+    if isinstance(strategy, tf.distribute.MirroredStrategy):
+        per_replica = tf.distribute.InputReplicationMode.PER_REPLICA
+        input_options = tf.distribute.InputOptions(
+            experimental_fetch_to_device=False,
+            experimental_replication_mode=per_replica,
+        )
+    return strategy.distribute_datasets_from_function(parts_of_worker, input_options)

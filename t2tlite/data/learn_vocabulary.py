@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from t2tlite.console import say
-from t2tlite.data.encode_shards import LengthLimits
+from t2tlite.data.encode_shards import LengthLimits, texts_of
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
 from t2tlite.vocabularies.normalisation import NFC, NFKC, is_blank, normalise, words
@@ -25,7 +25,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import (
 from t2tlite.vocabularies.subword_builder import AlphabetSizeError, build_subwords
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-# some 700,000 pairs of news text; more would hardly change a vocabulary
+# about 700,000 pairs of news text; more would hardly change a vocabulary
 SAMPLE_CHARACTERS = 200_000_000
 MAX_TEXT_CHARACTERS = 10_000  # kept of each text
 # ASCII without white space that may still be a word or an ordinary address
@@ -33,7 +33,7 @@ MAX_WORD_CHARACTERS = 200
 BATCH_PAIRS = 1000  # encoded together to find their lengths
 # characters; all pieces that they can have are learned within seconds
 SMALL_TEXT = 5_000_000
-# bytes that Python needs for the two texts of a pair in addition to their characters
+# bytes that Python needs for the two texts of a pair besides their characters
 PAIR_OVERHEAD = 120
 
 SizeError = (VocabularySizeError, AlphabetSizeError)
@@ -68,8 +68,7 @@ class TextSample:
             self._size += _size(pair)
         while self._size > self._limit and len(self._pairs) > 1:
             self._threshold /= 2
-            self._pairs = [kept for kept in self._pairs if kept[0] < self._threshold]
-            self._size = sum(_size(pair) for _, pair in self._pairs)
+            self._remove_above_threshold()
 
     def add_all(self, pairs: Iterable[tuple[str, str]]) -> int:
         """Offers the pairs that have text on both sides; returns their number."""
@@ -81,8 +80,9 @@ class TextSample:
         return count
 
     def sentences(self) -> Iterator[str]:
-        """Every text of the sample: of each pair the source, then the target."""
-        return itertools.chain.from_iterable(pair for _, pair in self._pairs)
+        """Yields every text of the sample: of each pair the source, then the target."""
+        for _, pair in self._pairs:
+            yield from pair
 
     def learn_vocabulary(
         self,
@@ -96,20 +96,27 @@ class TextSample:
         """Learns a vocabulary shared by source and target, and writes it to `path`,
         whose ending determines its type.
 
-        With `fit`, text that does not allow `vocab_size` pieces gives as many as it
-        allows, or as its characters need, which is said. Pairs that `limits` drop, as
-        far as a first vocabulary tells, and pairs with a word of more than
-        MAX_WORD_CHARACTERS are not learned from, unless most are such.
+        With `fit`, a corpus too small for `vocab_size` yields the largest vocabulary
+        possible, and one whose characters need more a larger one, which is reported.
+        Pairs with a word of more than MAX_WORD_CHARACTERS are not learned from, unless
+        most have one; nor are pairs that `limits` drop, by their lengths in a first
+        vocabulary, unless all are dropped.
 
         For the other arguments and the errors see `train_sentencepiece` and
         `build_subwords`; a VocabularySizeError names both bounds. A .subwords
         vocabulary has no symbols, since it never separates a bracket from a word, and
         small text always gives fewer subtokens.
         """
-        pairs = [pair for _, pair in self._pairs]
-        pairs = _unless_few([pair for pair in pairs if not _has_long_word(pair)], pairs)
+        pairs = []
+        usual = []
+        for _, pair in self._pairs:
+            pairs.append(pair)
+            if not _has_long_word(pair):
+                usual.append(pair)
+        if 2 * len(usual) >= len(pairs):
+            pairs = usual
         text = _Text(pairs, symbols, normalization)
-        if limits is not None and any(map(limits.may_drop, pairs)):
+        if limits is not None and any(limits.may_drop(pair) for pair in pairs):
             with tempfile.TemporaryDirectory() as folder:
                 first = Path(folder) / path.name
                 text.some().learn_fitting(vocab_size, first)
@@ -126,6 +133,15 @@ class TextSample:
                 f" {needed:,}. --vocab_size=N gives N pieces."
             )
 
+    def _remove_above_threshold(self) -> None:
+        kept = []
+        self._size = 0
+        for number, pair in self._pairs:
+            if number < self._threshold:
+                kept.append((number, pair))
+                self._size += _size(pair)
+        self._pairs = kept
+
 
 @dataclasses.dataclass(frozen=True)
 class _Text:
@@ -137,9 +153,14 @@ class _Text:
 
     def some(self) -> _Text:
         """Its first pairs, of SMALL_TEXT characters."""
-        sizes = itertools.accumulate(map(_size, self.pairs))
-        count = sum(1 for _ in itertools.takewhile(SMALL_TEXT.__ge__, sizes))
-        return dataclasses.replace(self, pairs=self.pairs[: max(count, 1)])
+        first = self.pairs[:1]
+        size = _size(first[0])
+        for pair in self.pairs[1:]:
+            size += _size(pair)
+            if size > SMALL_TEXT:
+                break
+            first.append(pair)
+        return dataclasses.replace(self, pairs=first)
 
     def within(self, limits: LengthLimits, encoder: TextEncoder) -> _Text:
         """The pairs whose lengths in this vocabulary are within the limits."""
@@ -147,13 +168,13 @@ class _Text:
         for start in range(0, len(self.pairs), BATCH_PAIRS):
             batch = self.pairs[start : start + BATCH_PAIRS]
             doubtful = [pair for pair in batch if limits.may_drop(pair)]
-            sources = encoder.encode_batch([source for source, _ in doubtful])
-            targets = encoder.encode_batch([target for _, target in doubtful])
-            dropped = {
-                pair
-                for pair, source, target in zip(doubtful, sources, targets, strict=True)
-                if limits.reason_to_drop(pair, len(source), len(target))
-            }
+            source_texts, target_texts = texts_of(doubtful)
+            sources = encoder.encode_batch(source_texts)
+            targets = encoder.encode_batch(target_texts)
+            dropped = set()
+            for pair, source, target in zip(doubtful, sources, targets, strict=True):
+                if limits.reason_to_drop(pair, len(source), len(target)):
+                    dropped.add(pair)
             kept += [pair for pair in batch if pair not in dropped]
         return dataclasses.replace(self, pairs=kept)
 
@@ -203,18 +224,12 @@ class _Text:
         try:
             if smallest is None:
                 self._learn(1, path)
-            elif sum(map(_size, self.pairs)) <= SMALL_TEXT:
+            elif sum(_size(pair) for pair in self.pairs) <= SMALL_TEXT:
                 self._learn(MAX_VOCAB_SIZE, path)
         except VocabularySizeError as error:
-            smallest, largest = smallest or error.smallest, largest or error.largest
+            smallest = smallest or error.smallest
+            largest = largest or error.largest
         return VocabularySizeError(vocab_size, len(self.symbols), smallest, largest)
-
-
-def _unless_few(
-    usual: list[tuple[str, str]], pairs: list[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """The usual ones of the pairs, or all if most are not: then these are the text."""
-    return usual if 2 * len(usual) >= len(pairs) else pairs
 
 
 def _has_long_word(pair: tuple[str, str]) -> bool:
@@ -231,8 +246,8 @@ def _has_long_word(pair: tuple[str, str]) -> bool:
 
 
 def default_vocab_size(pairs: int) -> int:
-    """Pieces for so many training pairs: 50 for each of their square root, in
-    thousands, from 1,000 to 32,000.
+    """Pieces for this number of training pairs: 50 times its square root, rounded down
+    to thousands, from 1,000 to 32,000.
 
     >>> [default_vocab_size(pairs) for pairs in (300, 2_000, 29_000, 4_500_000)]
     [1000, 2000, 8000, 32000]
@@ -285,9 +300,13 @@ def _check_normalization(problem: Problem) -> None:
 
 
 def _check_symbols(problem: Problem) -> None:
-    symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
-    are_words = all(words(symbol) == [symbol] for symbol in symbols)
-    normal = {normalise(symbol, problem.normalization) for symbol in symbols}
+    symbols = problem.user_symbols
+    received = ",".join(symbols)
+    are_words = True
+    normal = set()
+    for symbol in symbols:
+        are_words = are_words and words(symbol) == [symbol]
+        normal.add(normalise(symbol, problem.normalization))
     if not are_words or len(normal) < len(symbols):
         raise ValueError(
             "user_symbols must be different strings without white space. Received:"
@@ -304,13 +323,15 @@ def vocabulary_names(problem: Problem) -> list[str]:
     """The names of the vocabulary files in a problem's data: one, or the source's and
     the target's.
     """
-    endings = [Path(name).suffix for name in problem.vocab_file] or [
-        ENDINGS[problem.vocab_type]
-    ]
-    sides = [""] if len(endings) == 1 else [".source", ".target"]
-    return [f"vocab{side}{ending}" for side, ending in zip(sides, endings, strict=True)]
+    if not problem.vocab_file:
+        return [f"vocab{ENDINGS[problem.vocab_type]}"]
+    endings = [Path(name).suffix for name in problem.vocab_file]
+    if len(endings) == 1:
+        return [f"vocab{endings[0]}"]
+    source, target = endings
+    return [f"vocab.source{source}", f"vocab.target{target}"]
 
 
 def _size(pair: tuple[str, str]) -> int:
-    """Characters of a pair, and what Python needs for it."""
+    """Characters of a pair, and PAIR_OVERHEAD."""
     return len(pair[0]) + len(pair[1]) + PAIR_OVERHEAD

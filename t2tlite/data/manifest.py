@@ -10,10 +10,7 @@ nowhere else.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
-import itertools
-import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,9 +45,9 @@ class FileEntry:
         status = path.stat()
         if status.st_size != self.bytes:
             return False
-        return (
-            status.st_mtime_ns == self.modified_ns or file_sha256(path) == self.sha256
-        )
+        if status.st_mtime_ns == self.modified_ns:
+            return True
+        return file_sha256(path) == self.sha256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,16 +74,16 @@ class SplitEntry:
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
         """Both splits together, with the shards of `other` last."""
+        dropped = dict(self.dropped)
+        for reason, count in other.dropped.items():
+            dropped[reason] = dropped.get(reason, 0) + count
         return SplitEntry(
             pairs=self.pairs + other.pairs,
             source_tokens=self.source_tokens + other.source_tokens,
             target_tokens=self.target_tokens + other.target_tokens,
             longest_source=max(self.longest_source, other.longest_source),
             longest_target=max(self.longest_target, other.longest_target),
-            dropped={
-                reason: count + other.dropped.get(reason, 0)
-                for reason, count in self.dropped.items()
-            },
+            dropped=dropped,
             shards=self.shards + other.shards,
         )
 
@@ -111,6 +108,9 @@ class SplitEntry:
                 " t2t-datagen again."
             )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
+
+
+NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,11 +141,9 @@ class Manifest:
         """The entries of the vocabulary files: one, or the source's and the
         target's.
         """
-        return (
-            (self.vocabulary, self.target_vocabulary)
-            if self.target_vocabulary
-            else (self.vocabulary,)
-        )
+        if self.target_vocabulary is None:
+            return (self.vocabulary,)
+        return self.vocabulary, self.target_vocabulary
 
     @property
     def corpora(self) -> dict[str, SplitEntry]:
@@ -153,9 +151,10 @@ class Manifest:
         return {name: split for name, split in self.splits.items() if is_training(name)}
 
     def entries(self) -> Iterator[VocabularyEntry | ShardEntry]:
-        """The entries of all files."""
-        shards = (shard for split in self.splits.values() for shard in split.shards)
-        return itertools.chain(self.vocabulary_entries(), shards)
+        """Yields the entry of every file."""
+        yield from self.vocabulary_entries()
+        for split in self.splits.values():
+            yield from split.shards
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +210,10 @@ class RunManifest(Manifest):
         """Identifies the vocabularies by their content: one hash, or
         `SOURCE+TARGET`.
         """
-        return "+".join(dict.fromkeys(entry.sha256 for entry in self.vocabularies))
+        source, target = self.vocabularies
+        if self.has_one_vocabulary:
+            return source.sha256
+        return f"{source.sha256}+{target.sha256}"
 
     @property
     def data(self) -> tuple[str, str]:
@@ -221,13 +223,11 @@ class RunManifest(Manifest):
     @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
-        splits = [
-            split
-            for name, split in self.splits.items()
-            if is_training(name) or name == DEV
-        ]
-        shards = [shard.sha256 for split in splits for shard in split.shards]
-        return hashlib.sha256("+".join(shards).encode()).hexdigest()
+        hashes = []
+        for name, split in self.splits.items():
+            if is_training(name) or name == DEV:
+                hashes += [shard.sha256 for shard in split.shards]
+        return hashlib.sha256("+".join(hashes).encode()).hexdigest()
 
     @property
     def language_pair(self) -> tuple[str, str]:
@@ -247,25 +247,27 @@ class RunManifest(Manifest):
         """The names of the dev sets by split, the one that decides first: {"dev": "dev
         (news.en)", "dev2": "dev2 (talks.en)"}.
 
-        They are named after the source files of data that was made from such files.
+        The name in brackets is the source file's, if the data was made from files.
         """
         splits = dev_splits(self.splits)
         paths = self.options.get("dev_source")
         if not isinstance(paths, list) or len(paths) != len(splits):
-            return {split: split for split in splits}
-        paths = [str(path) for path in paths]
-        names = [Path(path).name for path in paths]
-        if len(set(names)) < len(names):  # such as news/dev.en and talks/dev.en
-            names = paths
-        return {
-            split: f"{split} ({name})"
-            for split, name in zip(splits, names, strict=True)
-        }
+            return dict(zip(splits, splits, strict=True))
+        files = [Path(str(path)).name for path in paths]
+        if len(set(files)) < len(files):  # such as news/dev.en and talks/dev.en
+            files = paths
+        names = {}
+        for split, file in zip(splits, files, strict=True):
+            names[split] = f"{split} ({file})"
+        return names
 
     @property
     def training(self) -> SplitEntry:
         """The entry of all corpora to train on together, in the run's direction."""
-        return functools.reduce(operator.add, map(self.split, self.corpora))
+        total = NO_PAIRS
+        for name in self.corpora:
+            total += self.split(name)
+        return total
 
     def split(self, name: str) -> SplitEntry:
         """The entry of a split in the run's direction. Raises ValueError if there is no

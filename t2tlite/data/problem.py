@@ -34,9 +34,9 @@ class Problem(CheckedFields):
     vocab_size: int = option(
         32000,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
-        " that is too small for the default gives as many as it allows; one whose"
-        " characters need more, more.",
+        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
+        " corpus too small for the default yields the largest vocabulary possible, one"
+        " whose characters need more a larger one.",
     )
     vocab_type: str = option(
         "sentencepiece",

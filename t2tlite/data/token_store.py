@@ -7,8 +7,8 @@ lists of token ids that end with EOS; dev and test shards also have `inputs_text
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,10 @@ from t2tlite.types import EOS, PAD
 
 SIDES = ("inputs", "targets")
 ID_TYPES = (pa.list_(pa.uint16()), pa.list_(pa.int32()))
+
+# a side of a shard: where each row begins, int32 [rows + 1], and the ids of all rows,
+# uint16 or int32
+Ids = tuple[np.ndarray, np.ndarray]
 
 # N rows in the store, R rows read, W width they are padded to
 
@@ -40,42 +44,35 @@ def write_shard(
     returns `notes`. The same arguments give the same bytes. Raises ValueError if the
     numbers of rows differ or an id is out of range.
     """
-    columns = {
-        side: _id_column(rows, vocab_size, f"{side} of {path}")
-        for side, rows in zip(SIDES, (sources, targets), strict=True)
-    }
+    inputs, outputs = SIDES
+    source_ids = _id_column(sources, vocab_size, f"{inputs} of {path}")
+    target_ids = _id_column(targets, vocab_size, f"{outputs} of {path}")
+    columns: dict[str, pa.Array] = {inputs: source_ids, outputs: target_ids}
     if texts is not None:
-        columns |= {
-            f"{side}_text": pa.array(lines, pa.string())
-            for side, lines in zip(SIDES, texts, strict=True)
-        }
-    counts = {name: len(column) for name, column in columns.items()}
+        for side, lines in zip(SIDES, texts, strict=True):
+            columns[f"{side}_text"] = pa.array(lines, pa.string())
+    fields = []
+    counts = {}
+    for name, column in columns.items():
+        fields.append(pa.field(name, column.type, nullable=False))
+        counts[name] = len(column)
     if len(set(counts.values())) != 1:
         raise ValueError(
             f"Every column of a shard must have as many rows. Received: {counts} for"
             f" {path}."
         )
-    schema = pa.schema(
-        [
-            pa.field(name, column.type, nullable=False)
-            for name, column in columns.items()
-        ],
-        metadata=dict(notes or {}),
-    )
+    schema = pa.schema(fields, metadata=dict(notes or {}))
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    source_lengths, target_lengths = (
-        np.diff(columns[side].offsets.to_numpy()) for side in SIDES
-    )
-    return source_lengths, target_lengths
+    return _lengths(source_ids), _lengths(target_ids)
 
 
 def read_notes(path: Path) -> dict[str, str]:
     """The notes that `write_shard` recorded. Raises as TokenStore does."""
-    return {
-        key.decode(): value.decode()
-        for key, value in (_open_shard(path).schema.metadata or {}).items()
-    }
+    notes = {}
+    for name, note in (_open_shard(path).schema.metadata or {}).items():
+        notes[name.decode()] = note.decode()
+    return notes
 
 
 class TokenStore:
@@ -94,22 +91,19 @@ class TokenStore:
         Raises FileNotFoundError if a shard is missing, ValueError if one is damaged.
         """
         self._paths = paths
-        self._shards = [_open_shard(path) for path in paths]
-        # of each shard: where each row begins, int32 [rows + 1], and the ids, uint16 or
-        # int32 [tokens]
-        self._columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for side in SIDES:
-            columns = [shard[side] for shard in self._shards]
-            self._columns[side] = [
-                (column.offsets.to_numpy(), column.values.to_numpy())
-                for column in columns
-            ]
-        # int64 [shards + 1]
-        self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])
+        self._shards = []
+        first_rows = [0]
+        for path in paths:
+            shard = _open_shard(path)
+            self._shards.append(shard)
+            first_rows.append(first_rows[-1] + shard.num_rows)
+        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
+        self._sources = [_ids(shard[self._source_side]) for shard in self._shards]
+        self._targets = [_ids(shard[self._target_side]) for shard in self._shards]
         # int32 [N], tokens, EOS included
-        self.source_lengths: np.ndarray = self._lengths(self._source_side)
-        self.target_lengths: np.ndarray = self._lengths(self._target_side)
+        self.source_lengths: np.ndarray = _all_lengths(self._sources)
+        self.target_lengths: np.ndarray = _all_lengths(self._targets)
 
     def __len__(self) -> int:
         return int(self._first_rows[-1])
@@ -121,11 +115,11 @@ class TokenStore:
         Raises ValueError if a source is longer than `width`, IndexError if an index is
         not in 0, ..., N - 1.
         """
-        return self._rows(self._source_side, self.source_lengths, indices, width)
+        return self._rows(self._sources, self.source_lengths, indices, width)
 
     def targets(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The targets at `indices`, padded; see `sources`."""
-        return self._rows(self._target_side, self.target_lengths, indices, width)
+        return self._rows(self._targets, self.target_lengths, indices, width)
 
     def source_text(self) -> list[str]:
         """The text of every source as the problem yielded it. Raises ValueError for
@@ -137,16 +131,12 @@ class TokenStore:
         """The text of every target; see `source_text`."""
         return self._text(self._target_side)
 
-    def _lengths(self, side: str) -> np.ndarray:
-        return np.concatenate(
-            [
-                np.zeros(0, np.int32),
-                *(np.diff(offsets) for offsets, _ in self._columns[side]),
-            ]
-        )
-
     def _rows(
-        self, side: str, all_lengths: np.ndarray, indices: np.ndarray, width: int
+        self,
+        shards: Sequence[Ids],
+        all_lengths: np.ndarray,
+        indices: np.ndarray,
+        width: int,
     ) -> np.ndarray:
         indices = np.asarray(indices)
         if indices.size == 0:
@@ -168,7 +158,7 @@ class TokenStore:
         row_of = indices - self._first_rows[shard_of]  # [R], in the shard
         rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
         for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):
-            offsets, ids = self._columns[side][shard]
+            offsets, ids = shards[shard]
             rows[i, : lengths[i]] = ids[offsets[row] : offsets[row + 1]]
         return rows
 
@@ -217,11 +207,13 @@ def _id_column(
     rows: Sequence[Sequence[int]], vocab_size: int, what: str
 ) -> pa.ListArray:
     """Rows of ids as an Arrow column, EOS appended to each."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows)) + 1
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    ids = np.fromiter(
-        chain.from_iterable((*row, EOS) for row in rows), np.int64, offsets[-1]
-    )
+    flat = array("q")
+    offsets = [0]
+    for row in rows:
+        flat.extend(row)
+        flat.append(EOS)
+        offsets.append(len(flat))
+    ids = np.array(flat)
     if len(ids) and not (ids.min() >= 0 and ids.max() < vocab_size):
         raise ValueError(
             "Token ids must be at least 0 and less than vocab_size. Received:"
@@ -230,3 +222,19 @@ def _id_column(
         )
     kind = pa.uint16() if vocab_size <= 65536 else pa.int32()
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ids, kind))
+
+
+def _ids(column: pa.ListArray) -> Ids:
+    return column.offsets.to_numpy(), column.values.to_numpy()
+
+
+def _lengths(column: pa.ListArray) -> np.ndarray:
+    """The number of ids in each row, int32 [rows]."""
+    return np.diff(column.offsets.to_numpy())
+
+
+def _all_lengths(shards: Sequence[Ids]) -> np.ndarray:
+    lengths: list[np.ndarray] = [np.zeros(0, np.int32)]
+    for offsets, _ in shards:
+        lengths.append(np.diff(offsets))
+    return np.concatenate(lengths)

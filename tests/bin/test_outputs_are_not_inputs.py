@@ -127,12 +127,6 @@ def test_two_outputs_of_a_split(run, tmp_path, refused):
     assert "Two outputs need two files." in refused(t2t_decoder, *flags)
 
 
-def test_picture_and_page(run, refused):
-    files = "--picture=a.svg", "--html=./a.svg"
-    message = refused(t2t_attention, f"--output_dir={run}", "--source=cat", *files)
-    assert "Two outputs need two files. Received: --html=./a.svg, the same" in message
-
-
 @pytest.mark.parametrize(
     ("program", "flags"),
     [

@@ -71,7 +71,7 @@ def swept(tiny_run, tmp_path_factory):
 
     def stop(self, number, result):
         step(self, number, result)
-        if number == 3 and (folder / "base" / "result.json").exists():
+        if number == 3 and (folder / "base" / "decodes" / "dev.6.json").exists():
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -83,9 +83,14 @@ def swept(tiny_run, tmp_path_factory):
 
 
 def result(folder: Path) -> dict:
-    record = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    assert record.pop("format_version") == 1
-    return record
+    """The result of the run of a row, as the table beside it has it."""
+    table = json.loads((folder.parent / "table3.json").read_text(encoding="utf-8"))
+    row, _, seed = folder.name.partition(".seed")
+    for record in table["rows"]:
+        if record["name"] == row:
+            by_seed = {result["seed"]: result for result in record["results"]}
+            return by_seed[int(seed or 1)]
+    raise AssertionError(f"no row {row}")
 
 
 def cells(text: str, row: str) -> list[str]:
@@ -211,26 +216,20 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(
 
 
 @pytest.mark.slow
-def test_result_or_checkpoint_of_other_hparams(tiny_run, swept, capsys):
+def test_run_of_other_hparams(tiny_run, swept, capsys):
+    """Of a finished row, and of one whose dev is not decoded yet."""
     changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
-    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert (
+    message = (
         "base holds a row of other hparams: train_steps 6 -> 7. Use another --output"
-        in capsys.readouterr().err
     )
-    kept = (swept[0] / "base" / "result.json").read_text(encoding="utf-8")
-    (swept[0] / "base" / "result.json").unlink()
+    record = swept[0] / "base" / "decodes" / "dev.6.json"
+    kept = record.read_text(encoding="utf-8")
     assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert (
-        "base holds a row of other hparams: train_steps 6 -> 7."
-        in capsys.readouterr().err
-    )
-    (swept[0] / "base" / "result.json").write_text(
-        '{"format_version": 1}', encoding="utf-8"
-    )
-    assert command(tiny_run, swept[0], "--rows=base") == 1
-    assert "result.json is damaged: " in capsys.readouterr().err
-    (swept[0] / "base" / "result.json").write_text(kept, encoding="utf-8")
+    assert message in capsys.readouterr().err
+    record.unlink()
+    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
+    assert message in capsys.readouterr().err
+    record.write_text(kept, encoding="utf-8")
 
 
 @pytest.mark.parametrize(

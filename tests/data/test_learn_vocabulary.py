@@ -2,15 +2,20 @@
 
 import base64
 import dataclasses
+import itertools
+import json
 import random
+import re
 
+import numpy as np
 import pytest
 from tiny_task import TinyTask, sentences
 
 from t2tlite.data import learn_vocabulary
 from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.generate import generate
-from t2tlite.data.learn_vocabulary import TextSample
+from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 # 1,200 Chinese characters, each of which a vocabulary needs
 MANY = [chr(0x4E00 + i) for i in range(1200)]
@@ -149,3 +154,169 @@ def test_character_that_sentencepiece_reserves(tmp_path, pairs):
     encoder = data.encoders[0]
     assert len(encoder.encode("cat dog house")) <= 6
     assert encoder.decode(encoder.encode("cat \u2585 dog")) == "cat \u2585 dog"
+
+
+@dataclasses.dataclass(frozen=True)
+class Ample(TinyTask):
+    """A text that is too small for the default size of its vocabulary."""
+
+    train: tuple[tuple[str, str], ...] = TinyTask().train[:40]
+    vocab_size: int = 32000
+
+
+@pytest.fixture(scope="module")
+def bounds(tmp_path_factory):
+    """The smallest and the largest vocabulary of that text, and the latter's bytes."""
+    path = tmp_path_factory.mktemp("bounds") / "v.model"
+    text = list(itertools.chain.from_iterable(Ample().train))
+    with pytest.raises(ValueError, match="at most") as error:
+        train_sentencepiece(text, 9999, path)
+    largest = int(re.search(r"at most (\d+)", str(error.value))[1])
+    train_sentencepiece(text, largest, path)
+    characters = set("".join(text).replace(" ", "▁"))
+    return 259 + len(characters), largest, path.read_bytes()
+
+
+def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds):
+    _, largest, content = bounds
+    data = generate(Ample(), tmp_path, num_processes=1)
+    assert (
+        f"vocabulary  {largest} pieces, the most that this text allows: it is too small"
+        " for the default, 32,000" in str(data)
+    )
+    folder = data.dataset.folder
+    assert (folder / "vocab.model").read_bytes() == content
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["options"]["vocab_size"] == 32000
+    assert manifest["vocabulary"]["size"] == largest
+    assert generate(Ample(), tmp_path, num_processes=1).already_there
+
+
+@pytest.mark.parametrize(
+    ("size", "advice"),
+    [
+        (1, "Raise vocab_size."),
+        (40, "Raise vocab_size."),
+        (8000, "Lower vocab_size or give more"),
+    ],
+)
+def test_a_size_that_was_asked_for_is_refused_with_both_bounds(
+    tmp_path, bounds, size, advice
+):
+    smallest, largest, _ = bounds
+    message = (
+        rf"at least {smallest} and at most {largest} for this text: .*Received:"
+        rf" {size}\. {advice}"
+    )
+    with pytest.raises(ValueError, match=message):
+        generate(Ample(vocab_size=size), tmp_path, num_processes=1)
+
+
+def test_the_smallest_size_can_be_asked_for(tmp_path, bounds):
+    smallest = bounds[0]
+    fits = generate(Ample(vocab_size=smallest), tmp_path, num_processes=1)
+    assert f"vocabulary  {smallest} pieces\n" in str(fits)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "pieces"),
+    [
+        (1, 1000),
+        (1599, 1000),
+        (1600, 2000),
+        (29_000, 8000),
+        (409_600, 32_000),
+        (10**9, 32_000),
+    ],
+)
+def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
+    assert default_vocab_size(pairs) == pieces
+
+
+def test_size_chosen_by_the_number_of_pairs_is_reported(tmp_path):
+    letters = np.random.default_rng(1).choice(list("abcdefghijklmnop"), size=(900, 6))
+    words = ["".join(row) for row in letters]
+    train = tuple(
+        (" ".join(words[i : i + 8]), " ".join(words[i + 8 : i + 16]))
+        for i in range(0, 880, 8)
+    )
+    data = generate(TinyTask(train=train, vocab_size=0), tmp_path, num_processes=1)
+    assert (
+        "vocabulary  1,000 pieces, chosen by the number of training pairs;"
+        " --vocab_size=N gives N" in str(data)
+    )
+    assert data.dataset.encoders[0].vocab_size == 1000
+
+
+@pytest.fixture(scope="module")
+def with_symbols(tmp_path_factory):
+    """Data whose vocabulary has two symbols of the user."""
+    task = TinyTask(user_symbols=("<2de>", "<BT>"))
+    folder = tmp_path_factory.mktemp("with_symbols")
+    return generate(task, folder, num_processes=1).dataset
+
+
+def test_symbols_of_the_user_are_pieces(tmp_path, with_symbols):
+    encoder = with_symbols.encoders[0]
+    assert encoder.pieces(encoder.encode("<2de> <BT> a"))[:2] == ["▁<2de>", "▁<BT>"]
+    vocab_file = (str(with_symbols.folder / "vocab.model"),)
+    task = TinyTask(user_symbols=("<BT>",), vocab_file=vocab_file)
+    again = generate(task, tmp_path, num_processes=1).dataset
+    assert again.manifest.vocabulary.sha256 == with_symbols.manifest.vocabulary.sha256
+
+
+@pytest.mark.parametrize(
+    ("symbols", "options", "message"),
+    [
+        (
+            ("<2fr>",),
+            {"vocab_file": "vocab.model"},
+            r"must be pieces of vocab_file .*Received: '<2fr>', ",
+        ),
+        (
+            ("<2 de>",),
+            {},
+            r"different strings without white space\. Received: '<2 de>'",
+        ),
+        (
+            ("<a>", "<a>"),
+            {},
+            r"different strings without white space\. Received: '<a>,<a>'",
+        ),
+        (
+            ("<a>",),
+            {"vocab_type": "subwords"},
+            r"need vocab_type=sentencepiece\. Received: <a> with",
+        ),
+    ],
+)
+def test_symbols_that_cannot_be_pieces(
+    tmp_path, with_symbols, symbols, options, message
+):
+    if "vocab_file" in options:
+        file = str(with_symbols.folder / options["vocab_file"])
+        options = {"vocab_file": (file,)}
+    with pytest.raises(ValueError, match=message):
+        generate(TinyTask(user_symbols=symbols, **options), tmp_path, num_processes=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sample_is_bounded_uniform_and_repeatable():
+    def sample(count):
+        kept = TextSample(limit=100 * 122)  # room for 100 pairs of 1 + 1 characters
+        for i in range(count):
+            kept.add(chr(i), "x")
+        return [ord(text) for text in kept.sentences() if text != "x"]
+
+    kept = sample(50_000)
+    assert 25 < len(kept) <= 100
+    assert kept == sample(50_000)
+    # from everywhere: the standard error is under 2,900
+    assert 20_000 < np.mean(kept) < 30_000
+    assert sample(80) == list(range(80))
+
+
+def test_long_texts_do_not_fill_the_sample():
+    kept = TextSample()
+    kept.add("x" * 100_000, "y")
+    assert [len(text) for text in kept.sentences()] == [10_000, 1]

@@ -44,14 +44,16 @@ def paragraph(*pieces: str) -> str:
 
 def numbered(texts: Sequence[str]) -> str:
     """A numbered list."""
-    return "\n".join(
-        f"{number}. {paragraph(text)}" for number, text in enumerate(texts, start=1)
-    )
+    lines = []
+    for number, text in enumerate(texts, start=1):
+        lines.append(f"{number}. {paragraph(text)}")
+    return "\n".join(lines)
 
 
 def listing(text: str) -> str:
     """Lines to be shown as they are."""
-    fence = "`" * max([3, *(1 + len(ticks) for ticks in re.findall("`+", text))])
+    longest = max(re.findall("`+", text), key=len, default="")
+    fence = "`" * max(3, 1 + len(longest))
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
@@ -63,12 +65,14 @@ def table(
     """
     aligned = []
     for column in zip(*rows, strict=True):
-        numbers = [c for c in column if NUMBER.match(c) and not isinstance(c, Code)]
-        is_numeric = any(column) and len(numbers) == len(column)
+        is_numeric = any(column) and all(_is_number(cell) for cell in column)
         aligned.append("right" if is_numeric else "left")
-    cells = [[_cell(cell) for cell in row] for row in rows]
     made = tabulate(
-        cells, list(map(_cell, header)), "pipe", colalign=aligned, disable_numparse=True
+        [_cells(row) for row in rows],
+        _cells(header),
+        "pipe",
+        colalign=aligned,
+        disable_numparse=True,
     )
     return f"{paragraph(caption)}:\n\n{made}" if caption else made
 
@@ -81,26 +85,20 @@ def folded(summary: str, block: str) -> str:
 
 
 def drawings(svgs: Sequence[str], captions: Sequence[str] = ()) -> Drawings:
-    """SVG drawings side by side as far as there is room, each with its caption if there
+    """SVG drawings side by side where there is room, each below its caption if there
     are captions.
     """
-    captions = [
-        f"<figcaption>{html.escape(text)}</figcaption>" for text in captions
-    ] or [""] * len(svgs)
-    figures = [
-        f"<figure>{caption}{svg}</figure>"
-        for caption, svg in zip(captions, svgs, strict=True)
-    ]
-    return Drawings(
-        f'<div class="drawings">{"".join(figures)}</div>'.replace("\n", " ")
-    )
+    figures = ""
+    for svg, text in zip(svgs, captions or [""] * len(svgs), strict=True):
+        caption = f"<figcaption>{html.escape(text)}</figcaption>" if text else ""
+        figures += f"<figure>{caption}{svg}</figure>"
+    return Drawings(f'<div class="drawings">{figures}</div>'.replace("\n", " "))
 
 
 def to_markdown(blocks: Sequence[str]) -> str:
     """The document as Markdown."""
-    return (
-        "\n\n".join(block for block in blocks if not isinstance(block, Drawings)) + "\n"
-    )
+    texts = [block for block in blocks if not isinstance(block, Drawings)]
+    return "\n\n".join(texts) + "\n"
 
 
 def to_html(title: str, blocks: Sequence[str]) -> str:
@@ -108,11 +106,8 @@ def to_html(title: str, blocks: Sequence[str]) -> str:
     is not allowed any.
     """
     body = MarkdownIt("commonmark").enable("table").render("\n\n".join(blocks))
-    page = (
-        importlib.resources.files("t2tlite.programs.report")
-        .joinpath("page.html")
-        .read_text(encoding="utf-8")
-    )
+    folder = importlib.resources.files("t2tlite.programs.report")
+    page = folder.joinpath("page.html").read_text(encoding="utf-8")
     return string.Template(page).substitute(title=html.escape(title), body=body)
 
 
@@ -121,13 +116,18 @@ def _inline(text: str) -> str:
     line = re.sub(r"[\r\n]+", " ", text)
     if isinstance(text, Code) and line and "`" not in line:
         return f"`{line}`"
-    return INLINE_MARKUP.sub(
-        r"\\\g<0>", line.replace("&", "&amp;").replace("<", "&lt;")
-    )
+    escaped = line.replace("&", "&amp;").replace("<", "&lt;")
+    return INLINE_MARKUP.sub(r"\\\g<0>", escaped)
 
 
-def _cell(text: str) -> str:
-    """Text in a table, where a bar would end the cell even inside code."""
-    return (
-        _inline(text).replace("|", r"\|") if isinstance(text, Code) else _inline(text)
-    )
+def _is_number(text: str) -> bool:
+    return NUMBER.match(text) is not None and not isinstance(text, Code)
+
+
+def _cells(texts: Sequence[str]) -> list[str]:
+    """Texts in a table, where a bar would end the cell even inside code."""
+    cells = []
+    for text in texts:
+        cell = _inline(text)
+        cells.append(cell.replace("|", r"\|") if isinstance(text, Code) else cell)
+    return cells

@@ -32,12 +32,11 @@ class History:
 
     def drop_after(self, step: int) -> None:
         """Forgets the values of later steps, and metrics without values."""
-        kept = {}
-        for name, values in self.metrics.items():
-            earlier = {s: value for s, value in values.items() if s <= step}
-            if earlier:
-                kept[name] = earlier
-        self.metrics = kept
+        for name, values in list(self.metrics.items()):
+            for later in [number for number in values if number > step]:
+                del values[later]
+            if not values:
+                del self.metrics[name]
 
 
 def read_history(folder: Path) -> History:
@@ -55,11 +54,10 @@ def read_history(folder: Path) -> History:
             continue
         history.seconds += max(times) - min(times)
         # Training steps follow the checkpoint, which may be evaluated again first.
-        last = min(
-            min(values) - int(name.startswith("train/"))
-            for name, values in metrics.items()
-        )
-        history.drop_after(last)
+        firsts = []
+        for name, values in metrics.items():
+            firsts.append(min(values) - int(name.startswith("train/")))
+        history.drop_after(min(firsts))
         for name, values in metrics.items():
             history.metrics.setdefault(name, {}).update(sorted(values.items()))
     return history

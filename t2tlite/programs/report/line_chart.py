@@ -57,8 +57,11 @@ def line_chart(
     logarithmic scale (`log`) those not above 0. Returns an `<svg>` element that needs
     no style sheet, font or script; empty if there is nothing to draw.
     """
-    lines = {name: _points(values, log) for name, values in series.items()}
-    lines = {name: points for name, points in lines.items() if len(points)}
+    lines = {}
+    for name, values in series.items():
+        points = _points(values, log)
+        if len(points):
+            lines[name] = points
     if not lines:
         return ""
     # makes a drawing's names the same at each call
@@ -114,16 +117,15 @@ def _embeddable(svg: str, label: str) -> str:
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
-    """The points to draw of a line, at most MAX_POINTS, by step: [points, (step,
-    value)].
+    """The points to draw of a line, at most MAX_POINTS, by step: [points, 2], step and
+    value.
     """
     lowest = 0 if log else -MAX_VALUE
-    points = [
-        (step, value)
-        for step, value in sorted(values.items())
-        if lowest < value < MAX_VALUE
-    ]
-    segments = np.array_split(
-        np.array(points).reshape(-1, 2), max(1, min(len(points), MAX_POINTS))
-    )
-    return np.array([segment.mean(axis=0) for segment in segments if len(segment)])
+    points = []
+    for step, value in sorted(values.items()):
+        if lowest < value < MAX_VALUE:
+            points.append((step, value))
+    if len(points) <= MAX_POINTS:
+        return np.array(points)
+    segments = np.array_split(np.array(points), MAX_POINTS)
+    return np.array([segment.mean(axis=0) for segment in segments])

@@ -1,7 +1,8 @@
 """A report of a run, as one HTML page and Markdown: the model, its data, training and
 scores.
 
-    RunFolder, events.py -> sections (this file, samples.py, curves.py) -> document.py
+    RunFolder, events.py -> sections (this file, samples.py, curves.py, data_section.py)
+    -> document.py
 
 If parts of a run are missing or damaged, the report shows the rest and says what is
 missing.
@@ -13,24 +14,31 @@ import dataclasses
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV, TEST
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
+from t2tlite.files.checkpoint_paths import (
+    AVERAGED,
+    BEST,
+    list_checkpoints,
+    readable_path,
+    step_of,
+)
 from t2tlite.programs.report import document
 from t2tlite.programs.report.curves import (
     curve_blocks,
     dev_set_blocks,
     overfitting_blocks,
 )
+from t2tlite.programs.report.data_section import data_blocks, value_table
 from t2tlite.programs.report.document import (
     Code,
     folded,
@@ -40,10 +48,10 @@ from t2tlite.programs.report.document import (
     paragraph,
     table,
 )
-from t2tlite.programs.report.events import History, read_history
+from t2tlite.programs.report.events import read_history
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.load import run_dataset
-from t2tlite.run_folder import DecodeRecord, DevEvaluation, Environment, RunFolder
+from t2tlite.run_folder import DecodeRecord, RunFolder
 from t2tlite.tasks.task import open_task, signature_lines
 
 T = TypeVar("T")
@@ -62,7 +70,7 @@ class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
 
     def attempt(self, read: Callable[[], T], consequence: str = "") -> T | None:
-        """What `read` returns, or None and a sentence here."""
+        """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
             return read()
         except (OSError, ValueError, RuntimeError, tf.errors.OpError) as error:
@@ -80,374 +88,291 @@ def write_report(
     the run's hparam set, or None if it is not known. Raises OSError if the files cannot
     be written.
     """
-    missing = Missing()
-    manifest = missing.attempt(
-        run.manifest,
-        "Problem and data are not known, so samples lack sources and references. ",
-    )
-    history = read_history(run.path)
-    decodes, complaints = run.decode_records()
-    hparams = missing.attempt(run.hparams)
-    missing += history.complaints + complaints
-    best = missing.attempt(run.best)
-    summary = _summary(run, manifest, history, decodes, best, missing)
-    samples = []
-    if manifest and decodes:
-        samples = _samples(run, manifest, decodes[0], data_dir, missing)
-    dev_sets = dev_set_blocks(missing.attempt(run.evaluations) or [], best)
-    hparam_blocks = _hparams(run, hparams, base, missing)
-    data_blocks = []
-    if manifest:
-        data_blocks = missing.attempt(lambda: _data(manifest, hparams)) or []
-    sections = {
-        "Summary": summary,
-        "What is missing here": [],  # known after the others
-        "Scores": _scores(run, manifest, decodes),
-        "Samples": samples,
-        "Dev sets": dev_sets,
-        "Curves": curve_blocks(history.metrics),
-        "Checkpoints": _checkpoints(run),
-        "Hyperparameters": hparam_blocks,
-        "Data": data_blocks,
-        "Software and command": _software(
-            missing.attempt(run.environment), run.command()
-        ),
-    }
-    sections["What is missing here"] = [numbered(missing)] if missing else []
-    problem = manifest.name if manifest else "unknown problem"
-    title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
-    blocks = [
-        heading(title, 1),
-        paragraph(
-            f"Report of a training run of t2tlite, folder {run.path.resolve().name}"
-        ),
-        *(
-            block
-            for name, section in sections.items()
-            if section
-            for block in (heading(name, 2), *section)
-        ),
-        paragraph(
-            f"Written by t2t-report of t2tlite {t2tlite.__version__} on"
-            f" {_date(time.time())}."
-        ),
-    ]
+    report = RunReport(run, data_dir, base)
+    title = report.title()
+    blocks = report.blocks()
     page, markdown = run.report_files
     write_text(page, document.to_html(title, blocks))
     write_text(markdown, document.to_markdown(blocks))
     return page, markdown
 
 
-def _summary(
-    run: RunFolder,
-    manifest: RunManifest | None,
-    history: History,
-    decodes: Sequence[DecodeRecord],
-    best: DevEvaluation | None,
-    missing: Missing,
-) -> list[str]:
-    rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
-    if manifest:
-        pair = " to ".join(filter(None, manifest.language_pair))
-        rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
-    checkpoints = run.checkpoints()
-    if checkpoints:
-        rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
-        variables = missing.attempt(
-            lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. "
+class RunReport:
+    """What is known of a run, and the sections that show it."""
+
+    def __init__(
+        self, run: RunFolder, data_dir: Path | None, base: HParams | None
+    ) -> None:
+        """Reads the run's records; `missing` says which cannot be read."""
+        self.run = run
+        self.data_dir = data_dir
+        self.base = base
+        self.missing = Missing()
+        self.manifest = self.missing.attempt(
+            run.manifest,
+            "Problem and data are not known, so samples lack sources and references. ",
         )
-        parameters = sum(
-            math.prod(shape)
-            for name, shape in variables or ()
-            if name.startswith("model/")
+        self.history = read_history(run.path)
+        self.decodes, complaints = run.decode_records()  # the newest first
+        self.hparams = self.missing.attempt(run.hparams)
+        self.missing += self.history.complaints + complaints
+        self.best = self.missing.attempt(run.best)
+
+    def title(self) -> str:
+        problem = self.manifest.name if self.manifest else "unknown problem"
+        hparams_set = self.run.flags().get("hparams_set", "hparam set not recorded")
+        return f"{problem}, {hparams_set}"
+
+    def blocks(self) -> list[str]:
+        """The whole document."""
+        folder = self.run.path.resolve().name
+        blocks = [
+            heading(self.title(), 1),
+            paragraph(f"Report of a training run of t2tlite, folder {folder}"),
+        ]
+        for name, section in self._sections().items():
+            if section:
+                blocks += [heading(name, 2), *section]
+        written = (
+            f"Written by t2t-report of t2tlite {t2tlite.__version__} on"
+            f" {_date(time.time())}."
         )
-        rows += [("parameters", f"{parameters:,}")] if parameters else []
-    if manifest and manifest.corpora:
-        rows.append(
-            (
-                "training pairs",
-                f"{sum(corpus.pairs for corpus in manifest.corpora.values()):,}",
+        return [*blocks, paragraph(written)]
+
+    def _sections(self) -> dict[str, list[str]]:
+        """The blocks of each section, by heading, in the order of the document. A
+        section may be empty.
+        """
+        sections = {
+            "Summary": self._summary(),
+            "What is missing here": [],  # known after the others
+            "Scores": self._scores(),
+            "Samples": self._samples(),
+            "Dev sets": self._dev_sets(),
+            "Curves": curve_blocks(self.history.metrics),
+            "Checkpoints": self._checkpoints(),
+            "Hyperparameters": self._hyperparameters(),
+            "Data": self._data(),
+            "Software and command": self._software(),
+        }
+        if self.missing:
+            sections["What is missing here"] = [numbered(self.missing)]
+        return sections
+
+    def _summary(self) -> list[str]:
+        run = self.run
+        rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
+        if self.manifest:
+            languages = [code for code in self.manifest.language_pair if code]
+            pair = f" ({' to '.join(languages)})" if languages else ""
+            rows.insert(0, ("problem", f"{self.manifest.name}{pair}"))
+        checkpoints = run.checkpoints()
+        if checkpoints:
+            rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
+            parameters = self.missing.attempt(
+                lambda: _parameters(checkpoints[-1]), "Parameters cannot be counted. "
             )
-        )
-    if history.seconds:
-        rows.append(
-            (
-                "training time",
-                f"{timedelta(seconds=round(history.seconds))}, evaluation included",
-            )
-        )
-    costs = missing.attempt(run.costs)
-    if costs:
-        rows.append(
-            (
-                "training cost",
-                f"{costs[-1].flops:.2g} floating-point operations, by formula",
-            )
-        )
-    if best:
-        metrics = ", ".join(
-            f"{name} {value:.4g}" for name, value in best.metrics.items()
-        )
-        rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
-    for record in decodes[:1]:
-        scores = ", ".join(
-            f"{name} {_score(value)}" for name, value in record.scores.items()
-        )
-        rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
-    return [table(["", ""], rows), *overfitting_blocks(history.metrics)]
+            if parameters:
+                rows.append(("parameters", f"{parameters:,}"))
+        if self.manifest and self.manifest.corpora:
+            corpora = self.manifest.corpora.values()
+            pairs = sum(corpus.pairs for corpus in corpora)
+            rows.append(("training pairs", f"{pairs:,}"))
+        if self.history.seconds:
+            duration = timedelta(seconds=round(self.history.seconds))
+            rows.append(("training time", f"{duration}, evaluation included"))
+        costs = self.missing.attempt(run.costs)
+        if costs:
+            flops = f"{costs[-1].flops:.2g}"
+            cost = f"{flops} floating-point operations, by formula"
+            rows.append(("training cost", cost))
+        if self.best:
+            metrics = []
+            for name, value in self.best.metrics.items():
+                metrics.append(f"{name} {value:.4g}")
+            best = f"step {self.best.step:,}: {', '.join(metrics)}"
+            rows.append(("best on dev", best))
+        if self.decodes:
+            record = self.decodes[0]
+            scores = []
+            for name, score in record.scores.items():
+                scores.append(f"{name} {_score(score)}")
+            shown = f"{', '.join(scores)} ({_checkpoint(record)})"
+            rows.append((f"score on {record.split}", shown))
+        return [table(["", ""], rows), *overfitting_blocks(self.history.metrics)]
 
-
-def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
-    """The names and shapes of a checkpoint's variables."""
-    with readable_path(checkpoint) as path:
-        return tf.train.list_variables(path)
-
-
-def _scores(
-    run: RunFolder, manifest: RunManifest | None, decodes: Sequence[DecodeRecord]
-) -> list[str]:
-    if not decodes:
-        split = "dev" if manifest and "test" not in manifest.splits else "test"
-        command = Code(f"t2t-decoder --output_dir={run} --split={split}")
-        return [
-            paragraph(
+    def _scores(self) -> list[str]:
+        if not self.decodes:
+            has_test = self.manifest is None or TEST in self.manifest.splits
+            split = TEST if has_test else DEV
+            command = Code(f"t2t-decoder --output_dir={self.run} --split={split}")
+            advice = (
                 "No split has been decoded yet. This does it, and the next report shows"
-                " it: ",
-                command,
+                " it: "
             )
-        ]
-    names: dict[str, None] = {}  # of all scores, in their order
-    for record in decodes:
-        names |= dict.fromkeys(record.scores)
-    scores = []
-    settings = []
-    for record in decodes:
-        which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
-        shown = {name: _score(value) for name, value in record.scores.items()}
-        values = [shown.get(name, "") for name in names]
-        scores.append([*which, f"{record.sentences:,}", *values])
-        options = []
-        for name, value in record.decode_hparams.items():
-            if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
-                options.append(f"{name} {value}")
-        signatures = signature_lines(record.signatures)
-        settings.append(
-            [
-                *which,
-                ", ".join(options),
-                f"{record.seconds:,.1f} s",
-                Code(" ".join(signatures)),
-            ]
+            return [paragraph(advice, command)]
+        names: dict[str, None] = {}  # of all scores, in their order
+        for record in self.decodes:
+            names |= dict.fromkeys(record.scores)
+        scores = []
+        settings = []
+        for record in self.decodes:
+            which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
+            line = [*which, f"{record.sentences:,}"]
+            for name in names:
+                score = record.scores.get(name)
+                line.append("" if score is None else _score(score))
+            scores.append(line)
+            signatures = Code(" ".join(signature_lines(record.signatures)))
+            seconds = f"{record.seconds:,.1f} s"
+            settings.append([*which, _shown_options(record), seconds, signatures])
+        header = ["split", "step", "checkpoint"]
+        how = table(
+            [*header, "decoding", "time", "signature"],
+            settings,
+            "How it was decoded and scored",
         )
-    header = ["split", "step", "checkpoint"]
-    how = table(
-        [*header, "decoding", "time", "signature"],
-        settings,
-        "How it was decoded and scored",
-    )
-    return [table([*header, "sentences", *names], scores), how]
+        return [table([*header, "sentences", *names], scores), how]
 
-
-def _samples(
-    run: RunFolder,
-    manifest: RunManifest,
-    record: DecodeRecord,
-    data_dir: Path | None,
-    missing: Missing,
-) -> list[str]:
-    task = missing.attempt(
-        lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. "
-    )
-    outputs = missing.attempt(
-        lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. "
-    )
-    if task is None or outputs is None:
-        return []
-    texts = missing.attempt(
-        lambda: _pairs(run, record, data_dir), "Samples lack sources and references. "
-    ) or ([], [])
-    chosen = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread"
-    note = f"{chosen}, decoded with {_checkpoint(record)}."
-    samples = missing.attempt(
-        lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. "
-    )
-    return [paragraph(note), *(samples or [])]
-
-
-def _pairs(
-    run: RunFolder, record: DecodeRecord, data_dir: Path | None
-) -> tuple[list[str], list[str]]:
-    """The sources and references of a decoded split."""
-    store = run_dataset(run, data_dir).store(record.split)
-    if len(store) != record.sentences:
-        raise ValueError(
-            f"{record.split} has {len(store):,} pairs now, and had"
-            f" {record.sentences:,}."
+    def _samples(self) -> list[str]:
+        manifest = self.manifest
+        if manifest is None or not self.decodes:
+            return []
+        record = self.decodes[0]
+        attempt = self.missing.attempt
+        task = attempt(
+            lambda: open_task(manifest.task, manifest.options),
+            "Samples cannot be shown. ",
         )
-    return store.source_text(), store.target_text()
+        outputs = attempt(
+            lambda: self.run.outputs(record),
+            f"The outputs of {record.name} cannot be shown. ",
+        )
+        if task is None or outputs is None:
+            return []
+        sources, references = attempt(
+            lambda: self._pairs(record), "Samples lack sources and references. "
+        ) or ([], [])
+        samples = attempt(
+            lambda: sample_blocks(task, outputs, sources, references),
+            "Samples cannot be shown. ",
+        )
+        note = (
+            f"Some of {record.sentences:,} sentences of {record.split}, evenly spread,"
+            f" decoded with {_checkpoint(record)}."
+        )
+        return [paragraph(note), *(samples or [])]
 
-
-def _checkpoints(run: RunFolder) -> list[str]:
-    rows = []
-    for folder, role in (
-        (run.path, ""),
-        (run.best_folder, "best on dev"),
-        (run.averaged_folder, "average of several"),
-    ):
-        for path in map(Path, list_checkpoints(folder)):
-            files = [file.stat() for file in folder.glob(f"{path.name}.*")]
-            megabytes = f"{sum(file.st_size for file in files) / 1e6:,.1f} MB"
-            written = _date(max((file.st_mtime for file in files), default=0.0))
-            rows.append(
-                [
-                    Code(str(path.relative_to(run.path))),
-                    f"{step_of(str(path)):,}",
-                    megabytes,
-                    written,
-                    role,
-                ]
+    def _pairs(self, record: DecodeRecord) -> tuple[list[str], list[str]]:
+        """The sources and references of a decoded split."""
+        store = run_dataset(self.run, self.data_dir).store(record.split)
+        if len(store) != record.sentences:
+            raise ValueError(
+                f"{record.split} has {len(store):,} pairs now, and had"
+                f" {record.sentences:,}."
             )
-    if not rows:
-        return [
-            paragraph(
-                "The run has no checkpoint: it was stopped before the first one was"
-                " saved."
+        return store.source_text(), store.target_text()
+
+    def _dev_sets(self) -> list[str]:
+        evaluations = self.missing.attempt(self.run.evaluations)
+        return dev_set_blocks(evaluations or [], self.best)
+
+    def _checkpoints(self) -> list[str]:
+        run = self.run
+        rows = []
+        for folder, role in (
+            (run.path, ""),
+            (run.best_folder, "best on dev"),
+            (run.averaged_folder, "average of several"),
+        ):
+            for checkpoint in list_checkpoints(folder):
+                path = Path(checkpoint)
+                size = 0
+                written = 0.0
+                for file in folder.glob(f"{path.name}.*"):
+                    size += file.stat().st_size
+                    written = max(written, file.stat().st_mtime)
+                name = Code(str(path.relative_to(run.path)))
+                step = f"{step_of(checkpoint):,}"
+                rows.append([name, step, f"{size / 1e6:,.1f} MB", _date(written), role])
+        if not rows:
+            reason = "it was stopped before the first one was saved."
+            return [paragraph(f"The run has no checkpoint: {reason}")]
+        return [table(["checkpoint", "step", "size", "written", ""], rows)]
+
+    def _hyperparameters(self) -> list[str]:
+        name = self.run.flags().get("hparams_set")
+        compared = "so hyperparameters are compared with the defaults."
+        if name is None:
+            self.missing.append(f"flags.txt names no hparam set, {compared}")
+        elif self.base is None:
+            self.missing.append(
+                f"The hparam set {name} is not known here, {compared} If it is one of"
+                " your own, give --t2t_usr_dir."
             )
-        ]
-    return [table(["checkpoint", "step", "size", "written", ""], rows)]
+        if self.hparams is None:
+            return []
+        column = "default"
+        against = "the defaults, the paper's base model"
+        if name and self.base:
+            column = against = name
+        rows = []
+        changes = self.hparams.diff(self.base or HParams())
+        for field, (new, old) in changes.items():
+            rows.append([Code(field), str(old), str(new)])
+        differences = paragraph(f"As in {against}.")
+        if rows:
+            header = ["field", column, "this run"]
+            differences = table(header, rows, f"Differences from {against}")
+        everything = value_table("field", dataclasses.asdict(self.hparams))
+        return [differences, folded("All hyperparameters", everything)]
+
+    def _data(self) -> list[str]:
+        manifest = self.manifest
+        if manifest is None:
+            return []
+        return self.missing.attempt(lambda: data_blocks(manifest, self.hparams)) or []
+
+    def _software(self) -> list[str]:
+        blocks = [paragraph("The versions that trained the run are not recorded.")]
+        environment = self.missing.attempt(self.run.environment)
+        if environment:
+            rows = []
+            for name, value in dataclasses.asdict(environment).items():
+                rows.append([NAMES.get(name, name), str(value)])
+            blocks = [table(["trained with", ""], rows)]
+        words = [shlex.quote(word) for word in self.run.command()]
+        if words:
+            blocks.append(listing(" \\\n    ".join(words)))
+        return blocks
 
 
-def _hparams(
-    run: RunFolder, hparams: HParams | None, base: HParams | None, missing: Missing
-) -> list[str]:
-    name = run.flags().get("hparams_set")
-    compared = "so hyperparameters are compared with the defaults."
-    if name is None:
-        missing.append(f"flags.txt names no hparam set, {compared}")
-    elif base is None:
-        advice = "If it is one of your own, give --t2t_usr_dir."
-        missing.append(f"The hparam set {name} is not known here, {compared} {advice}")
-    if hparams is None:
-        return []
-    column, against = (
-        (name, name)
-        if name and base
-        else ("default", "the defaults, the paper's base model")
-    )
-    rows = [
-        [Code(field), str(old), str(new)]
-        for field, (new, old) in hparams.diff(base or HParams()).items()
-    ]
-    differences = table(
-        ["field", column, "this run"], rows, f"Differences from {against}"
-    )
-    everything = folded(
-        "All hyperparameters", _values("field", dataclasses.asdict(hparams))
-    )
-    return [differences if rows else paragraph(f"As in {against}."), everything]
+def _parameters(checkpoint: str) -> int:
+    """The number of a model's weights."""
+    with readable_path(checkpoint) as path:
+        variables = tf.train.list_variables(path)
+    parameters = 0
+    for name, shape in variables:
+        if name.startswith("model/"):
+            parameters += math.prod(shape)
+    return parameters
 
 
-def _corpora(manifest: RunManifest, hparams: HParams | None) -> str:
-    """How much of an epoch each training corpus is; empty if there is only one."""
-    corpora = manifest.corpora
-    if len(corpora) < 2 or hparams is None:
-        return ""
-    weights = hparams.weights or [1] * len(corpora)
-    in_epoch = [
-        corpus.pairs * weight
-        for corpus, weight in zip(corpora.values(), weights, strict=True)
-    ]
-    rows = [
-        [name, f"{corpus.pairs:,}", str(weight), f"{pairs / sum(in_epoch):.1%}"]
-        for (name, corpus), weight, pairs in zip(
-            corpora.items(), weights, in_epoch, strict=True
-        )
-    ]
-    header = ["corpus", "pairs", "weight", "share of an epoch"]
-    return table(header, rows, "Training corpora, by corpus_weights")
-
-
-def _data(manifest: RunManifest, hparams: HParams | None) -> list[str]:
-    fields = (
-        "pairs",
-        "source_tokens",
-        "target_tokens",
-        "longest_source",
-        "longest_target",
-    )
-    rows = []
-    for name in manifest.splits:
-        split = manifest.split(name)
-        counts = [getattr(split, field) for field in fields]
-        counts.append(sum(split.dropped.values()))
-        rows.append([name, *[f"{count:,}" for count in counts]])
-    header = ["split", *[field.replace("_", " ") for field in fields], "dropped"]
-    caption = (
-        "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
-    )
-    vocabularies = manifest.vocabulary_entries()
-    sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
-    files: list[tuple[str, Any]] = []
-    files += [("vocabulary", file) for file in vocabularies]
-    files += [("made from", file) for file in manifest.made_from]
-    shards: list[tuple[str, Any]] = []
-    for name, split in manifest.splits.items():
-        shards += [(name, shard) for shard in split.shards]
-    blocks = []
-    if rows:
-        blocks.append(table(header, rows, caption))
-    blocks.append(_corpora(manifest, hparams))
-    blocks.append(
-        paragraph(
-            f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."
-        )
-    )
-    blocks.append(
-        _files(files, "Vocabulary, and the raw files that the data was made from")
-    )
-    if shards:
-        blocks.append(folded(f"All {len(shards):,} files of tokens", _files(shards)))
-    if manifest.options:
-        blocks.append(_values("option of the problem", manifest.options))
-    return [block for block in blocks if block]
-
-
-def _values(kind: str, values: Mapping[str, Any]) -> str:
-    return table(
-        [kind, "value"], [[Code(name), str(value)] for name, value in values.items()]
-    )
-
-
-def _files(entries: Iterable[tuple[str, Any]], caption: str = "") -> str:
-    rows = [
-        [kind, Code(entry.file), f"{entry.bytes:,}", Code(entry.sha256)]
-        for kind, entry in entries
-    ]
-    return table(["", "file", "bytes", "sha256"], rows, caption)
-
-
-def _software(environment: Environment | None, command: Sequence[str]) -> list[str]:
-    blocks = [paragraph("The versions that trained the run are not recorded.")]
-    if environment:
-        rows = [
-            [NAMES.get(name, name), str(value)]
-            for name, value in dataclasses.asdict(environment).items()
-        ]
-        blocks = [table(["trained with", ""], rows)]
-    return [
-        *blocks,
-        *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else []),
-    ]
+def _shown_options(record: DecodeRecord) -> str:
+    """The usual options of decoding, and those that differ from the default."""
+    options = []
+    for name, value in record.decode_hparams.items():
+        if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
+            options.append(f"{name} {value}")
+    return ", ".join(options)
 
 
 def _checkpoint(record: DecodeRecord) -> str:
     """The checkpoint's name, with its folder if it is not one of the run's newest."""
     path = Path(record.checkpoint)
-    return (
-        f"{path.parent.name}/{path.name}"
-        if path.parent.name in ("best", "averaged")
-        else path.name
-    )
+    if path.parent.name in (BEST, AVERAGED):
+        return f"{path.parent.name}/{path.name}"
+    return path.name
 
 
 def _score(value: float) -> str:

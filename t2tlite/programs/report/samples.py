@@ -30,27 +30,28 @@ def sample_blocks(
     if isinstance(task, ParsingTask):
         blocks = []
         for i in evenly_spaced(len(outputs), TREES):
-            gold = (
-                {"gold": task.reference(sources[i], references[i])} if sources else {}
-            )
-            sentence = sources[i] if sources else ""
-            blocks += _tree_blocks(
-                f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]}
-            )
+            texts = {"predicted": outputs[i]}
+            sentence = ""
+            if sources:
+                sentence = sources[i]
+                texts = {"gold": task.reference(sentence, references[i]), **texts}
+            blocks += _tree_blocks(f"Sentence {i + 1:,}.", sentence, texts)
         return blocks
-    columns = {"source": sources, "output": outputs, "reference": references}
-    known = {name: texts for name, texts in columns.items() if texts}
+    columns = {"output": outputs}
+    if sources:
+        columns = {"source": sources, "output": outputs, "reference": references}
     rows = []
     for i in evenly_spaced(len(outputs), SENTENCES):
-        rows.append([f"{i + 1:,}", *[texts[i] for texts in known.values()]])
-    return [table(["sentence", *known], rows)]
+        rows.append([f"{i + 1:,}", *[texts[i] for texts in columns.values()]])
+    return [table(["sentence", *columns], rows)]
 
 
 def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]:
     """A sentence with its trees side by side; `texts` has the bracketed trees by
     caption.
     """
-    trees, note = {}, ""
+    trees = {}
+    note = ""
     for name, text in texts.items():
         try:
             trees[name] = parse_tree(text)
@@ -61,9 +62,13 @@ def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]
     if not trees:
         return [paragraph(f"{number} {sentence}{note}")]
     words = sentence or " ".join(trees["predicted"].words())
-    brackets = "\n".join(f"{name}: {format_tree(tree)}" for name, tree in trees.items())
+    svgs = []
+    brackets = []
+    for name, tree in trees.items():
+        svgs.append(tree_svg(tree))
+        brackets.append(f"{name}: {format_tree(tree)}")
     return [
         paragraph(f"{number} {words}{note}"),
-        drawings([tree_svg(tree) for tree in trees.values()], list(trees)),
-        folded("The same in brackets", listing(brackets)),
+        drawings(svgs, list(trees)),
+        folded("The same in brackets", listing("\n".join(brackets))),
     ]

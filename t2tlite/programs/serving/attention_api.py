@@ -22,8 +22,7 @@ from t2tlite.programs.serving.served_model import (
 )
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.word_attention import word_attention
-from t2tlite.programs.visualise.attention import Attention
-from t2tlite.programs.visualise.attention_page import page
+from t2tlite.programs.visualise.attention import Attention, page
 from t2tlite.vocabularies.normalisation import is_blank
 
 router = APIRouter(prefix="/v1", tags=["t2tlite"])

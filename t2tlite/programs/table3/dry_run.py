@@ -16,8 +16,9 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.table3.results import cost_of
 from t2tlite.programs.table3.rows import Row
-from t2tlite.programs.table3.sweep import check_rows, cost_of, forget_models
+from t2tlite.programs.table3.sweep import check_rows, forget_models
 from t2tlite.programs.table3.table import markdown_table
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
@@ -43,17 +44,19 @@ def cost_table(
     lines = []
     for row in rows:
         hparams = row.apply(base)
-        cost, steps = cost_of(hparams, dataset), hparams.train_steps
-        sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
-        flops = (
+        cost = cost_of(hparams, dataset)
+        line = (
+            row.name,
+            f"{cost.parameters / 1e6:.3g}",
+            str(row.parameters or ""),
             f"{cost.flops_per_step:.2e}",
-            f"{steps:,}",
-            f"{cost.flops_per_step * steps:.2e}",
+            f"{hparams.train_steps:,}",
+            f"{cost.flops_per_step * hparams.train_steps:.2e}",
+            f"{cost.memory_bytes / 1e9:.1f}",
         )
-        lines.append((row.name, *sizes, *flops, f"{cost.memory_bytes / 1e9:.1f}"))
-    pieces = " and ".join(
-        f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes)
-    )
+        lines.append(line)
+    source, target = dataset.manifest.vocabulary_sizes
+    pieces = f"{source:,}" if source == target else f"{source:,} and {target:,}"
     return (
         f"{markdown_table(columns, lines, labels=1)}\nBy formula, for each of"
         f" {replicas} replica(s) and each seed; TensorFlow needs some memory in"
@@ -68,40 +71,34 @@ def timed_rows(
     dataset: Dataset,
     strategy: tf.distribute.Strategy,
 ) -> Iterator[str]:
-    """Times a few steps of each row, and yields a Markdown table piece by piece, as it
-    becomes known.
+    """Times a few steps of each row. Yields a Markdown table piece by piece, each row
+    when its time is known.
     """
     started = time.monotonic()
     flops = [cost_of(row.apply(base), dataset).flops_per_step for row in rows]
     hours = 0.0
     for number, row in enumerate(rows):
-        passed = time.monotonic() - started
-        left = (
-            f", {passed * sum(flops[number:]) / sum(flops[:number]):,.0f} s to go"
-            if number
-            else ""
-        )
+        left = ""
+        if number:
+            passed = time.monotonic() - started
+            seconds_left = passed * sum(flops[number:]) / sum(flops[:number])
+            left = f", {seconds_left:,.0f} s to go"
         say(
             f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of"
             f" {row.name}{left}."
         )
         hparams = row.apply(base)
+        steps = f"{hparams.train_steps:,}"
         try:
             seconds = seconds_per_step(hparams, dataset, strategy)
             hours_of_row = seconds * hparams.train_steps / 3600
             hours += hours_of_row
-            cells = (
-                row.name,
-                f"{seconds:.3g}",
-                f"{hparams.train_steps:,}",
-                f"{hours_of_row:.2f}",
-            )
+            line = (row.name, f"{seconds:.3g}", steps, f"{hours_of_row:.2f}")
         except tf.errors.ResourceExhaustedError:  # not enough memory
-            cells = (row.name, "too large", f"{hparams.train_steps:,}", "too large")
+            line = (row.name, "too large", steps, "too large")
         forget_models()
-        table = markdown_table(
-            ("row", "seconds per step", "steps", "hours"), [cells], labels=1
-        )
+        columns = ("row", "seconds per step", "steps", "hours")
+        table = markdown_table(columns, [line], labels=1)
         yield table if number == 0 else table.splitlines(keepends=True)[-1]
     yield (
         f"\n{hours * num_seeds:.2f} hours of training in all with {num_seeds} seed(s),"
@@ -117,10 +114,13 @@ def seconds_per_step(
     """
     corpora = dataset.manifest.corpora
     store = dataset.store(*corpora)
-    lengths = store.source_lengths, store.target_lengths
-    pairs = [corpus.pairs for corpus in corpora.values()]
     plan = training_plan(
-        hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs
+        hparams,
+        store.source_lengths,
+        store.target_lengths,
+        strategy.num_replicas_in_sync,
+        seed=1,
+        corpus_pairs=[corpus.pairs for corpus in corpora.values()],
     )
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)

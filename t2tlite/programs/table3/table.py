@@ -1,6 +1,4 @@
-"""The results of Table 3's rows, and the files with them: table3.md, table3.json,
-table3.png.
-"""
+"""The table of the rows' results: table3.md, table3.json, table3.png."""
 
 from __future__ import annotations
 
@@ -8,72 +6,22 @@ import dataclasses
 import importlib.util
 import itertools
 import platform
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.files.atomic_file import atomic_file, write_text
-from t2tlite.files.records import Amount, Count, read_record, write_record
+from t2tlite.files.records import write_record
+from t2tlite.programs.table3.results import RowResult, mean_and_spread
 from t2tlite.programs.table3.rows import Row
-from t2tlite.run_folder import RunFolder
 
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """The result of one run of a row; the content of result.json."""
-
-    row: str
-    problem: str
-    vocabulary_sha256: str  # of both vocabularies (RunManifest.vocabulary_sha256)
-    hparams: HParams
-    seed: int
-    steps: Count
-    replicas: Count
-    perplexity: Amount  # of dev, per token of the vocabulary, without label smoothing
-    loss: Amount  # nats per token
-    accuracy: Amount
-    # of dev, beam 4: sacrebleu's, or of other problems than translation what `metric`
-    # names
-    bleu: Amount
-    bleu_signature: str
-    parameters: Count
-    seconds: Amount  # in the training loop, over all interruptions, without evaluation
-    # of all replicas: tokens trained on times the cost of a token by formula
-    training_flops: Amount
-    metric: str = "BLEU"
-
-    @property
-    def data(self) -> tuple[str, str]:
-        """What identifies the data: the problem and its vocabularies."""
-        return self.problem, self.vocabulary_sha256
-
-
-def read_result(run: RunFolder) -> Result | None:
-    """The result of a run, or None if there is none yet; raises ValueError if
-    result.json is damaged.
-    """
-    try:
-        return read_record(
-            run.result_file, Result, "Delete it to measure this row again."
-        )
-    except FileNotFoundError:
-        return None
-
-
-def mean_and_spread(results: Sequence[Result], field: str) -> tuple[float, float]:
-    """The mean of a field over seeds, and its sample standard deviation, which is 0 if
-    there is one seed.
-    """
-    values = [getattr(result, field) for result in results]
-    return statistics.fmean(values), (
-        statistics.stdev(values) if len(values) > 1 else 0.0
-    )
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def has_matplotlib() -> bool:
@@ -83,7 +31,9 @@ def has_matplotlib() -> bool:
 
 def settings(hparams: HParams) -> dict[str, str]:
     """The columns of Table 3 that say what a row is."""
-    n, m, heads = hparams.encoder_layers, hparams.decoder_layers, hparams.num_heads
+    n = hparams.encoder_layers
+    m = hparams.decoder_layers
+    heads = hparams.num_heads
     return {
         "N": str(n) if n == m else f"{n}+{m}",
         "d_model": str(hparams.hidden_size),
@@ -104,15 +54,18 @@ def markdown_table(
     numbers.
     """
     rule = ["---"] * labels + ["---:"] * (len(columns) - labels)
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (columns, rule, *lines))
+    rows = []
+    for cells in (columns, rule, *lines):
+        rows.append(f"| {' | '.join(cells)} |\n")
+    return "".join(rows)
 
 
 def versions() -> dict[str, str]:
     """The versions of software that results may depend on."""
-    packages = {"TensorFlow": version("tensorflow"), "Keras": version("keras")}
     return {
         "t2tlite": t2tlite.__version__,
-        **packages,
+        "TensorFlow": version("tensorflow"),
+        "Keras": version("keras"),
         "Python": platform.python_version(),
     }
 
@@ -129,7 +82,7 @@ class Table:
     problem: str  # on which the rows were trained
     base: HParams  # changed by each row
     # with their results by seed, possibly none; base first
-    rows: Mapping[Row, Sequence[Result]]
+    rows: Mapping[Row, Sequence[RowResult]]
     command: str  # the command line, recorded below the table
 
     def write(self, folder: Path) -> Path:
@@ -144,47 +97,50 @@ class Table:
 
     @property
     def _metric(self) -> str:
-        return next((result.metric for result in self.results()), "BLEU")
+        results = self.results()
+        return results[0].metric if results else "BLEU"
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[RowResult]:
         """The results of all rows."""
-        return [result for results in self.rows.values() for result in results]
+        return list(itertools.chain.from_iterable(self.rows.values()))
 
     def markdown(self) -> str:
         """The table and notes on it; a setting equal to base's is blank, as in the
         paper.
         """
         base = settings(self.base)
+        columns = ["", "row", *base]
+        columns += ["params ×10^6", "PPL (dev)", f"{self._metric} (dev)"]
+        columns += ["paper: params ×10^6", "PPL", "BLEU"]
         group = ""
         lines = []
         for row, results in self.rows.items():
             label = row.label if row.group != group else ""
             group = row.group
-            shown = []
-            for name, value in settings(row.apply(self.base)).items():
-                is_shown = row.name == "base" or value != base[name]
-                shown.append(value if is_shown else "")
-            size = f"{results[0].parameters / 1e6:.3g}" if results else ""
-            line = [label, row.name, *shown]
-            line += [size, _formatted(results, "perplexity")]
-            line.append(_formatted(results, "bleu"))
-            line += [str(row.parameters or ""), f"{row.perplexity:.2f}"]
-            line.append(f"{row.bleu:.1f}")
-            lines.append(line)
-        ours = ("params ×10^6", "PPL (dev)", f"{self._metric} (dev)")
-        columns = ("", "row", *base, *ours, "paper: params ×10^6", "PPL", "BLEU")
-        notes = "".join(f"- {note}\n" for note in self._notes())
-        return (
-            "# Table 3 on"
-            f" {self.problem}\n\n{markdown_table(columns, lines, labels=2)}\n{notes}"
-        )
+            lines.append([label, *self._line(row, results, base)])
+        table = markdown_table(columns, lines, labels=2)
+        notes = "\n".join(f"- {note}" for note in self._notes())
+        return f"# Table 3 on {self.problem}\n\n{table}\n{notes}\n"
+
+    def _line(
+        self, row: Row, results: Sequence[RowResult], base: Mapping[str, str]
+    ) -> list[str]:
+        """The cells of a row from its name on."""
+        cells = [row.name]
+        for name, value in settings(row.apply(self.base)).items():
+            is_shown = row.name == "base" or value != base[name]
+            cells.append(value if is_shown else "")
+        cells.append(f"{results[0].parameters / 1e6:.3g}" if results else "")
+        cells += [_formatted(results, "perplexity"), _formatted(results, "bleu")]
+        cells.append(str(row.parameters or ""))
+        return [*cells, f"{row.perplexity:.2f}", f"{row.bleu:.1f}"]
 
     def _notes(self) -> list[str]:
         results = self.results()
-        signatures = " and ".join(sorted({result.bleu_signature for result in results}))
-        whose = (
-            "BLEU is sacrebleu's" if self._metric == "BLEU" else f"{self._metric} is"
-        )
+        signatures = sorted({result.bleu_signature for result in results})
+        signed = f": `{' and '.join(signatures)}`." if signatures else "."
+        is_bleu = self._metric == "BLEU"
+        whose = "BLEU is sacrebleu's" if is_bleu else f"{self._metric} is"
         notes = [
             (
                 "Blank settings are those of base. pos_learned (E) learns its positions"
@@ -194,8 +150,7 @@ class Table:
                 "Perplexity is per token of the vocabulary, without label smoothing,"
                 f" on {self.problem}'s dev split; the paper's is on newstest2013."
             ),
-            f"{whose} on dev, beam 4, newest checkpoint, none averaged"
-            + (f": `{signatures}`." if signatures else "."),
+            f"{whose} on dev, beam 4, newest checkpoint, none averaged{signed}",
         ]
         if any(len(seeds) > 1 for seeds in self.rows.values()):
             notes.append(
@@ -203,12 +158,11 @@ class Table:
             )
         if results:
             hours = sum(result.seconds for result in results) / 3600
-            replicas = ", ".join(
-                map(str, sorted({result.replicas for result in results}))
-            )
+            replicas = sorted({result.replicas for result in results})
+            shown = ", ".join(str(number) for number in replicas)
             notes.append(
                 f"{len(results)} runs, {hours:.1f} hours of training in all, on"
-                f" {replicas} replica(s)."
+                f" {shown} replica(s)."
             )
         return [*notes, f"Command: `{self.command}`", f"Versions: {shown_versions()}."]
 
@@ -216,16 +170,15 @@ class Table:
         """The table with the result of every seed, for table3.json."""
         rows = []
         for row, results in self.rows.items():
-            paper = {
-                "parameters_millions": row.parameters,
-                "perplexity": row.perplexity,
-                "bleu": row.bleu,
-            }
             record: dict[str, Any] = {
                 "group": row.group,
                 "name": row.name,
                 "settings": settings(row.apply(self.base)),
-                "paper": paper,
+                "paper": {
+                    "parameters_millions": row.parameters,
+                    "perplexity": row.perplexity,
+                    "bleu": row.bleu,
+                },
             }
             for name in ("parameters", "perplexity", "bleu"):
                 mean = mean_and_spread(results, name)[0] if results else None
@@ -243,65 +196,26 @@ class Table:
         """Draws the differences to base, ours beside the paper's, if base and another
         row have results.
         """
-        (base, base_results), *others = self.rows.items()
-        rows = {row: results for row, results in others if results}
-        if not base_results or not rows:
+        base, *others = self.rows
+        rows = [row for row in others if self.rows[row]]
+        if not self.rows[base] or not rows:
             return
         from matplotlib.figure import Figure
 
-        figure, places = (
-            Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained"),
-            np.arange(len(rows)),
-        )
-        axes = figure.subplots(1, 2, sharey=True)
-        for axis, field, title in zip(
-            axes, ("perplexity", "bleu"), ("perplexity", self._metric), strict=True
+        figure = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        for axes, field, title, side in (
+            (left, "perplexity", "perplexity", "left"),
+            (right, "bleu", self._metric, "right"),
         ):
-            paper = np.array(
-                [round(getattr(row, field) - getattr(base, field), 2) for row in rows]
-            )
-            means, spreads = np.array(
-                [mean_and_spread(results, field) for results in rows.values()]
-            ).T
-            ours = means - mean_and_spread(base_results, field)[0]
-            agrees = paper * ours > 0
-            style = {
-                "marker": "D",
-                "facecolors": "white",
-                "edgecolors": "black",
-                "label": "paper, newstest2013",
-            }
-            axis.scatter(paper, places, zorder=2, **style)
-            axis.hlines(places, paper, ours, color="lightgrey", zorder=1)
-            for chosen, colour, label in (
-                (agrees, "tab:blue", f"{self.problem}, in the paper's direction"),
-                (
-                    ~agrees & (paper != 0),
-                    "tab:orange",
-                    f"{self.problem}, in the other direction",
-                ),
-                (paper == 0, "grey", "the paper sees no difference"),
-            ):
-                errors = {
-                    "xerr": spreads[chosen],
-                    "fmt": "o",
-                    "color": colour,
-                    "label": label,
-                }
-                axis.errorbar(ours[chosen], places[chosen], **errors, zorder=3)
-            axis.axvline(0.0, color="black", linewidth=0.8)
-            axis.set_xlabel(
-                f"difference to base, {title} of dev"
-                f" ({'left' if axis is axes[0] else 'right'} is better)"
-            )
-            axis.grid(axis="x", alpha=0.3)
-            for y, (above, below) in enumerate(itertools.pairwise(rows)):
-                if above.group != below.group:
-                    axis.axhline(y + 0.5, color="grey", linewidth=0.5, linestyle=":")
-        axes[0].set_yticks(places, [f"{row.label} {row.name}".strip() for row in rows])
-        axes[0].invert_yaxis()
+            self._draw_differences(axes, base, rows, field)
+            axes.set_xlabel(f"difference to base, {title} of dev ({side} is better)")
+        left.set_yticks(
+            range(len(rows)), [f"{row.label} {row.name}".strip() for row in rows]
+        )
+        left.invert_yaxis()
         figure.legend(
-            *axes[0].get_legend_handles_labels(),
+            *left.get_legend_handles_labels(),
             loc="outside upper center",
             ncols=4,
             fontsize="small",
@@ -309,16 +223,61 @@ class Table:
         with atomic_file(path) as file:
             figure.savefig(file, format="png", dpi=120)
 
+    def _draw_differences(
+        self, axes: Axes, base: Row, rows: Sequence[Row], field: str
+    ) -> None:
+        """Draws the difference of each row to base, and a thin line between groups."""
+        base_mean, _ = mean_and_spread(self.rows[base], field)
+        differences = []
+        for row in rows:
+            paper = round(getattr(row, field) - getattr(base, field), 2)
+            mean, spread = mean_and_spread(self.rows[row], field)
+            differences.append((paper, mean - base_mean, spread))
+        paper, ours, spread = np.array(differences).T
+        places = np.arange(len(rows))
+        axes.scatter(
+            paper,
+            places,
+            marker="D",
+            facecolors="white",
+            edgecolors="black",
+            label="paper, newstest2013",
+            zorder=2,
+        )
+        axes.hlines(places, paper, ours, color="lightgrey", zorder=1)
+        same = paper * ours > 0
+        for chosen, colour, label in (
+            (same, "tab:blue", f"{self.problem}, in the paper's direction"),
+            (
+                ~same & (paper != 0),
+                "tab:orange",
+                f"{self.problem}, in the other direction",
+            ),
+            (paper == 0, "grey", "the paper sees no difference"),
+        ):
+            axes.errorbar(
+                ours[chosen],
+                places[chosen],
+                xerr=spread[chosen],
+                fmt="o",
+                color=colour,
+                label=label,
+                zorder=3,
+            )
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.grid(axis="x", alpha=0.3)
+        for y, (above, below) in enumerate(itertools.pairwise(rows)):
+            if above.group != below.group:
+                axes.axhline(y + 0.5, color="grey", linewidth=0.5, linestyle=":")
 
-def _formatted(results: Sequence[Result], field: str) -> str:
+
+def _formatted(results: Sequence[RowResult], field: str) -> str:
     """`12.69 ± 0.23 (2)` with two seeds, `12.69` with one; empty if there are no
     results.
     """
     if not results:
         return ""
     mean, spread = mean_and_spread(results, field)
-    return (
-        f"{mean:.2f} ± {spread:.2f} ({len(results)})"
-        if len(results) > 1
-        else f"{mean:.2f}"
-    )
+    if len(results) == 1:
+        return f"{mean:.2f}"
+    return f"{mean:.2f} ± {spread:.2f} ({len(results)})"

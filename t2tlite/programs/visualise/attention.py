@@ -1,25 +1,127 @@
-"""The attention of a model for one sentence pair, to look at or save;
+"""The attention weights of a model for one sentence pair, and the page that shows them;
 `Translator.attention` makes one.
+
+The decoder reads its target shifted right by one: at position t it reads piece t - 1
+(at the first nothing, shown as <start>) and predicts piece t. A query is labelled with
+the piece that it predicts, a key with the one that it read. So a row of cross-attention
+shows what the model attended to when it produced that piece, and in the decoder's
+self-attention no piece attends to itself.
 """
+
+# S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
 import html
-import warnings
+import importlib.resources
+import json
+import re
+import textwrap
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.programs.visualise import attention_page, attention_pictures
-from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
+
+KINDS = ("encoder", "decoder", "cross")
+TITLES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
+NOTES = {
+    "encoder": "From each source token to the source tokens it attends to.",
+    "decoder": (
+        "From each target token, at the position that predicts it, to the tokens read"
+        " so far. The decoder reads the target shifted right by one, <start> first, so"
+        " no token attends to itself."
+    ),
+    "cross": (
+        "From each target token, at the position that predicts it, to the source tokens"
+        " it attends to."
+    ),
+}
+START = "<start>"  # what the decoder reads at its first position: a vector of zeros
+DIRECTION_CONTROLS = set(
+    "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+
+# a page of so many weights has 53 MB, about what a browser opens without trouble
+MAX_WEIGHTS = 20_000_000
+SCALE = 65535  # the page stores a weight in 16 bits, to 0.00001
+SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Attention(PairAttention):
-    """The attention weights of a sentence pair, which a notebook shows as a page, and
-    `save` writes as a page or a picture.
+class Attention:
+    """The attention weights of every head of every layer for one sentence pair. A
+    notebook shows them as a page, and `save` writes the page.
+
+    Arrays have queries along the second axis and keys along the third; each row sums to
+    1. Raises ValueError if a shape does not fit the pieces.
+
+    Attributes:
+        source_pieces: the S pieces of the source, EOS last.
+        target_pieces: the T pieces of the target, EOS last.
+        encoder: for each encoder layer float32 [H, S, S].
+        decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
+        cross: for each decoder layer float32 [H, T, S].
+        source: the sentence as text, for headings.
+        target: its translation as text.
+        run: the run directory of the model.
+        step: the step of its checkpoint.
+        source_words: the word of each source piece but EOS, counted from 0.
+        target_words: likewise of the target.
     """
+
+    source_pieces: list[str]
+    target_pieces: list[str]
+    encoder: list[np.ndarray]
+    decoder: list[np.ndarray]
+    cross: list[np.ndarray]
+    source: str = ""
+    target: str = ""
+    run: str = ""
+    step: int | None = None
+    source_words: Sequence[int] = ()
+    target_words: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        for kind in KINDS:
+            queries = len(self.queries(kind))
+            keys = len(self.keys(kind))
+            for number, weights in enumerate(self.layers(kind), start=1):
+                if weights.ndim != 3 or weights.shape[1:] != (queries, keys):
+                    raise ValueError(
+                        "Weights must be [heads, queries, keys], here [heads,"
+                        f" {queries}, {keys}]. Received: {list(weights.shape)} for"
+                        f" {kind}, layer {number}. Give the pieces with EOS."
+                    )
+
+    def layers(self, kind: str) -> list[np.ndarray]:
+        """The weights of a kind, layer by layer: `encoder`, `decoder` or `cross`."""
+        stacks = {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}
+        return stacks[kind]
+
+    def queries(self, kind: str) -> list[str]:
+        """The pieces of the rows. A target piece is at the position that predicts
+        it.
+        """
+        return self.source_pieces if kind == "encoder" else self.target_pieces
+
+    def keys(self, kind: str) -> list[str]:
+        """The pieces of the columns; in the decoder those that each position read,
+        `<start>` first.
+        """
+        if kind == "decoder":
+            return [START, *self.target_pieces[:-1]]
+        return self.source_pieces
 
     def save(
         self,
@@ -28,39 +130,188 @@ class Attention(PairAttention):
         layers: Sequence[int] = (),
         heads: Sequence[int] = (),
     ) -> None:
-        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or
-        .svg, by matplotlib).
+        """Writes the page to a file whose name ends in .html.
 
-        `kinds` are of encoder, decoder and cross. `layers` and `heads` are counted from
-        1: a page has by default all, a picture the last layer but one and all heads.
-        Warns of characters that no font here has.
+        `kinds` are of encoder, decoder and cross. `layers` and `heads` count from 1; by
+        default the page has all. Raises ValueError for another ending, for kinds,
+        layers or heads that the model does not have, and for more weights than a
+        browser can open.
         """
-        for name, numbers in (("layers", layers), ("heads", heads)):
-            if not isinstance(numbers, Sequence) or not all(
-                isinstance(number, int) for number in numbers
-            ):
-                raise ValueError(
-                    f"{name} must be a list of numbers, counted from 1. Received:"
-                    f" {numbers!r}."
-                )
-        if Path(path).suffix.lower() == ".html":
-            write_text(Path(path), attention_page.page(self, kinds, layers, heads))
-            return
-        attention_pictures.picture_ending(path)
-        picture = attention_pictures.heat_maps(self, kinds, layers, heads)
-        missing = attention_pictures.save_picture(picture, path)
-        if missing:
-            warnings.warn(
-                f"No font here has {missing[:40]}. An .svg or .html can show these"
-                " characters.",
-                stacklevel=2,
+        if Path(path).suffix.lower() != ".html":
+            raise ValueError(
+                f"The file of a page must end in .html. Received: {path}. The page"
+                " saves what it shows as PNG or SVG; docs/python.md draws weights with"
+                " matplotlib."
             )
+        write_text(Path(path), page(self, kinds, layers, heads))
+
+    @property
+    def origin(self) -> str:
+        """The run's name and the step, as headings name them; empty if they are not
+        known.
+        """
+        parts = []
+        if self.run:
+            parts.append(Path(self.run).resolve().name)
+        if self.step is not None:
+            parts.append(f"step {self.step:,}")
+        return ", ".join(parts)
+
+    def file_name(self) -> str:
+        """A file name for the sentence pair, without ending: words of the source and a
+        digest.
+        """
+        words = "-".join(re.findall(r"\w+", self.source.lower()))
+        pair = repr((self.source, self.target))
+        digest = hashlib.sha256(pair.encode("utf-8")).hexdigest()[:6]
+        return f"{words[:40].strip('-') or 'sentence'}-{digest}"
+
+    def __repr__(self) -> str:
+        source = _shortened(self.source, self.source_pieces)
+        target = _shortened(self.target, self.target_pieces)
+        heads = len(self.cross[0]) if self.cross else 0
+        layers = f"{len(self.encoder)} encoder and {len(self.decoder)} decoder layers"
+        return f"<Attention: {source} to {target}, {layers}, {heads} heads>"
 
     def _repr_html_(self) -> str:
         # in a frame, so that its style and the notebook's stay apart
-        content = html.escape(attention_page.page(self))
+        content = html.escape(page(self))
         frame = (
             'sandbox="allow-scripts allow-downloads"'
             ' style="width:100%;height:820px;border:0" title="Attention"'
         )
         return f'<iframe srcdoc="{content}" {frame}></iframe>'
+
+
+def page(
+    attention: Attention,
+    kinds: Sequence[str] = KINDS,
+    layers: Sequence[int] = (),
+    heads: Sequence[int] = (),
+) -> str:
+    """The attention as one HTML page, which needs no network, server or other file.
+
+    On it one chooses kind, layer and heads, points at a word to see its weights, and
+    saves what is shown as PNG or SVG. It opens with cross-attention (or the first of
+    `kinds`) in the last layer but one, and hides </s> until a switch shows it. Layers
+    and heads count from 1, by default all.
+
+    Raises ValueError for kinds, layers or heads that the model does not have, and for
+    more than MAX_WEIGHTS weights.
+    """
+    check_kinds(kinds)
+    _check_numbers("layers", layers)
+    _check_numbers("heads", heads)
+    count = 0
+    shown = []
+    for kind in kinds:
+        data = _kind_data(attention, kind, layers, heads)
+        cells = len(data["queries"]) * len(data["keys"])
+        count += len(data["layers"]) * len(data["heads"]) * cells
+        shown.append(data)
+    if count > MAX_WEIGHTS:
+        raise ValueError(
+            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose"
+            " fewer kinds, layers or heads, or a shorter sentence."
+        )
+    data = {
+        "source": printable(attention.source),
+        "target": printable(attention.target),
+        "run": printable(attention.origin),
+        "name": attention.file_name(),
+        "kinds": shown,
+    }
+    scripts = "\n".join(_resource(name) for name in SCRIPTS)
+    document = _resource("attention.html")
+    document = document.replace("STYLE_GOES_HERE", _resource("attention.css"))
+    document = document.replace("SCRIPT_GOES_HERE", scripts)
+    # JSON in ASCII, without `<`, which could end the script element. Last, since it may
+    # contain any text.
+    return document.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raises ValueError for an unknown kind of attention, or none."""
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        received = repr(unknown[0]) if unknown else "none"
+        raise ValueError(
+            f"A kind of attention must be one of {', '.join(KINDS)}. Received:"
+            f" {received}."
+        )
+
+
+def printable(text: str) -> str:
+    """Text that is safe in any document: control characters become U+FFFD."""
+    characters = []
+    for c in text:
+        is_control = unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS
+        characters.append("\ufffd" if is_control else c)
+    return "".join(characters)
+
+
+def _check_numbers(name: str, numbers: Any) -> None:
+    is_list = isinstance(numbers, Sequence)
+    if not is_list or not all(isinstance(number, int) for number in numbers):
+        raise ValueError(
+            f"{name} must be a list of numbers, counted from 1. Received: {numbers!r}."
+        )
+
+
+def _kind_data(
+    attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]
+) -> dict[str, Any]:
+    """One kind of attention as the page's scripts read it. Raises ValueError for a
+    layer or head that the model does not have.
+    """
+    stack = attention.layers(kind)
+    numbers = list(layers) or list(range(1, len(stack) + 1))
+    for number in numbers:
+        if not 1 <= number <= len(stack):
+            side = "encoder" if kind == "encoder" else "decoder"
+            raise ValueError(
+                f"A layer of the {side} must be from 1 to {len(stack)}. Received:"
+                f" {number}, for the kind {kind}. Choose another layer, or other kinds."
+            )
+    count = len(stack[0])
+    for head in heads:
+        if not 1 <= head <= count:
+            raise ValueError(
+                f"A head must be from 1 to {count}. Received: {head}. Choose another."
+            )
+    shown_heads = list(heads) or list(range(1, count + 1))
+    # the last layer but one, as in the paper's Figures 3 to 5
+    usual = max(1, len(stack) - 1)
+    return {
+        "name": kind,
+        "title": TITLES[kind],
+        "note": NOTES[kind],
+        "queries": [printable(piece) for piece in attention.queries(kind)],
+        "keys": [printable(piece) for piece in attention.keys(kind)],
+        "layerCount": len(stack),
+        "openLayer": usual if usual in numbers else numbers[0],
+        "heads": shown_heads,
+        "layers": _packed_layers(stack, numbers, shown_heads),
+    }
+
+
+def _packed_layers(
+    stack: Sequence[np.ndarray], layers: Sequence[int], heads: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Weights of these layers and heads, each in 16 bits, low byte first, in base64."""
+    rows = np.array(heads) - 1
+    packed = []
+    for number in layers:
+        weights = np.round(stack[number - 1][rows] * SCALE).astype("<u2")
+        text = base64.b64encode(weights.tobytes()).decode("ascii")
+        packed.append({"number": number, "weights": text})
+    return packed
+
+
+def _resource(name: str) -> str:
+    folder = importlib.resources.files("t2tlite.programs.visualise")
+    return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")
+
+
+def _shortened(text: str, pieces: Sequence[str]) -> str:
+    return f"{textwrap.shorten(text, 40)!r} ({len(pieces)} tokens)"

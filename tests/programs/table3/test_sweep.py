@@ -1,5 +1,5 @@
-"""A sweep over data with a vocabulary for each language: sizes, costs, and what
-identifies a result.
+"""A sweep over data with a vocabulary for each language: sizes, costs, and the runs
+that it refuses, resumes or leaves as they are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from t2tlite.data.generate import generate
 from t2tlite.models.transformer import build_transformer
 from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarParsing
-from t2tlite.programs.runs.train import TrainedRun
-from t2tlite.programs.table3 import dry_run, sweep
+from t2tlite.programs.table3 import dry_run, results, sweep
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.programs.table3.sweep import Sweep
+from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.vocabularies.subword_builder import build_subwords
 
@@ -77,9 +76,11 @@ def sweep_of(dataset, output_dir, base=BASE):
 
 
 def swept(dataset, output_dir, base=BASE):
-    """The result of a sweep of one row, the base."""
+    """The result of a sweep of one row, the base, in the table."""
     sweep_of(dataset, output_dir, base).run(select(["base"]), [1])
-    return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
+    table = json.loads((output_dir / "table3.json").read_text(encoding="utf-8"))
+    (result,) = table["rows"][0]["results"]
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -91,13 +92,27 @@ def models_are_kept(monkeypatch):
 
 
 @pytest.fixture
-def without_decoding(monkeypatch):
-    """Lets the translations of dev have BLEU 3."""
-    monkeypatch.setattr(
-        sweep,
-        "_score_dev",
-        lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}),
+def decoder(monkeypatch):
+    """A decoder whose translations of dev have BLEU 3; counts how often it decodes."""
+
+    def decode_and_score(sources, *_):
+        decoder.calls += 1
+        if decoder.interrupted:
+            raise KeyboardInterrupt
+        score = Score("BLEU", {"BLEU": 3.0, "chrF2": 9.0}, {"BLEU": "signature"})
+        return SimpleNamespace(best=[SimpleNamespace(text="a")], score=score)
+
+    decoder = SimpleNamespace(
+        calls=0, interrupted=False, decode_and_score=decode_and_score
     )
+    train_run = sweep.train_run
+
+    def train(*arguments):
+        return train_run(*arguments)._replace(decoder=decoder)
+
+    monkeypatch.setattr(sweep, "scored_text", lambda *_: (["a"], ["A"]))
+    monkeypatch.setattr(sweep, "train_run", train)
+    return decoder
 
 
 @pytest.mark.slow
@@ -148,12 +163,12 @@ def test_cost_is_of_the_mean_lengths_in_its_direction(dataset):
     )
     pair = 2 * (encoder + decoder + target * d * size)
     pairs = 512 / max(source, target)
-    assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(
+    assert results.cost_of(BASE, dataset).flops_per_step == pytest.approx(
         3 * pair * pairs
     )
 
 
-@pytest.mark.usefixtures("without_decoding")
+@pytest.mark.usefixtures("decoder")
 def test_result_is_identified_by_both_vocabularies(
     vocabularies, folder, tmp_path, fake_dev_losses
 ):
@@ -163,34 +178,107 @@ def test_result_is_identified_by_both_vocabularies(
     entries = json.loads((dataset.folder / "manifest.json").read_text(encoding="utf-8"))
     both = [entries[name]["sha256"] for name in ("vocabulary", "target_vocabulary")]
     assert result["vocabulary_sha256"] == "+".join(both)
-    assert result["parameters"] == sweep.cost_of(BASE, dataset).parameters
+    assert result["parameters"] == results.cost_of(BASE, dataset).parameters
     problem = TinyTask(vocab_file=(vocabularies[0], vocabularies[2]))
     other = generate(problem, tmp_path / "other", num_processes=1).dataset
     with pytest.raises(
-        ValueError,
-        match=r"base must hold a result of tiny_task with this vocabulary and seed 1\.",
+        ValueError, match=r"a run on tiny_task with this vocabulary and seed 1\."
     ):
         swept(other, tmp_path / "sweep")
     shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
     assert sweep_of(other, tmp_path / "sweep").table().results() == []
+    with pytest.raises(ValueError, match=r"this vocabulary and seed 7\. .* seed 1\."):
+        sweep_of(dataset, tmp_path / "sweep").run(select(["base"]), [7])
 
 
-@pytest.mark.usefixtures("without_decoding")
-def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatch):
+def test_row_resumes_where_it_was_interrupted(
+    folder, tmp_path, decoder, fake_dev_losses, capsys
+):
+    """In the evaluation at the end of training, then while dev is decoded; a row with
+    its records is not touched, even without its checkpoints.
+    """
     dataset = open_dataset(folder, "tiny_task")
+    fake_dev_losses += [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        swept(dataset, tmp_path)
+    assert sweep_of(dataset, tmp_path).table().results() == []
+    fake_dev_losses += [2.0]
+    decoder.interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        swept(dataset, tmp_path)
+    assert "Evaluating step 2, which was not finished." in capsys.readouterr().err
+    assert sweep_of(dataset, tmp_path).table().results() == []
+    decoder.interrupted = False
+    fake_dev_losses += [2.0]  # of a run that has nothing to train
+    first = swept(dataset, tmp_path)
+    assert "Nothing to train" in capsys.readouterr().err
+    assert (first["loss"], first["bleu"], decoder.calls) == (2.0, 3.0, 2)
+    for checkpoint in (tmp_path / "base").glob("model.ckpt-*"):
+        checkpoint.unlink()
+    assert swept(dataset, tmp_path) == first
+    assert decoder.calls == 2
+    changed = dataclasses.replace(BASE, learning_rate_constant=0.1)
+    with pytest.raises(
+        ValueError,
+        match=r"a row of other hparams: learning_rate_constant \S+ -> 0\.1\. Use another",
+    ):
+        swept(dataset, tmp_path, changed)
+
+
+def test_row_of_an_earlier_version_is_decoded_again(
+    folder, tmp_path, decoder, fake_dev_losses
+):
+    """It had its result in a file result.json, and no record of dev."""
+    dataset = open_dataset(folder, "tiny_task")
+    fake_dev_losses += [2.0]
+    first = swept(dataset, tmp_path)
+    run = RunFolder(tmp_path / "base")
+    run.decoded_file("dev.2", "json").rename(run.path / "result.json")
+    fake_dev_losses += [2.0]
+    assert swept(dataset, tmp_path) == first
+    assert decoder.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("decodes/dev.2.json", "3.0", '"3"'),
+        ("evaluations.json", '"step": 2', '"step": null'),
+        ("training.json", '"replicas": 1', '"replicas": "1"'),
+        ("hparams.json", '"hidden_size": 8', '"hidden_size": 0'),
+    ],
+)
+def test_damaged_record(folder, tmp_path, decoder, fake_dev_losses, name, old, new):
+    dataset = open_dataset(folder, "tiny_task")
+    fake_dev_losses += [2.0]
+    swept(dataset, tmp_path)
+    path = tmp_path / "base" / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"{path.name} is damaged: "):
+        swept(dataset, tmp_path)
+    assert decoder.calls == 1
+
+
+def test_two_processes_share_a_folder_and_its_table(
+    folder, tmp_path, monkeypatch, decoder, fake_dev_losses
+):
+    dataset = open_dataset(folder, "tiny_task")
+    train_run = sweep.train_run
 
     def run(row):
         sweep_of(dataset, tmp_path).run(select([row]), [1])
 
-    def train(dataset, hparams, *_):
+    def train(dataset, hparams, *arguments):
         if hparams == BASE:
             run("ff1024")  # what another process does meanwhile
-        return TrainedRun(Evaluation(2.0, 0.5, 10), None)
+        return train_run(dataset, hparams, *arguments)
 
     monkeypatch.setattr(sweep, "train_run", train)
-    for row in ("base", "ff1024"):
-        (tmp_path / row).mkdir()
+    fake_dev_losses += [2.0, 2.5]
     run("base")
+    assert decoder.calls == 2
     shown = (tmp_path / "table3.md").read_text(encoding="utf-8")
     assert "- 2 runs, " in shown
     assert (tmp_path / "table3.png").read_bytes().startswith(b"\x89PNG")
@@ -244,7 +332,7 @@ def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     )
     assert 0 <= result["bleu"] <= 100
     trees = (
-        (tmp_path / "sweep" / "base" / "decodes" / "dev.2.txt")
+        (tmp_path / "sweep" / "base" / "decodes" / "dev.2.beam_size=4.txt")
         .read_text(encoding="utf-8")
         .splitlines()
     )
