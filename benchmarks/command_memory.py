@@ -41,7 +41,7 @@ from t2tlite.files.records import write_record
 
 COMMANDS = ("datagen", "trainer", "decoder")
 PROBLEM = "parallel_text"
-SENTENCES = 1000  # that t2t-decoder translates before it is stopped
+SENTENCES = 1000  # sentences that t2t-decoder translates before it is stopped
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -96,14 +96,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 class Cost(NamedTuple):
-    """What a command took."""
+    """The time and memory of a command."""
 
     peak_memory_mb: float
     seconds: float
 
 
 def measure(args: argparse.Namespace, millions: int) -> dict[str, Cost]:
-    """What each of the commands takes on so many million pairs."""
+    """Measures each command on this many million pairs."""
     data, run = args.folder / f"data-{millions}", args.folder / f"run-{millions}"
     text = write_text(args.folder, "train", args.pairs, millions)
     costs = {}
@@ -130,7 +130,7 @@ def measure(args: argparse.Namespace, millions: int) -> dict[str, Cost]:
 def write_text(
     folder: Path, split: str, pairs: int, times: int = 1
 ) -> tuple[Path, Path]:
-    """The files of sources and targets: random pairs, all of them repeated."""
+    """Writes the files of sources and targets: random pairs, repeated."""
     paths = folder / f"{split}-{times}.en", folder / f"{split}-{times}.de"
     if not paths[1].exists():
         for side, path in enumerate(paths):
@@ -159,9 +159,7 @@ def datagen(args: argparse.Namespace, data: Path, text: tuple[Path, Path]) -> Co
 
 
 def repeat_shards(source: Path, data: Path, times: int) -> None:
-    """Makes data whose training shards are those of `source`, repeated: hard links,
-    with a manifest that lists them.
-    """
+    """Makes data whose training shards repeat those of `source`, as hard links."""
     data.mkdir(parents=True)
     manifest = read_manifest(source)
     for entry in manifest.entries():

@@ -42,8 +42,8 @@ PEERS = {  # the package to import, and how to install it
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """What is measured, and each program that does it, with its arguments; t2tlite's
-    writes the others' job.
+    """A measurement, with the program and arguments of each project. t2tlite's program
+    writes the job of the others.
     """
 
     title: str
@@ -143,8 +143,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def find_python(package: str, folder: Path | None) -> str | None:
-    """The first Python in the environments below `folder` that can import a package, or
-    this one, or None.
+    """Returns the first Python below `folder` that can import a package. The Python
+    that runs this file comes last; None if no Python can.
     """
     code = (
         f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is"
@@ -163,7 +163,7 @@ def measure(
     repeats: int,
     quick: bool,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The results of every program that is installed, one for each repeat."""
+    """Measures every program that is installed; returns a result for each repeat."""
     results: dict[str, list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         job = str(Path(folder, "job.npz"))
@@ -212,27 +212,22 @@ def summary(
     pythons: Mapping[str, str | None],
     repeats: int,
 ) -> str:
-    """The table, what it was measured on, and how to install what is missing."""
+    """Returns the table, the machine, and how to install what is missing."""
     names = [name for name, python in pythons.items() if python]
     rows = []
     for measurement in measurements:
         runs = results[measurement.title]
         for key, unit in measurement.shown.items():
-            medians = {
-                name: statistics.median(run[key] for run in many)
-                for name, many in runs.items()
-            }
-            cells = {
-                name: f"{document.number(m)} ({medians[OURS] / m:.2f})"
-                for name, m in medians.items()
-            }
-            cells[OURS] = document.number(medians[OURS])
-            rows.append(
-                [
-                    f"{measurement.title}: {unit}",
-                    *(cells.get(name, "") for name in names),
-                ]
-            )
+            ours = statistics.median(run[key] for run in runs[OURS])
+            row = [f"{measurement.title}: {unit}"]
+            for name in names:
+                if name not in runs:
+                    row.append("")
+                    continue
+                median = statistics.median(run[key] for run in runs[name])
+                cell = document.number(median)
+                row.append(cell if name == OURS else f"{cell} ({ours / median:.2f})")
+            rows.append(row)
     versions = sorted(
         {
             run["program"]

@@ -1,5 +1,5 @@
-"""What t2tlite's programs measure with: an hparam set, and a corpus of token ids,
-random or from two text files.
+"""The hparam set and the corpus with which t2tlite's programs measure. The corpus is
+random token ids, or made from two text files.
 
 Random sentences have log-normal lengths and ids that are as unequally frequent as words
 (Zipf's law); with the default arguments the lengths are those of news in word pieces.
@@ -29,7 +29,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say what to measure with."""
+    """Adds the arguments that choose hparams and corpus."""
     parser.add_argument("--hparams_set", default="transformer_base")
     parser.add_argument(
         "--hparams", default="", help="changes to the set, field=value,..."
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_hparams(args: argparse.Namespace) -> HParams:
-    """The hparams that the arguments name."""
+    """Returns the hparams that the arguments name."""
     import t2tlite.hparams  # noqa: F401  registers the sets
 
     return registry.get_hparams(args.hparams_set).override(args.hparams)
@@ -104,8 +104,8 @@ def make_job(
     batches: Sequence[tuple[np.ndarray, np.ndarray]],
     **decoding: int,
 ) -> program.Job:
-    """The job of a program, also written for those of other projects if --save_job
-    names a file.
+    """Returns the job. If --save_job names a file, also writes it, for the programs of
+    other projects.
     """
     job = program.Job(
         hidden_size=hparams.hidden_size,

@@ -15,7 +15,7 @@ import dataclasses
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import corpus
@@ -27,11 +27,9 @@ from t2tlite.data.generate import generate
 from t2tlite.data.problem import Problem
 
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
-WORDS = [
-    *SYLLABLES,
-    *(a + b for a in SYLLABLES for b in SYLLABLES),
-    *(a + a + b for a in SYLLABLES for b in SYLLABLES),
-]
+LONGER = [a + b for a in SYLLABLES for b in SYLLABLES]
+LONGEST = [a + a + b for a in SYLLABLES for b in SYLLABLES]
+WORDS = SYLLABLES + LONGER + LONGEST
 CHUNK = 10_000  # pairs drawn together
 MEMORY_SECONDS = 0.05  # between two samples of memory
 
@@ -51,21 +49,22 @@ class RandomText(Problem):
                 random, min(CHUNK, size - first), len(WORDS), 20, 0.5
             )
             for source, target in zip(sources, targets, strict=True):
-                yield (
-                    " ".join([WORDS[i] for i in source]),
-                    " ".join([WORDS[i] for i in target]),
-                )
+                yield sentence(source), sentence(target)
+
+
+def sentence(numbers: Iterable[int]) -> str:
+    return " ".join([WORDS[number] for number in numbers])
 
 
 class PeakMemory:
-    """The most resident memory of a process and its children together while the context
+    """The peak resident memory of a process and its children together while the context
     is open, in `mb`.
     """
 
     mb = 0.0
 
     def __init__(self, pid: int | None = None) -> None:
-        self._process = psutil.Process(pid)  # without a number, this one
+        self._process = psutil.Process(pid)  # by default this process
 
     def __enter__(self) -> PeakMemory:
         self._done = threading.Event()

@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], int]:
-    """A function that translates sources [R, S] with untrained weights and returns the
-    length of the best result.
+    """Makes a function that translates sources [R, S] with untrained weights and
+    returns the length of the best result.
     """
     model = build_transformer(hparams, job.vocab_size, job.vocab_size)
     forbidden = tf.one_hot(EOS, job.vocab_size, on_value=-1e9, off_value=0.0)

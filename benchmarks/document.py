@@ -25,7 +25,7 @@ DOCS = program.FOLDER.parent / "docs"
 
 
 def machine() -> str:
-    """The machine and the versions that results are of, in a line."""
+    """Returns the machine and the versions, in a line."""
     models = re.findall(
         r"^model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE
     )
@@ -37,9 +37,7 @@ def machine() -> str:
 
 
 def read_results(docs: Path, name: str) -> dict[str, Any]:
-    """The content of performance/NAME.json, or an empty dict if there is no such
-    file.
-    """
+    """Reads performance/NAME.json; an empty dict if there is no such file."""
     try:
         return read_record(
             docs / "performance" / f"{name}.json", dict[str, Any], "Delete it."
@@ -54,8 +52,8 @@ def write_results(docs: Path, name: str, results: dict[str, Any]) -> None:
 
 
 def replace_block(path: Path, name: str, text: str) -> None:
-    """Replaces what is between the marks of a block of a document; ValueError if it has
-    no such block.
+    """Replaces the text between the marks of a block of a document. Raises ValueError
+    if the document has no such block.
     """
     first, last = f"<!-- {name} -->\n", f"<!-- {name} end -->"
     before, start, rest = path.read_text(encoding="utf-8").partition(first)
@@ -69,12 +67,12 @@ def replace_block(path: Path, name: str, text: str) -> None:
 
 
 def number(value: float) -> str:
-    """A measured value with three digits or more: 0.123, 12.3, 1,234."""
+    """Formats a measured value with at least three digits: 0.123, 12.3, 1,234."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table to read on a terminal and in Markdown."""
+    """Formats a table for terminals and Markdown."""
     alignment = ["left"] + ["right"] * (len(columns) - 1)
     return tabulate(
         rows, columns, tablefmt="pipe", colalign=alignment, disable_numparse=True

@@ -95,7 +95,7 @@ USED = (
 
 
 class Result(NamedTuple):
-    """What a program has reached."""
+    """The result of a program."""
 
     steps: int  # of the newest checkpoint
     bleu: float
@@ -158,7 +158,7 @@ def main() -> None:
 
 
 def row(name: str, result: Result) -> list[str]:
-    """A line of the table, printed at once as well."""
+    """Returns a line of the table, and prints it."""
     line = [
         name,
         f"{result.steps:,}",
@@ -278,15 +278,15 @@ def train_onmt(args: argparse.Namespace, dataset: Dataset, onmt_main: Path) -> R
         stderr=subprocess.DEVNULL,
     )
     seconds = time.perf_counter() - start
-    outputs = [
-        encoder.decode([int(i) for i in line.split() if i.isdigit()])
-        for line in read_lines(folder / "test.out")
-    ]
+    outputs = []
+    for line in read_lines(folder / "test.out"):
+        ids = [int(word) for word in line.split() if word.isdigit()]
+        outputs.append(encoder.decode(ids))
     return scored(dataset, outputs, number_in(checkpoints[-1]), seconds, memory)
 
 
 def onmt_files(hparams: HParams, folder: Path, frequency: int) -> dict[str, str]:
-    """OpenNMT-tf's model and configuration, by file name."""
+    """Returns OpenNMT-tf's model and configuration, by file name."""
     values = {field: getattr(hparams, field) for field in USED} | {
         "pre_norm": hparams.pre_norm
     }
@@ -295,9 +295,7 @@ def onmt_files(hparams: HParams, folder: Path, frequency: int) -> dict[str, str]
 
 
 def stop_after(minutes: float, command: Sequence[str], log: Path) -> float:
-    """Runs a command for so long, then ends it by SIGTERM; returns its peak memory in
-    GB.
-    """
+    """Runs a command for a time, then sends SIGTERM. Returns its peak memory in GB."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
@@ -314,14 +312,14 @@ def stop_after(minutes: float, command: Sequence[str], log: Path) -> float:
 
 
 def number_in(path: Path) -> int:
-    """The step in the name of OpenNMT-tf's checkpoint."""
+    """Returns the step in the name of OpenNMT-tf's checkpoint."""
     return int(path.stem.removeprefix("ckpt-"))
 
 
 def scored(
     dataset: Dataset, outputs: Sequence[str], steps: int, seconds: float, memory: float
 ) -> Result:
-    """The translations of the test split beside their references."""
+    """Scores the translations of the test split."""
     bleu, chrf = corpus_scores(
         outputs, dataset.store("test").target_text(), ("bleu", "chrf")
     )

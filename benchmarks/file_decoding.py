@@ -91,11 +91,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             if done.returncode:
                 raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
             lines = list(read_lines(output))
-            outputs[name] = (
-                lines
-                if name == "t2tlite"
-                else [encoder.decode(json.loads(line)) for line in lines]
-            )
+            if name != "t2tlite":  # the others write ids
+                lines = [encoder.decode(json.loads(line)) for line in lines]
+            outputs[name] = lines
             print(f"{name}: {seconds[name][-1]:.1f} s", flush=True)
     ours = statistics.median(seconds["t2tlite"])
     rows = []
@@ -115,8 +113,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 
 def write_job(run: Path, sentences: Sequence[str], batch: int, path: Path):  # type: ignore[no-untyped-def]
-    """Writes weights, sizes and token ids for the peers' programs; returns the
-    vocabulary to decode their ids with.
+    """Writes weights, sizes and token ids for the peers' programs. Returns the
+    vocabulary that decodes their ids.
     """
     model = load(run)
     hparams = model.engine.model.hparams
@@ -160,7 +158,7 @@ def write_job(run: Path, sentences: Sequence[str], batch: int, path: Path):  # t
 
 
 def short_name(path: str) -> str:
-    """A weight's name without the residual connection around it:
+    """Returns a weight's name without the residual connection around it:
     encoder_0/self_attention/query/kernel.
     """
     parts = path.removeprefix("transformer/").split("/")

@@ -1,5 +1,5 @@
-"""The input pipeline alone: source and target tokens a second, padding left out, that
-could be fed to a model.
+"""The input pipeline alone: how many source and target tokens per second it can feed to
+a model, padding not counted.
 
     python benchmarks/input_throughput.py --pairs=300000 --batches=500
 

@@ -43,20 +43,23 @@ from t2tlite.training.cost import training_flops
 from t2tlite.training.optimizer import LearningRate
 from t2tlite.types import EOS, PAD, DecodingCache, Tensor
 
-CHAINS, PRODUCTS = 5, 10  # matrix products are timed in chains of so many
+CHAINS, PRODUCTS = (
+    5,
+    10,
+)  # chains of matrix products that are timed, and products in each
 Weights = list[jax.Array]
 
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """What training steps took."""
+    """The cost of training steps."""
 
     hparams_set: str
     parameters: int
     batch: tuple[int, int]  # rows, and tokens of each on both sides
     compile_seconds: float
     step_seconds: list[float]
-    losses: list[float]  # of the same batch, step after step
+    losses: list[float]  # of each step, all on the same batch
     tokens_per_second: float  # source and target tokens, by the median step
     flops_per_step: float  # the model's, by formula
     utilisation: float  # FLOPs a second over those of the matrix product
@@ -84,7 +87,7 @@ class Training:
 
 @dataclasses.dataclass(frozen=True)
 class Decoding:
-    """What beam search took."""
+    """The cost of beam search."""
 
     hparams_set: str
     batch: tuple[int, int]  # sentences, and tokens of each
@@ -198,12 +201,12 @@ def main() -> None:
 
 
 def matmul_flops(size: int, dtype: str) -> float:
-    """Floating-point operations a second of a square matrix product on the first
-    device, a median.
+    """Measures a square matrix product on the first device; returns the median of its
+    floating-point operations per second.
     """
     keys = jax.random.split(jax.random.key(1))
     x = jax.random.normal(keys[0], (size, size), dtype)
-    # keeps the deviation of x at 1
+    # keeps the standard deviation of x at 1
     matrix = jax.random.normal(keys[1], (size, size), dtype) * size**-0.5
     product = jax.jit(jax.numpy.matmul)
 
@@ -228,7 +231,7 @@ def measure_training(
     args: argparse.Namespace,
     matmul_rate: float,
 ) -> tuple[Training, Weights]:
-    """Trains on one batch again and again; also returns the trained weights."""
+    """Trains on one batch repeatedly. Also returns the trained weights."""
     adam = keras.optimizers.Adam(
         LearningRate.of(hparams),
         beta_1=hparams.optimizer_adam_beta1,
@@ -255,10 +258,9 @@ def measure_training(
         loss, gradients = jax.value_and_grad(loss_of)(weights)
         return *adam.stateless_apply(moments, gradients, weights), loss
 
-    state = (
-        [variable.value for variable in model.trainable_variables],
-        [variable.value for variable in adam.variables],
-    )
+    weights = [variable.value for variable in model.trainable_variables]
+    moments = [variable.value for variable in adam.variables]
+    state = weights, moments
     start = time.perf_counter()
     compiled = (
         jax.jit(train_step, donate_argnums=(0, 1))
@@ -299,7 +301,7 @@ def measure_decoding(
     sentences: int,
     args: argparse.Namespace,
 ) -> Decoding:
-    """Decodes one batch again and again."""
+    """Decodes one batch repeatedly."""
     inputs = random_sentences(sentences, args)
     forbidden = (
         jax.numpy.zeros(args.vocab_size).at[jax.numpy.array([PAD, EOS])].set(-1e9)
@@ -341,11 +343,12 @@ def measure_decoding(
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, label_smoothing: float
 ) -> Tensor:
-    """The mean over target tokens of the loss in t2tlite/training/train_step.py, whose
-    sum it gives in TensorFlow.
+    """Returns the mean over target tokens of the loss of which
+    t2tlite/training/train_step.py computes the sum in TensorFlow.
 
-    Float32 [B, T, V] and int32 [B, T] to a float32 scalar. Computed as -sum_v p_v log
-    q_v = log Z - sum_v p_v z_v, of which neither p nor log q has to be held in memory.
+    Float32 [B, T, V] and int32 [B, T] to a float32 scalar. -sum_v p_v log q_v is
+    computed as log Z - sum_v p_v z_v, which needs neither p nor log q in
+    memory.
     """
     size = logits.shape[-1]
     high, low = 1.0 - label_smoothing, label_smoothing / (size - 1)
@@ -380,8 +383,8 @@ def seed_of(step: int) -> Tensor:
 
 
 def seconds_of(run: Callable[[], Any], warm: int, repeats: int) -> list[float]:
-    """Seconds of each run, until its results are there; the first `warm` runs do not
-    count.
+    """Returns the seconds of each run until its results are ready. The first `warm`
+    runs do not count.
     """
     seconds = []
     for _ in range(warm + repeats):

@@ -40,9 +40,9 @@ with quiet_stderr():
 
 # of attention, convolution (k) and restricted self-attention (r)
 HEADS, KERNEL, RADIUS = 8, 3, 32
-# no third run once so many have been made, or have taken so long
+# no further run after this many, or after this time
 MAX_RUNS, MAX_SECONDS = 6, 3.0
-FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
+FITTED = 3  # the largest sizes, to which an exponent is fitted
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
 
 
@@ -64,7 +64,7 @@ TABLE_1 = {
 
 
 class Size(NamedTuple):
-    """What is measured."""
+    """A layer and its size."""
 
     layer: str  # a key of TABLE_1
     n: int  # positions
@@ -72,25 +72,24 @@ class Size(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a forward and a backward pass took."""
+    """The cost of a forward and a backward pass."""
 
     milliseconds: float
     megabytes: float  # 10^6 bytes, at the peak
 
 
 class Sweep(NamedTuple):
-    """Sizes that differ in n or in d alone."""
+    """Sizes that differ in n alone, or in d alone."""
 
     of: str  # "n" or "d"
     values: Sequence[int]
     fixed: int  # the other of the two
 
     def sizes(self, layer: str) -> list[Size]:
-        """The sizes of a layer, the smallest first."""
-        return [
-            Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x)))
-            for x in self.values
-        ]
+        """Returns the sizes of a layer, the smallest first."""
+        if self.of == "n":
+            return [Size(layer, n, self.fixed) for n in self.values]
+        return [Size(layer, self.fixed, d) for d in self.values]
 
     def __str__(self) -> str:
         return f"over {self.of}, {'d' if self.of == 'n' else 'n'} = {self.fixed}"
@@ -115,11 +114,11 @@ def main() -> None:
     ]
     if args.quick:
         sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
-    sizes = list(
-        dict.fromkeys(
-            size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)
-        )
-    )
+    all_sizes: dict[Size, None] = {}  # each once
+    for sweep in sweeps:
+        for layer in TABLE_1:
+            all_sizes |= dict.fromkeys(sweep.sizes(layer))
+    sizes = list(all_sizes)
     costs: Costs = {}
     processes = multiprocessing.get_context("forkserver")
     # TensorFlow is imported once for all
@@ -159,10 +158,10 @@ def measure(size: Size) -> Cost:
         np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32)
     )
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
-    # what was freed goes back, so that using it again counts
+    # returns freed memory to the system, so that its reuse counts
     ctypes.CDLL(None).malloc_trim(0)
     before, peaks, seconds = program.memory_mb("VmRSS"), [], []
-    # the peak, VmHWM, is that from here on
+    # resets the peak, VmHWM
     Path("/proc/self/clear_refs").write_text("5")
     while len(seconds) < 2 or (len(seconds) < MAX_RUNS and sum(seconds) < MAX_SECONDS):
         start = time.process_time()
@@ -173,7 +172,7 @@ def measure(size: Size) -> Cost:
 
 
 def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
-    """A layer, and how it is called with [1, n, d]."""
+    """Makes a layer, and a function that calls it with [1, n, d]."""
     if size.layer == "recurrent":
         layer = keras.layers.LSTM(size.d, return_sequences=True)
         return layer, layer
@@ -190,9 +189,7 @@ def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
-    """The slope of the logarithm of a cost over that of n or d, at the largest
-    sizes.
-    """
+    """Fits the exponent of n or d with which a cost grows, at the largest sizes."""
     points = [
         (math.log(getattr(size, of)), math.log(getattr(costs[size], field)))
         for size in sizes[-FITTED:]
@@ -201,41 +198,35 @@ def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
 
 
 def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
-    """The paper's table beside the measured exponents, and every measurement, in
-    Markdown.
+    """Returns, in Markdown, the paper's table beside the measured exponents, and every
+    measurement.
     """
     rows = []
     for layer, (complexity, sequential, path, papers) in TABLE_1.items():
-        of_time, of_memory = (
-            [
-                f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}"
-                for sweep in sweeps
-            ]
-            for field in Cost._fields
-        )
-        both = [
-            f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)
-        ]
-        rows.append([layer, complexity, sequential, path, *both, *of_memory])
-    measured = [
-        f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps
-    ]
+        of_time = []
+        of_memory = []
+        for sweep, theirs in zip(sweeps, papers, strict=True):
+            time_field, memory_field = Cost._fields
+            sizes = sweep.sizes(layer)
+            ours = exponent(sizes, costs, sweep.of, time_field)
+            of_time.append(f"{ours:.2f} ({theirs})")
+            of_memory.append(f"{exponent(sizes, costs, sweep.of, memory_field):.2f}")
+        rows.append([layer, complexity, sequential, path, *of_time, *of_memory])
+    measured = []
+    for what in ("time", "memory"):
+        measured += [f"{what}: {sweep.of}^" for sweep in sweeps]
     text = markdown_table(
         ["layer", "operations", "sequential", "longest path", *measured], rows, labels=4
     )
     for sweep in sweeps:
         for field in Cost._fields:
             text += f"\n{field.capitalize()} {sweep}:\n\n"
-            lines = [
-                [
-                    layer,
-                    *(
-                        document.number(getattr(costs[size], field))
-                        for size in sweep.sizes(layer)
-                    ),
-                ]
-                for layer in TABLE_1
-            ]
+            lines = []
+            for layer in TABLE_1:
+                line = [layer]
+                for size in sweep.sizes(layer):
+                    line.append(document.number(getattr(costs[size], field)))
+                lines.append(line)
             text += markdown_table(
                 ["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1
             )
@@ -243,7 +234,7 @@ def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
 
 
 def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
-    """Time and memory over n and over d, on logarithmic scales."""
+    """Draws time and memory over n and over d, on logarithmic scales."""
     import matplotlib
     from matplotlib.figure import Figure
 

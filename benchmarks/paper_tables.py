@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def tables(docs: Path) -> dict[str, str]:
-    """The text of each block of results.md, by its name."""
+    """Returns the text of each block of results.md, by its name."""
     measured = small_scale((docs / "table3.md").read_text(encoding="utf-8"))
     rows_of_3 = []
     for row in ROWS:
@@ -122,7 +122,7 @@ def tables(docs: Path) -> dict[str, str]:
 
 
 def experiments(rows: tuple[Experiment, ...]) -> list[list[str]]:
-    """The lines of a table of experiments."""
+    """Returns the lines of a table of experiments."""
     lines = []
     for row in rows:
         flops = training_flops(
@@ -137,7 +137,7 @@ def experiments(rows: tuple[Experiment, ...]) -> list[list[str]]:
 def training_flops(
     hparams: HParams, vocab_size: int, lengths: tuple[int, int]
 ) -> float:
-    """Floating-point operations of all train_steps on the paper's batches."""
+    """Counts the floating-point operations of training on the paper's batches."""
     hparams = dataclasses.replace(hparams, batch_size=BATCH_TOKENS)
     return (
         estimate(hparams, (vocab_size, vocab_size), lengths).flops_per_step
@@ -146,26 +146,25 @@ def training_flops(
 
 
 def utilisation() -> float:
-    """The share of a P100's capacity (footnote 5) that the paper's base model used."""
+    """Returns the share of a P100's capacity (footnote 5) that the paper's base model
+    used.
+    """
     flops = training_flops(dataclasses.replace(HParams(), train_steps=1), 37_000, NEWS)
     return flops / (BASE_SECONDS * GPUS * PAPER_TFLOPS["P100"] * 1e12)
 
 
 def costs(flops: float) -> list[str]:
-    """The cells of FLOPs and of hours of one GPU, at the paper's utilisation."""
-    hours = [
-        flops / (utilisation() * tflops * 1e12) / 3600
-        for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS)
-    ]
-    return [
-        f"{flops:.2g}",
-        *(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in hours),
-    ]
+    """Returns the cells of FLOPs and of GPU hours, at the paper's utilisation."""
+    cells = [f"{flops:.2g}"]
+    for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS):
+        hours = flops / (utilisation() * tflops * 1e12) / 3600
+        cells.append(f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}")
+    return cells
 
 
 def small_scale(text: str) -> dict[str, tuple[str, str]]:
-    """Perplexity and BLEU of each row in a document that `t2t-table3` wrote, "not
-    measured" where a cell is blank.
+    """Reads perplexity and BLEU of each row from a document that `t2t-table3` wrote;
+    "not measured" for a blank cell.
     """
     results = {}
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""What every measured program shares, t2tlite's and the peers' alike: the job, the
+"""The parts that all measured programs share, t2tlite's and the peers': the job, the
 timing, the RESULT line.
 
 A job is a model size and batches of token ids. t2tlite's program saves it in a file,
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 FOLDER = Path(__file__).resolve().parent
-CORES = len(os.sched_getaffinity(0))  # as many threads each program uses
+CORES = len(os.sched_getaffinity(0))  # threads of each program
 PAD, EOS = 0, 1
 # arguments to add for a trial of t2tlite's programs in little time; the numbers mean
 # nothing
@@ -90,14 +90,14 @@ def load_job(path: str | Path) -> Job:
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """A parser whose help shows a program's docstring as it is."""
+    """Makes a parser whose help shows a program's docstring unchanged."""
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
 
 
 def peer_arguments(description: str | None, dtypes: Sequence[str]) -> tuple[Job, str]:
-    """The job and the number format, from the command line of a peer's program."""
+    """Reads the job and the number format from a peer's command line."""
     parser = argument_parser(description)
     parser.add_argument(
         "job", help="the file that t2tlite's program wrote with --save_job"
@@ -140,10 +140,10 @@ def measure_training(
 def measure_decoding(
     program: str, dtype: str, job: Job, decode: Callable[[np.ndarray], int]
 ) -> None:
-    """Times `decode`, which translates a batch of sources [R, S] and returns how many
-    steps it took; prints RESULT.
+    """Times `decode`, and prints RESULT. `decode` translates a batch of sources [R, S]
+    and returns the number of its steps.
 
-    Raises ValueError if it took fewer steps or more than the job's.
+    Raises ValueError if that is not the job's number of steps.
     """
     for inputs, _ in job.batches[: job.warm]:
         steps = decode(inputs)
@@ -167,8 +167,8 @@ def measure_decoding(
 
 
 def memory_mb(field: str) -> float:
-    """The memory that this process has resident (VmRSS), or has had at most (VmHWM), in
-    MB of 10^6 bytes.
+    """Returns this process's resident memory (VmRSS) or its peak (VmHWM), in MB of 10^6
+    bytes.
     """
     return (
         int(
@@ -182,7 +182,9 @@ def memory_mb(field: str) -> float:
 
 
 def cpu_features() -> list[str]:
-    """Instruction sets of this CPU on which speed depends, as Linux names them."""
+    """Lists the instruction sets of this CPU on which speed depends, as Linux names
+    them.
+    """
     flags = re.findall(
         r"^(?:flags|Features)\s*:(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE
     )
@@ -190,19 +192,16 @@ def cpu_features() -> list[str]:
 
 
 def has_bfloat16() -> bool:
-    """Whether this CPU multiplies bfloat16 by itself; others emulate it, many times
-    slower.
-    """
+    """Whether this CPU has bfloat16 instructions. Emulation is many times slower."""
     return any(name.endswith("bf16") for name in cpu_features())
 
 
 def report(**values: Any) -> None:
     """Prints the line that `run` reads: RESULT and a JSON object."""
-    rounded = {
-        name: float(f"{value:.4g}") if isinstance(value, float) else value
-        for name, value in values.items()
-    }
-    print(f"RESULT {json.dumps(rounded)}", flush=True)
+    for name, value in values.items():
+        if isinstance(value, float):
+            values[name] = float(f"{value:.4g}")
+    print(f"RESULT {json.dumps(values)}", flush=True)
 
 
 def run(python: str, arguments: Sequence[str], **environment: str) -> dict[str, Any]:

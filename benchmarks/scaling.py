@@ -1,4 +1,4 @@
-"""What training, decoding, the input pipeline and data generation cost as one size
+"""The cost of training, decoding, the input pipeline and data generation as one size
 grows.
 
     python benchmarks/scaling.py  # every sweep, then the plots
@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,18 @@ class Sweep:
     """A size that grows, and the program that measures each point."""
 
     caption: str
-    axis: str  # what grows
+    axis: str  # the size that grows
     values: tuple[int, ...]
-    # of the program that measures a value, its name first
-    arguments: Callable[[int], str]
+    # the program that measures a {value}, and its arguments
+    arguments: str
     shown: Mapping[str, str]  # keys of the program's RESULT, and their labels
+
+    def arguments_of(self, value: int) -> list[str]:
+        """Returns the program and its arguments for one value."""
+        arguments = self.arguments.format(
+            value=value, filter_size=4 * value, heads=value // 64, share=4096 // value
+        )
+        return arguments.split()
 
 
 SWEEPS = {
@@ -55,7 +62,7 @@ SWEEPS = {
         " tokens a side on average.",
         "training pairs",
         (3_000, 30_000, 300_000, 3_000_000),
-        lambda pairs: f"input_throughput --pairs={pairs}",
+        "input_throughput --pairs={value}",
         {
             "tokens_per_second": "tokens/s",
             "seconds_to_first_batch": "s to the first batch",
@@ -69,7 +76,7 @@ SWEEPS = {
         " few chunks of pairs for each process, whatever the number of pairs.",
         "training pairs",
         (3_000, 30_000, 300_000, 3_000_000),
-        lambda pairs: f"datagen_throughput --pairs={pairs}",
+        "datagen_throughput --pairs={value}",
         {
             "seconds": "time, s",
             "pairs_per_second": "pairs/s",
@@ -81,7 +88,7 @@ SWEEPS = {
         " counted.",
         "batch size, tokens",
         (512, 1024, 2048, 4096, 8192),
-        lambda tokens: f"{TRAIN} --hparams=batch_size={tokens}",
+        TRAIN + " --hparams=batch_size={value}",
         TRAINED,
     ),
     "length": Sweep(
@@ -89,9 +96,7 @@ SWEEPS = {
         " corpus have this length.",
         "tokens of a sentence",
         (8, 16, 32, 64, 128, 256),
-        lambda length: (
-            f"{TRAIN} --mean_length={length} --spread=0 --hparams=batch_size=2048"
-        ),
+        TRAIN + " --mean_length={value} --spread=0 --hparams=batch_size=2048",
         TRAINED,
     ),
     "layers": Sweep(
@@ -99,7 +104,7 @@ SWEEPS = {
         " tokens a batch.",
         "layers",
         (1, 2, 4, 6, 8),
-        lambda layers: f"{TRAIN} --hparams=num_hidden_layers={layers},batch_size=2048",
+        TRAIN + " --hparams=num_hidden_layers={value},batch_size=2048",
         TRAINED,
     ),
     "width": Sweep(
@@ -107,25 +112,22 @@ SWEEPS = {
         " four times, a head 64 wide.",
         "hidden size",
         (128, 256, 512, 1024),
-        lambda size: (
-            f"{TRAIN}"
-            f" --hparams=hidden_size={size},filter_size={4 * size}"
-            f",num_heads={size // 64},batch_size=2048"
-        ),
+        TRAIN + " --hparams=hidden_size={value},filter_size={filter_size}"
+        ",num_heads={heads},batch_size=2048",
         TRAINED,
     ),
     "vocabulary": Sweep(
         "Training against the size of the shared vocabulary, 2,048 tokens a batch.",
         "vocabulary size",
         (2000, 4000, 8000, 16_000, 32_000),
-        lambda size: f"{TRAIN} --vocab_size={size} --hparams=batch_size=2048",
+        TRAIN + " --vocab_size={value} --hparams=batch_size=2048",
         TRAINED,
     ),
     "beam": Sweep(
         "Decoding against the beam size, batches of 32 sentences, 32 positions each.",
         "beam size",
         (1, 2, 4, 8, 16),
-        lambda size: f"{DECODE} --beam_size={size}",
+        DECODE + " --beam_size={value}",
         DECODED,
     ),
     "decoding_batch": Sweep(
@@ -133,7 +135,7 @@ SWEEPS = {
         " each.",
         "sentences in a batch",
         (1, 4, 16, 32, 64),
-        lambda size: f"{DECODE} --batch={size}",
+        DECODE + " --batch={value}",
         DECODED,
     ),
     "replicas": Sweep(
@@ -142,9 +144,7 @@ SWEEPS = {
         " work itself, not what more hardware would gain.",
         "replicas",
         (1, 2, 4),
-        lambda replicas: (
-            f"{TRAIN} --replicas={replicas} --hparams=batch_size={4096 // replicas}"
-        ),
+        TRAIN + " --replicas={value} --hparams=batch_size={share}",
         TRAINED,
     ),
 }
@@ -192,13 +192,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def measure(name: str, value: int, quick: bool) -> dict[str, Any]:
-    """One point of a sweep."""
-    arguments = SWEEPS[name].arguments(value).split()
+    """Measures one point of a sweep."""
+    arguments = SWEEPS[name].arguments_of(value)
+    quick_arguments = program.QUICK[arguments[0]].split() if quick else []
     start = time.perf_counter()
-    result = program.run(
-        sys.executable,
-        arguments + (program.QUICK[arguments[0]].split() if quick else []),
-    )
+    result = program.run(sys.executable, arguments + quick_arguments)
     print(
         f"{name} {value:,}: {result} in {time.perf_counter() - start:.0f} s", flush=True
     )
@@ -212,27 +210,28 @@ def measure(name: str, value: int, quick: bool) -> dict[str, Any]:
 def series(
     sweep: Sweep, points: Mapping[str, Any], key: str
 ) -> list[tuple[int, float]]:
-    """The measured (value, result), in the order of the values."""
+    """Returns the measured (value, result) pairs, ordered by value."""
     return sorted((int(value), point["result"][key]) for value, point in points.items())
 
 
 def block(results: Mapping[str, Any]) -> str:
-    """Plots and tables of all sweeps as Markdown, with the machine after each, or once
-    if all have the same.
+    """Returns plots and tables of all sweeps as Markdown. The machine is named once if
+    all have the same, otherwise after each sweep.
     """
-    machines = {
-        name: ". ".join(sorted({point["machine"] for point in results[name].values()}))
-        for name in results
-    }
+    machines = {}
+    for name, points in results.items():
+        used = {point["machine"] for point in points.values()}
+        machines[name] = ". ".join(sorted(used))
     is_same = len(set(machines.values())) == 1
     parts = [f"All on {next(iter(machines.values()))}."] if is_same else []
-    for name in [name for name in SWEEPS if name in results]:
-        sweep, points = SWEEPS[name], results[name]
-        columns = [series(sweep, points, key) for key in sweep.shown]
-        rows = [
-            [f"{cells[0][0]:,}", *(document.number(y) for _, y in cells)]
-            for cells in zip(*columns, strict=True)
-        ]
+    for name, sweep in SWEEPS.items():
+        if name not in results:
+            continue
+        columns = [series(sweep, results[name], key) for key in sweep.shown]
+        rows = []
+        for cells in zip(*columns, strict=True):
+            value, _ = cells[0]
+            rows.append([f"{value:,}", *(document.number(y) for _, y in cells)])
         parts += [f"### {name.replace('_', ' ').capitalize()}", sweep.caption]
         parts += [
             f"![{name} by {sweep.axis}](performance/{name}.svg)",
@@ -244,8 +243,8 @@ def block(results: Mapping[str, Any]) -> str:
 
 
 def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
-    """Draws a sweep: what it costs on logarithmic scales, where a straight line is a
-    power of the size.
+    """Draws the costs of a sweep on logarithmic scales. A straight line means a power
+    of the size.
     """
     import matplotlib
     from matplotlib.figure import Figure

@@ -56,7 +56,7 @@ from malformed import MALFORMED, PATHS  # noqa: E402  the cases of the tests
 
 
 class Client:
-    """A connection that is kept; requests are sent one after the other."""
+    """A kept connection, on which requests are sent one after the other."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -122,7 +122,7 @@ class Client:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What a number of clients measured."""
+    """The measurements of several clients."""
 
     statuses: collections.Counter[int]
     bodies: list[bytes]
@@ -176,7 +176,7 @@ def translation(body: bytes) -> str:
 
 
 def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
-    """A server of the run at any free port, ready."""
+    """Starts a server of the run at a free port, and waits until it is ready."""
     command = [
         sys.executable,
         "-m",
@@ -195,7 +195,7 @@ def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
 
 
 def decoder_outputs(run: Path, sentences: Sequence[str], engine: str) -> list[str]:
-    """What t2t-decoder makes of the sentences."""
+    """Returns t2t-decoder's translations of the sentences."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.txt"), Path(folder, "out.txt")
         write_lines(source, sentences)
@@ -229,13 +229,13 @@ def decoder_speed(run: Path, sentences: Sequence[str], engine: str, pipe: Any) -
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """CPU time of a process so far."""
+    """Returns the CPU time of a process so far."""
     times = process.cpu_times()
     return times.user + times.system
 
 
 def random_texts(sentences: Sequence[str], count: int) -> list[str]:
-    """Texts of one to twelve words, now and then a paragraph."""
+    """Draws texts of one to twelve words, and sometimes a paragraph."""
     draw = random.Random(1)
     texts = []
     for _ in range(count):
@@ -395,20 +395,19 @@ async def sigterm(
     ]
     watching = Client(port)
     while True:  # until all are accepted
-        match = re.search(
-            rb"^t2tlite_active_requests (\S+)",
-            (await watching.get("/metrics"))[1],
-            re.MULTILINE,
-        )
-        if match and float(match[1]) > min(
-            args.clients, sum(not request.done() for request in requests)
-        ):
+        _, metrics = await watching.get("/metrics")
+        match = re.search(rb"^t2tlite_active_requests (\S+)", metrics, re.MULTILINE)
+        unanswered = sum(not request.done() for request in requests)
+        if match and float(match[1]) > min(args.clients, unanswered):
             break
     server.send_signal(signal.SIGTERM)
     answers = await asyncio.gather(*requests, return_exceptions=True)
-    kinds = collections.Counter(
-        a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers
-    )
+    kinds: collections.Counter[object] = collections.Counter()
+    for answer in answers:
+        status_or_error = (
+            answer[0] if isinstance(answer, tuple) else type(answer).__name__
+        )
+        kinds[status_or_error] += 1
     loop = asyncio.get_running_loop()
     status = await loop.run_in_executor(None, server.wait, START_S)
     print(

@@ -1,4 +1,4 @@
-"""Training: source and target tokens a second, padding left out, and the most memory.
+"""Training: source and target tokens per second, padding not counted, and peak memory.
 
     python benchmarks/train_throughput.py --hparams_set=transformer_base --steps=12
     python benchmarks/train_throughput.py --source=train.en --target=train.de \\
@@ -97,7 +97,9 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
 
 
 def logical_devices(replicas: int) -> tf.distribute.Strategy:
-    """Data-parallel training on logical devices that share the cores of the CPU."""
+    """Makes a strategy for data-parallel training on logical devices that share the
+    cores of the CPU.
+    """
     (cpu,) = tf.config.list_physical_devices("CPU")
     if len(tf.config.get_logical_device_configuration(cpu) or ()) < replicas:
         tf.config.set_logical_device_configuration(

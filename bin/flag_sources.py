@@ -1,15 +1,14 @@
-"""Where flags are given, the command line and its flag files, and what several values
-of one flag mean.
+"""Reads flags from their sources, the command line and its flag files.
 
-In one source, which is the command line or a flag file, the values of a list or a map
-add up, and a flag with one value has that value once. A later source overrides an
-earlier one: a flag file that is named later, the file that names another one, and at
-last the command line, wherever it names its files. Of a map (--hparams) it overrides
-the fields that it sets.
+Within one source, the values of a list or a map (--hparams) add up; any other flag may
+have one value only. A later source overrides an earlier one, in a map field by field.
+A flag file comes before the file that names it and before files named later; the
+command line comes last.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from absl import flags as absl_flags
 
-from t2tlite.bin.definitions import Flag
+from t2tlite.bin.flag_fields import Flag
 from t2tlite.checked_fields import merged_changes, split_changes
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.console import say
@@ -26,13 +25,13 @@ from t2tlite.console import say
 HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}
 COMMAND_LINE = "on the command line"  # its name in messages
 FLAG_FILE = "--flagfile must be a text file with a flag on each line."
+TEXT: absl_flags.ArgumentParser[Any] = absl_flags.ArgumentParser()
 PARSERS: dict[type, absl_flags.ArgumentParser[Any]] = {
-    str: absl_flags.ArgumentParser(),
+    str: TEXT,
     int: absl_flags.IntegerParser(),
     float: absl_flags.FloatParser(),
     bool: absl_flags.BooleanParser(),
-    list: absl_flags.ListParser(),
-    tuple: absl_flags.ArgumentParser(),
+    tuple: absl_flags.ListParser(),
 }
 
 
@@ -46,32 +45,31 @@ class Source(NamedTuple):
 def read(
     known: dict[str, Flag], argv: Sequence[str], known_only: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """The value of each flag, also from flag files, and what is not a flag.
+    """Returns the value of each flag, and the words that are not flags.
 
     Raises absl.flags.Error for a wrong, an unknown or a contradictory flag, and
     ValueError for a flag file that cannot be read.
     """
-    values = {name: _default(flag) for name, flag in known.items()}
+    values = {name: flag.default for name, flag in known.items()}
     named_by: dict[str, Source] = {}  # the source of each value
     rest = []
     for source in sources_of(argv):
         given, others = _parse(known, source.words, known_only)
         rest += others
         for name, occurrences in given.items():
-            kind = known[name].kind
-            value = _combined(name, kind, occurrences, source)
+            value = _combined(name, known[name], occurrences, source)
             if name in named_by:
-                value = _overridden(name, kind, values[name], value, named_by[name])
+                value = _overridden(name, values[name], value, named_by[name])
             values[name] = value
             named_by[name] = source
     return values, rest
 
 
 def sources_of(argv: Sequence[str]) -> list[Source]:
-    """The flag files that the words name, and at last the words themselves.
+    """Returns the flag files that the words name, in the order in which they are read,
+    and the words themselves.
 
-    A file that another one names is before it. Raises ValueError for a file that cannot
-    be read, or names itself.
+    Raises ValueError for a file that cannot be read, or names itself.
     """
     sources: list[Source] = []
     _add_source(COMMAND_LINE, argv, sources, ())
@@ -81,7 +79,7 @@ def sources_of(argv: Sequence[str]) -> list[Source]:
 def _add_source(
     name: str, words: Iterable[str], sources: list[Source], within: tuple[str, ...]
 ) -> None:
-    """Adds the files that the words of a source name, and then the source."""
+    """Adds the files that a source names, and then the source."""
     words_here = []
     remaining = iter(words)
     for word in remaining:
@@ -114,14 +112,13 @@ def _add_file(file: str, sources: list[Source], within: tuple[str, ...]) -> None
 def _parse(
     known: dict[str, Flag], words: list[str], known_only: bool
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """All values of each flag that the words give, in their order, and what is not a
-    flag.
+    """Returns all values that the words give to each flag, in their order, and the
+    words that are not flags.
     """
     values = absl_flags.FlagValues()
     for name, flag in known.items():
-        occurrences = absl_flags.MultiFlag(
-            PARSERS[flag.kind], None, name, None, flag.help
-        )
+        parser = TEXT if flag.is_repeated else PARSERS[flag.kind]
+        occurrences = absl_flags.MultiFlag(parser, None, name, None, flag.help)
         occurrences.boolean = flag.kind is bool  # --NAME and --noNAME
         values[name] = occurrences
     rest = values(["t2tlite", *words], known_only=known_only)[1:]
@@ -129,17 +126,12 @@ def _parse(
     return given, rest
 
 
-def _default(flag: Flag) -> Any:
-    is_list = flag.kind is list and isinstance(flag.default, str)
-    return PARSERS[list].parse(flag.default) if is_list else flag.default
-
-
-def _combined(name: str, kind: type, values: list[Any], source: Source) -> Any:
-    """The value of a flag that one source gives once or several times."""
-    if kind is tuple:
-        return values
-    if kind is list:
-        return [entry for value in values for entry in value]
+def _combined(name: str, flag: Flag, values: list[Any], source: Source) -> Any:
+    """Combines the values that one source gives to a flag."""
+    if flag.is_repeated:
+        return tuple(values)
+    if flag.kind is tuple:
+        return tuple(itertools.chain.from_iterable(values))
     if name in HPARAMS_FLAGS:
         changes: dict[str, str] = {}
         for field, change in split_changes(",".join(values)):
@@ -158,19 +150,17 @@ def _combined(name: str, kind: type, values: list[Any], source: Source) -> Any:
     return values[0]
 
 
-def _overridden(name: str, kind: type, earlier: Any, later: Any, source: Source) -> Any:
-    """The value of a flag that a source, whose value was `earlier`, and a later one
-    give.
-    """
+def _overridden(name: str, earlier: Any, later: Any, source: Source) -> Any:
+    """Combines the values of two sources; `source` is the earlier one."""
     if name in HPARAMS_FLAGS:
         return merged_changes(earlier, later)
-    if kind in (list, tuple) and earlier and earlier != later:
-        # it might have been meant as an addition
+    if isinstance(later, tuple) and earlier and earlier != later:
+        # the user may expect the lists to add up
         say(f"--{name}={_shown(later)} replaces {_shown(earlier)} {source.name}.")
     return later
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -23,71 +23,66 @@ that token.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from t2tlite.bin import check_files, flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import named_files, text_flag
+from t2tlite.checked_fields import optional_field
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.same_file import NamedFile, check_not_overwritten
-
-if TYPE_CHECKING:
-    from t2tlite.run_folder import RunFolder
+from t2tlite.files.same_file import check_not_overwritten
 
 
-class Wanted(NamedTuple):
-    """What is shown of which run."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttentionFlags(
+    groups.RunFlags, groups.CheckpointFlags, groups.PackageFlags, groups.TensorFlowFlags
+):
+    """Which attention is shown, and where."""
 
-    folder: RunFolder
-    kinds: Sequence[str]
-    layers: list[int]
-    heads: list[int]
-
-
-def wanted_of(args: flags.Args) -> Wanted:
-    """What the flags ask for. Raises for wrong flags, a missing run or checkpoint, or a
-    file that is read.
-    """
-    from t2tlite.programs.visualise.attention import KINDS, check_kinds
-
-    flags.require(args, "source")
-    folder = flags.run_folder(args)
-    kinds = args.kind or KINDS
-    check_kinds(kinds)
-    layers = _numbers("layers", args.layers)
-    heads = _numbers("heads", args.heads)
-    folder.hparams()  # raises if there is no run
-    outputs: list[NamedFile] = []
-    if args.html:
-        outputs.append((f"--html={args.html}", args.html))
-    check_not_overwritten(outputs, check_files.files_of_run(args, folder))
-    return Wanted(folder, kinds, layers, heads)
+    source: str = text_flag(
+        "The sentence whose attention is shown.", dataclasses.MISSING
+    )
+    target: str | None = text_flag("Its translation; by default the model's own.")
+    kind: tuple[str, ...] | None = optional_field(
+        tuple, "Kinds, comma-separated, of encoder, decoder, cross; by default all."
+    )
+    layers: tuple[str, ...] | None = optional_field(
+        tuple, "Layers, counted from 1; by default all."
+    )
+    heads: tuple[str, ...] | None = optional_field(
+        tuple, "Heads, counted from 1; by default all."
+    )
+    html: str | None = optional_field(str, "File of the page.")
 
 
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir source target kind layers heads html"
-    " checkpoint_path",
-    "t2t_usr_dir verbosity",
-    check=wanted_of,
-)
-def main(args: flags.Args) -> None:
+@command(AttentionFlags, __doc__)
+def main(flags: AttentionFlags) -> None:
     """Computes the weights, writes the page, and prints its path."""
-    from t2tlite.programs.visualise.attention import page
+    from t2tlite.programs.visualise.attention import KINDS, check_kinds, page
 
-    folder, kinds, layers, heads = wanted_of(args)
-    model = flags.load_run(folder, args.checkpoint_path)
-    attention = model.attention(args.source, args.target)
-    if args.target is None:
+    folder = flags.run_folder()
+    kinds = flags.kind or KINDS
+    check_kinds(kinds)
+    layers = _numbers("layers", flags.layers)
+    heads = _numbers("heads", flags.heads)
+    folder.hparams()  # raises if there is no run
+    outputs = named_files(html=flags.html)
+    check_not_overwritten(outputs, flags.files_of_run(folder))
+    flags.load_tensorflow()
+    model = flags.load_run(folder)
+    attention = model.attention(flags.source, flags.target)
+    if flags.target is None:
         print(f"translation  {attention.target}")
     name = f"{model.step}-{attention.file_name()}.html"
-    path = Path(args.html or folder.attention_folder / name)
+    path = Path(flags.html or folder.attention_folder / name)
     write_text(path, page(attention, kinds, layers, heads))
     print(f"page         {path}")
 
 
-def _numbers(name: str, texts: list[str] | None) -> list[int]:
-    """The numbers of a list flag."""
+def _numbers(name: str, texts: Sequence[str] | None) -> list[int]:
+    """Returns the numbers of a list flag."""
     numbers = []
     for text in texts or []:
         if not text.strip().isdecimal():

@@ -22,41 +22,56 @@ and one every ten minutes.
 
 from __future__ import annotations
 
-from pathlib import Path
+import dataclasses
 from typing import TYPE_CHECKING
 
-from t2tlite.bin import flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.checked_fields import optional_field
 from t2tlite.console import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from t2tlite.data.dataset import Dataset
     from t2tlite.run_folder import RunFolder
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
-def check(args: flags.Args) -> None:
-    """Raises if there is no run, or its averages would replace other checkpoints."""
-    folder = flags.run_folder(args)
-    folder.hparams()
-    folder.check_checkpoint_folders()
+@dataclasses.dataclass(frozen=True)
+class AverageFlags(groups.RunFlags, groups.DataFlags, groups.TensorFlowFlags):
+    """Which checkpoints are averaged."""
+
+    n: int | None = optional_field(
+        int,
+        "Average this many newest checkpoints at most; by default 5, or all steps"
+        " given.",
+    )
+    from_step: int | None = optional_field(
+        int, "Average only checkpoints of this step and later ones."
+    )
+    to_step: int | None = optional_field(
+        int, "Average only checkpoints of this step and earlier ones."
+    )
 
 
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir data_dir n from_step to_step verbosity",
-    check=check,
-)
-def main(args: flags.Args) -> None:
-    """Averages, and reports what was averaged, and how good the average is."""
+@command(AverageFlags, __doc__)
+def main(flags: AverageFlags) -> None:
+    """Averages the checkpoints, and reports which, and how good the average is."""
     from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average
 
-    folder = flags.run_folder(args)
-    of_steps = args.from_step is not None or args.to_step is not None
-    count = AVERAGED if args.n is None and not of_steps else args.n
-    averaged = checkpoints_to_average(folder, count, args.from_step or 0, args.to_step)
-    dataset, why_not = _dataset(folder, args.data_dir)
+    folder = flags.run_folder()
+    folder.hparams()  # raises if there is no run
+    folder.check_checkpoint_folders()
+    of_steps = flags.from_step is not None or flags.to_step is not None
+    count = AVERAGED if flags.n is None and not of_steps else flags.n
+    averaged = checkpoints_to_average(
+        folder, count, flags.from_step or 0, flags.to_step
+    )
+    dataset, why_not = _dataset(folder, flags.moved_data())
 
+    flags.load_tensorflow()
     from t2tlite.programs.runs.average import average_run, comparison
 
     average = average_run(folder, averaged, dataset)
@@ -76,14 +91,15 @@ def main(args: flags.Args) -> None:
         print(line)
 
 
-def _dataset(folder: RunFolder, data_dir: str | None) -> tuple[Dataset | None, str]:
-    """The data of a run; None, and a line why the average is not measured, if it is not
-    where it was during training. Raises as `run_dataset` if `data_dir` is given.
+def _dataset(folder: RunFolder, data_dir: Path | None) -> tuple[Dataset | None, str]:
+    """Returns the data of a run and "". If there is no data where it was during
+    training, returns None and why the average is not measured. A missing `data_dir`
+    raises as `run_dataset`.
     """
     from t2tlite.programs.runs.load import run_dataset
 
     if data_dir:
-        return run_dataset(folder, Path(data_dir)), ""
+        return run_dataset(folder, data_dir), ""
     try:
         return run_dataset(folder), ""
     except (OSError, ValueError) as error:

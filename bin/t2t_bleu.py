@@ -36,60 +36,108 @@ Compare it only with that paper's scores.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t2tlite.bin import check_files, flags
-from t2tlite.checked_fields import check_seed
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import (
+    CommandError,
+    Flags,
+    check_standard_output,
+    repeated_flag,
+    require,
+)
+from t2tlite.checked_fields import (
+    MAX_SEED,
+    checked_field,
+    optional_field,
+    required_field,
+)
 from t2tlite.files.text_files import check_line_counts, read_lines
 
 if TYPE_CHECKING:
     from t2tlite.metrics.corpus_metrics import Difference
 
 
-@flags.command(
-    __doc__,
-    "translation reference metrics compare seed tokenize lowercase compound_split",
-)
-def main(args: flags.Args) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BleuFlags(Flags):
+    """Which translations are scored, and how."""
+
+    translation: str = required_field(str, "File of translations, one per line.")
+    reference: tuple[str, ...] = repeated_flag(
+        "File of reference translations, one per line; can be given several times, for"
+        " several references of each sentence."
+    )
+    metrics: tuple[str, ...] = checked_field(
+        ("bleu",), "Metrics to compute, comma-separated: bleu, chrf, ter."
+    )
+    compare: str | None = optional_field(
+        str,
+        "Translations of another system; tests whether the two differ significantly.",
+    )
+    seed: int = checked_field(
+        12345, "Random seed of the resampling of --compare.", low=0, high=MAX_SEED
+    )
+    tokenize: str = checked_field(
+        "13a", "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char or none."
+    )
+    lowercase: bool = checked_field(
+        False, "Ignore case in BLEU and chrF, as TER always does."
+    )
+    compound_split: bool = checked_field(
+        False,
+        "Also print the paper's BLEU: tokenised as German, compounds split, cased.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(metrics=self.metrics)
+        if self.compare and self.compound_split:
+            raise CommandError(
+                "--compound_split does not go with --compare. Leave one of them out."
+            )
+
+
+@command(BleuFlags, __doc__)
+def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu, corpus_metrics
 
-    flags.require(args, "translation", "reference", "metrics")
-    if args.compare and args.compound_split:
-        raise flags.CommandError(
-            "--compound_split does not go with --compare. Leave one of them out."
-        )
-    check_seed("seed", args.seed)
-    named = [("translation", args.translation), ("compare", args.compare)]
-    named += [("reference", file) for file in args.reference]
-    check_files.check_standard_output(named)
-    files = [file for _, file in named if file]
-    texts = {file: list(read_lines(file)) for file in files}
+    check_standard_output(translation=flags.translation, compare=flags.compare)
+    for file in flags.reference:
+        check_standard_output(reference=file)
+    texts = {}
+    counts = {}
+    for path in (flags.translation, flags.compare, *flags.reference):
+        if path:
+            texts[path] = list(read_lines(path))
+            counts[path] = len(texts[path])
     check_line_counts(
-        {file: len(lines) for file, lines in texts.items()},
+        counts,
         "Translate every line of the source, blank ones too, and use the reference that"
         " belongs to it.",
     )
-    translations = texts[args.translation]
-    references, *more = [texts[file] for file in dict.fromkeys(args.reference)]
-    how = args.metrics, args.tokenize, args.lowercase
-    if args.compare:
+    translations = texts[flags.translation]
+    references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
+    how = flags.metrics, flags.tokenize, flags.lowercase
+    if flags.compare:
         differences = corpus_metrics.paired_bootstrap(
-            texts[args.compare], translations, references, *how, args.seed, more
+            texts[flags.compare], translations, references, *how, flags.seed, more
         )
-        print(_comparison(args.compare, args.translation, differences))
+        print(_comparison(flags.compare, flags.translation, differences))
         return
     for score in corpus_metrics.corpus_scores(translations, references, *how, more):
         print(score)
-    if args.compound_split:
+    if flags.compound_split:
         print(bleu.compound_split_bleu(translations, references, *more))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
-    """A table with a line for each metric, and notes on it."""
-    names = [Path(path).name for path in (baseline, system)]
-    names = names if len(set(names)) == 2 else [baseline, system]
+    """Returns a table with a line for each metric, and notes on it."""
+    names = Path(baseline).name, Path(system).name
+    if names[0] == names[1]:
+        names = baseline, system
     rows = [("metric", *names, "difference", "p", "")]
     for score in differences:
         row = (
@@ -107,9 +155,9 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
         "In brackets: mean and 95% confidence interval over the resamples. Significant:"
         " p below 0.05."
     )
-    return "\n".join(
-        [*lines, *(f"{score.metric}|{score.signature}" for score in differences)]
-    )
+    for score in differences:
+        lines.append(f"{score.metric}|{score.signature}")
+    return "\n".join(lines)
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -30,17 +30,21 @@ complete data is kept. Next: t2t-trainer --problem=PROBLEM
 
 from __future__ import annotations
 
-from t2tlite.bin import flags
+import dataclasses
+
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
 
 
-@flags.command(
-    __doc__,
-    "problem data_dir tmp_dir num_processes beam_runner beam_options problem_options"
-    " t2t_usr_dir registry_help",
-)
-def main(args: flags.Args) -> None:
+@dataclasses.dataclass(frozen=True)
+class DatagenFlags(groups.MakeDataFlags, groups.BeamFlags, groups.RegistryFlags):
+    """Which data is made, and where."""
+
+
+@command(DatagenFlags, __doc__)
+def main(flags: DatagenFlags) -> None:
     """Makes the data and prints a summary."""
-    print(flags.make_data(args, flags.pipeline(args)))
+    print(flags.make_data(flags.pipeline()))
 
 
 if __name__ == "__main__":

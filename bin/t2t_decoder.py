@@ -65,12 +65,17 @@ counted.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from t2tlite.bin import check_files, flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError, named_files
+from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
+from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
 from t2tlite.files.atomic_file import check_writable, replaceable
 from t2tlite.files.same_file import (
     STANDARD_INPUT_NUMBER,
@@ -81,100 +86,174 @@ from t2tlite.files.same_file import (
 from t2tlite.files.text_files import STANDARD_INPUT, check_file, read_lines
 
 if TYPE_CHECKING:
-    from t2tlite.config import DecodeHParams
     from t2tlite.data.beam_pipeline import Pipeline
-    from t2tlite.data.dataset import Dataset
-    from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
+    from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
-MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
+
+@dataclasses.dataclass(frozen=True)
+class DecoderFlags(
+    groups.RunFlags,
+    groups.EngineFlags,
+    groups.DataFlags,
+    groups.BeamFlags,
+    groups.PackageFlags,
+    groups.TensorFlowFlags,
+):
+    """What is decoded or scored, with which run, and where the output goes."""
+
+    decode_from_file: str | None = optional_field(
+        str, "Text to translate, one sentence per line; - for standard input."
+    )
+    decode_to_file: str | None = optional_field(
+        str,
+        "File for the translations (also .gz, .xz, .bz2); by default, or -, standard"
+        " output.",
+    )
+    split: str | None = optional_field(
+        str, "Decode and score this split of the run's data: dev or test."
+    )
+    decode_interactive: bool = checked_field(
+        False, "Translate lines as they are typed, or as they arrive through a pipe."
+    )
+    score_file: str | None = optional_field(
+        str,
+        "File of lines source TAB target, or -; prints log_prob TAB score of each.",
+    )
+    output_format: str | None = optional_field(
+        str,
+        "text, the best translation of each line; nbest, the return_beams best with"
+        " their scores; or jsonl, an object for each line. By default text, or nbest if"
+        " return_beams is above 1.",
+    )
+    alignments: bool = checked_field(False, "Add word alignments to jsonl.")
+    prefixes: bool = checked_field(
+        False,
+        "Read lines source TAB prefix; the translation begins with the prefix.",
+    )
+    raw_text: bool = checked_field(
+        False,
+        "Of a parser: separate punctuation from words first, as the Penn Treebank"
+        " does.",
+    )
+
+    def __post_init__(self) -> None:
+        """Raises CommandError unless exactly one input is given, and for flags that do
+        not go together.
+        """
+        super().__post_init__()
+        modes = {
+            "--decode_from_file": self.decode_from_file,
+            "--split": self.split,
+            "--decode_interactive": self.decode_interactive,
+            "--score_file": self.score_file,
+        }
+        given = [flag for flag, value in modes.items() if value]
+        if len(given) != 1:
+            raise CommandError(
+                f"One of {', '.join(modes)} must be given. Received:"
+                f" {' and '.join(given) or 'none'}."
+            )
+        if self.split and (self.output_format or self.prefixes):
+            raise CommandError(
+                "--output_format and --prefixes go with files and pipes. Received:"
+                " --split as well."
+            )
+        if self.split and self.decode_to_file == "-":
+            raise CommandError(
+                "--split prints its report. Received: --decode_to_file=- as well. Name"
+                " a file."
+            )
+        if self.raw_text and not (self.decode_from_file or self.decode_interactive):
+            raise CommandError(
+                "--raw_text goes with --decode_from_file or --decode_interactive."
+            )
+        if self.raw_text and self.prefixes:
+            raise CommandError(
+                "--raw_text is for a parser, and --prefixes for translation. Received:"
+                " both."
+            )
+        refused = {
+            "--output_format=nbest": self.output_format == "nbest",
+            "--alignments": self.alignments,
+            "--prefixes": self.prefixes,
+        }
+        for flag, is_given in refused.items():
+            if self.score_file and is_given:
+                raise CommandError(
+                    "--score_file writes text or jsonl, without alignments, and reads"
+                    f" pairs. Received: {flag} as well."
+                )
+
+    @property
+    def target(self) -> str | None:
+        """The path of --decode_to_file, or None for standard output."""
+        return None if self.decode_to_file in ("", "-") else self.decode_to_file
+
+    @property
+    def features(self) -> list[str]:
+        """Returns what the engine must support in addition to decoding options."""
+        features = [PREFIXES] if self.prefixes else []
+        return [*features, ALIGNMENTS] if self.alignments else features
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether somebody types sentences and reads their translations."""
+        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        return self.decode_interactive and not self.decode_to_file and is_terminal
 
 
-class Work(NamedTuple):
-    """What is to be done."""
+@command(DecoderFlags, __doc__)
+def main(flags: DecoderFlags) -> None:
+    """Loads the run, and decodes or scores with it.
 
-    folder: RunFolder
-    line_format: LineFormat
-    options: DecodeHParams
-    pipeline: Pipeline | None
-    dataset: Dataset | None  # of --split
-
-
-def work_of(args: flags.Args) -> Work:
-    """What the flags ask for. Raises what would otherwise be raised after TensorFlow is
-    loaded or after hours of work: for wrong flags, a missing run, split, file or
-    checkpoint, or an output that cannot be written.
+    All that can be wrong is checked before TensorFlow is loaded: flags, the run, the
+    input, the checkpoint, and whether the output can be written.
     """
-    from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
-    from t2tlite.programs.bulk.decode_split import check_split
-    from t2tlite.programs.bulk.jobs import LineFormat
-    from t2tlite.programs.runs import load
+    from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
+    from t2tlite.programs.runs.load import check_engine_options, run_dataset
     from t2tlite.programs.runs.translator import decode_options
 
-    folder = flags.run_folder(args)
-    _check_flags(args)
-    line_format = LineFormat(
-        args.output_format or "", args.alignments, args.prefixes, args.raw_text
-    )
+    folder = flags.run_folder()
     folder.hparams()  # raises if there is no run
-    options = decode_options(folder.manifest(), args.decode_hparams)
-    features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
-    # before a model is converted for the engine
-    load.check_engine_options(args.engine, options, *features)
-    pipeline = flags.pipeline(args)
-    _check_before_work(args, folder, pipeline)
+    line_format = jobs.LineFormat(
+        flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
+    )
+    options = decode_options(folder.manifest(), flags.decode_hparams)
+    check_engine_options(flags.engine, options, *flags.features)
+    pipeline = flags.pipeline()
+    _check_before_work(flags, folder, pipeline)
     dataset = None
-    if args.split:
-        data_dir = Path(args.data_dir) if args.data_dir else None
-        dataset = load.run_dataset(folder, data_dir)
-        check_split(dataset, args.split)
-    return Work(folder, line_format, options, pipeline, dataset)
-
-
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir decode_from_file decode_to_file split"
-    " decode_interactive score_file",
-    "output_format alignments prefixes raw_text decode_hparams checkpoint_path engine"
-    " quantization",
-    "data_dir beam_runner beam_options t2t_usr_dir verbosity",
-    check=work_of,
-)
-def main(args: flags.Args) -> None:
-    """Loads the run, and decodes or scores with it."""
-    from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-
-    folder, line_format, options, pipeline, dataset = work_of(args)
-    model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
-    if args.score_file:
-        return _decode_lines(
-            args, jobs.ScoreJob(model, options, line_format), args.score_file
-        )
+    if flags.split:
+        dataset = run_dataset(folder, flags.moved_data())
+        decode_split.check_split(dataset, flags.split)
+    if flags.engine == TENSORFLOW:
+        flags.load_tensorflow()  # other engines start sooner without it
+    model = flags.load_run(folder)
+    if flags.score_file:
+        score_job = jobs.ScoreJob(model, options, line_format)
+        return _decode_lines(flags, score_job, flags.score_file)
     job = jobs.DecodeJob(model, options, line_format)
-    if args.split and dataset is not None:
-        decode_split.decode_split(job, folder, dataset, args.split, args.decode_to_file)
-    elif pipeline and args.decode_from_file and args.decode_to_file:
-        work = folder.path, pipeline, args.decode_from_file, args.decode_to_file
+    target = flags.decode_to_file
+    if flags.split and dataset is not None:
+        decode_split.decode_split(job, folder, dataset, flags.split, target)
+    elif pipeline and flags.decode_from_file and target:
+        work = folder.path, pipeline, flags.decode_from_file, target
         say(decode_pipeline.decode_by_workers(job, *work))
-    elif (
-        args.decode_interactive
-        and not args.decode_to_file
-        and sys.stdin.isatty()
-        and sys.stdout.isatty()
-    ):
+    elif flags.is_typed:
         _decode_typed(job)
     else:
-        _decode_lines(args, job, args.decode_from_file or STANDARD_INPUT)
+        _decode_lines(flags, job, flags.decode_from_file or STANDARD_INPUT)
 
 
-def _decode_lines(args: flags.Args, job: DecodeJob, source: str | Path) -> None:
-    """Decodes or scores a file or a stream; a program in a pipe reports nothing."""
+def _decode_lines(flags: DecoderFlags, job: DecodeJob, source: str | Path) -> None:
+    """Decodes or scores a file or a stream. In a pipe, no summary is printed."""
     from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
-    target = _target(args)
+    target = flags.target
     path = replaceable(target) if target else None
     if path is None:
-        summary = decode_stream(job, source, target, args.decode_interactive)
+        summary = decode_stream(job, source, target, flags.decode_interactive)
     else:
         summary = decode_file(job, source, path)
     is_piped = Path(source) == STANDARD_INPUT and not sys.stdin.isatty()
@@ -205,24 +284,19 @@ def _decode_typed(job: DecodeJob) -> None:
     print()
 
 
-def _target(args: flags.Args) -> str | None:
-    """The path of --decode_to_file, or None for standard output."""
-    return None if args.decode_to_file in (None, "", "-") else args.decode_to_file
-
-
-def _check_not_overwritten(args: flags.Args, folder: RunFolder) -> None:
-    """Raises ValueError if the output is a file that is read: the text or the run's."""
+def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
+    """Raises ValueError if the output is also an input, or a file of the run."""
     from t2tlite.programs.bulk.window_folder import window_files
 
-    inputs = check_files.files_of_run(args, folder)
-    for name in ("decode_from_file", "score_file"):
-        if source := getattr(args, name):
-            is_stdin = Path(source) == STANDARD_INPUT
-            file = STANDARD_INPUT_NUMBER if is_stdin else source
-            inputs.append((f"--{name}={source}", file))
-    if args.decode_interactive:
+    inputs = flags.files_of_run(folder)
+    for name, source in named_files(
+        decode_from_file=flags.decode_from_file, score_file=flags.score_file
+    ):
+        is_stdin = source == str(STANDARD_INPUT)
+        inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
+    if flags.decode_interactive:
         inputs.append(("standard input", STANDARD_INPUT_NUMBER))
-    target = _target(args)
+    target = flags.target
     if target is None:
         outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
     else:
@@ -234,76 +308,30 @@ def _check_not_overwritten(args: flags.Args, folder: RunFolder) -> None:
 
 
 def _check_before_work(
-    args: flags.Args, folder: RunFolder, pipeline: Pipeline | None
+    flags: DecoderFlags, folder: RunFolder, pipeline: Pipeline | None
 ) -> None:
-    """Raises what would otherwise be raised after hours of work: by files, or by a
-    pipeline that cannot be run.
+    """Checks input, output and pipeline, which would otherwise fail after hours of
+    work.
     """
-    source = args.decode_from_file or args.score_file
-    target = _target(args)
+    source = flags.decode_from_file or flags.score_file
+    target = flags.target
     if source:
         path = check_file(source)
         if path != STANDARD_INPUT and path.is_file():
             # finds archives, UTF-16 and most other encodings
             next(read_lines(path), None)
-    _check_not_overwritten(args, folder)
+    _check_not_overwritten(flags, folder)
     if target:
         parent = Path(target).parent
         if not parent.exists():
             say(f"Creating the folder {parent}.")
         check_writable(target)
     if pipeline is not None:
-        if not (args.decode_from_file and target):
-            raise flags.CommandError(
+        if not (flags.decode_from_file and target):
+            raise CommandError(
                 "--beam_runner goes with --decode_from_file and --decode_to_file."
             )
         pipeline.check()
-
-
-def _check_flags(args: flags.Args) -> None:
-    """Raises CommandError unless one thing to do is given, or for flags that do not go
-    together.
-    """
-    given = [mode for mode in MODES if getattr(args, mode)]
-    if len(given) != 1:
-        modes, received = (
-            ", --".join(MODES),
-            " and ".join(f"--{mode}" for mode in given) or "none",
-        )
-        raise flags.CommandError(
-            f"One of --{modes} must be given. Received: {received}."
-        )
-    if args.split and (args.output_format or args.prefixes):
-        raise flags.CommandError(
-            "--output_format and --prefixes go with files and pipes. Received: --split"
-            " as well."
-        )
-    if args.split and args.decode_to_file == "-":
-        raise flags.CommandError(
-            "--split prints its report. Received: --decode_to_file=- as well. Name a"
-            " file."
-        )
-    if args.raw_text and not (args.decode_from_file or args.decode_interactive):
-        raise flags.CommandError(
-            "--raw_text goes with --decode_from_file or --decode_interactive."
-        )
-    if args.raw_text and args.prefixes:
-        raise flags.CommandError(
-            "--raw_text is for a parser, and --prefixes for translation. Received:"
-            " both."
-        )
-    nbest = args.output_format == "nbest"
-    refused = {
-        "--output_format=nbest": nbest,
-        "--alignments": args.alignments,
-        "--prefixes": args.prefixes,
-    }
-    for flag, is_given in refused.items():
-        if args.score_file and is_given:
-            raise flags.CommandError(
-                "--score_file writes text or jsonl, without alignments, and reads"
-                f" pairs. Received: {flag} as well."
-            )
 
 
 if __name__ == "__main__":

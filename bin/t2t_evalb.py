@@ -40,46 +40,58 @@ TOP in both files.
 
 from __future__ import annotations
 
-from t2tlite.bin import check_files, flags
+import dataclasses
+
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import Flags, check_standard_output
+from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
-from t2tlite.trees import evalb, evalb_parameters
+from t2tlite.trees import evalb
+from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
 from t2tlite.trees.evalb_parses import read_parses
 
 
-@flags.command(__doc__, "gold predicted sentences prm")
-def main(args: flags.Args) -> None:
-    """Prints the scores."""
-    flags.require(args, "gold", "predicted")
-    named = ("gold", args.gold), ("predicted", args.predicted), ("prm", args.prm)
-    check_files.check_standard_output(named)
-    parameters = (
-        evalb_parameters.read_parameters(args.prm)
-        if args.prm
-        else evalb_parameters.COLLINS
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvalbFlags(Flags):
+    """Which trees are scored, and how."""
+
+    gold: str = required_field(str, "File of gold parse trees, one per line.")
+    predicted: str = required_field(
+        str, "File of predicted parse trees, one per line; a sentence may have none."
     )
-    gold = read_parses(args.gold)
-    predicted = read_parses(args.predicted)
+    sentences: bool = checked_field(
+        False, "Also print EVALB's table, with the scores of each sentence."
+    )
+    prm: str | None = optional_field(
+        str, "Parameter file of EVALB; by default the parameters of its COLLINS.prm."
+    )
+
+
+@command(EvalbFlags, __doc__)
+def main(flags: EvalbFlags) -> None:
+    """Prints the scores."""
+    check_standard_output(gold=flags.gold, predicted=flags.predicted, prm=flags.prm)
+    parameters = read_parameters(flags.prm) if flags.prm else COLLINS
+    gold = read_parses(flags.gold)
+    predicted = read_parses(flags.predicted)
     check_line_counts(
-        {args.gold: len(gold), args.predicted: len(predicted)},
+        {flags.gold: len(gold), flags.predicted: len(predicted)},
         "Write one tree per line, and a blank line for a sentence without a parse; in a"
         " file whose trees have several lines, write (()) for it.",
         "trees",
     )
-    scores = [
-        evalb.score_sentence(g, p, parameters)
-        for g, p in zip(gold, predicted, strict=True)
-    ]
-    for number, score in enumerate(scores, start=1):
+    scores = []
+    for number, pair in enumerate(zip(gold, predicted, strict=True), start=1):
+        score = evalb.score_sentence(*pair, parameters)
+        scores.append(score)
         if score.message:
             say(f"{number} : {score.message}")
-    if args.sentences:
+    if flags.sentences:
         print(evalb.format_table(scores))
+    length = parameters.cutoff_length
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
-    print(
-        f"\n-- len<={parameters.cutoff_length}"
-        f" --\n{evalb.summarise(scores, parameters.cutoff_length)}"
-    )
+    print(f"\n-- len<={length} --\n{evalb.summarise(scores, length)}")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ docs/export.md has examples.
 
 from __future__ import annotations
 
-from t2tlite.bin import flags
+import dataclasses
+
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export.export import export_model, find_format
@@ -36,38 +40,47 @@ from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.runs.translator import decode_options
 
 
-def plan_of(args: flags.Args) -> ExportPlan:
-    """What to export. Raises for a missing flag, a wrong format or a missing run."""
-    flags.require(args, "export_dir", "format")
-    export_format = find_format(args.format)
-    run = flags.run_folder(args)
-    hparams = run.hparams()
-    manifest = run.manifest()
-    return ExportPlan(
-        run=run,
-        checkpoint=find_checkpoint(run.path, args.checkpoint_path),
-        hparams=hparams,
-        manifest=manifest,
-        format=export_format,
-        decoding=decode_options(manifest, args.decode_hparams),
-        quantization=args.quantization or "",
-        export_dir=args.export_dir,
-        overwrite=args.overwrite,
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportFlags(
+    groups.RunFlags, groups.DecodingFlags, groups.PackageFlags, groups.TensorFlowFlags
+):
+    """Which run is exported, and how."""
+
+    export_dir: str = required_field(str, "Folder of the export, which is created.")
+    format: str = required_field(
+        str, "Format of the export: saved_model, keras or ctranslate2."
+    )
+    overwrite: bool = checked_field(
+        False, "Replace an export in --export_dir; nothing else is ever replaced."
     )
 
+    def plan(self) -> ExportPlan:
+        """Returns what to export. Raises for a wrong format or a missing run."""
+        export_format = find_format(self.format)
+        run = self.run_folder()
+        hparams = run.hparams()
+        manifest = run.manifest()
+        return ExportPlan(
+            run=run,
+            checkpoint=find_checkpoint(run.path, self.checkpoint_path),
+            hparams=hparams,
+            manifest=manifest,
+            format=export_format,
+            decoding=decode_options(manifest, self.decode_hparams),
+            quantization=self.quantization or "",
+            export_dir=self.export_dir,
+            overwrite=self.overwrite,
+        )
 
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir export_dir format quantization overwrite"
-    " checkpoint_path decode_hparams",
-    "t2t_usr_dir verbosity",
-    check=lambda args: plan_of(args).check(),
-)
-def main(args: flags.Args) -> None:
+
+@command(ExportFlags, __doc__)
+def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    plan = plan_of(args)
+    plan = flags.plan()
+    plan.check()
+    flags.load_tensorflow()
     say(f"Loading {plan.run} ...")
-    model = flags.load_run(plan.run, args.checkpoint_path)
+    model = flags.load_run(plan.run)
     compared = export_model(model, plan, say)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."

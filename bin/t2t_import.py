@@ -26,61 +26,76 @@ can be added to RUN later. docs/from-tensor2tensor.md has the details.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from pathlib import Path
 
 from tqdm import tqdm
 
-from t2tlite.bin import flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
 from t2tlite.programs.tensor2tensor.t2t_files import T2TFiles
+from t2tlite.run_folder import RunFolder
 
 
-def files_of(args: flags.Args) -> T2TFiles:
-    """The files to import. Raises if one is missing, before TensorFlow is loaded."""
-    flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
-    hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
-    files = T2TFiles(
-        checkpoint,
-        vocabularies,
-        hparams_file,
-        target_space=args.target_space_id,
-        problem=args.problem,
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportFlags(groups.ProblemFlags, groups.TensorFlowFlags):
+    """Which checkpoints are imported, and into which run."""
+
+    t2t_checkpoint: str = required_field(
+        str, "tensor2tensor's run folder, or one of its checkpoints, DIR/model.ckpt-N."
     )
-    files.check()
-    return files
+    t2t_vocab: tuple[str, ...] = required_field(
+        tuple, "Its .subwords vocabulary, or source's and target's, comma-separated."
+    )
+    t2t_hparams: str | None = optional_field(
+        str,
+        "Its hparams.json; by default beside the checkpoint, or in the folder above.",
+    )
+    output_dir: str = required_field(str, "Folder of the run that is written.")
+    target_space_id: int | None = optional_field(
+        int, "Row of the target space embedding; by default the one trained, or 0."
+    )
+
+    def files(self) -> T2TFiles:
+        """Returns the files to import. Raises if one is missing."""
+        files = T2TFiles(
+            Path(self.t2t_checkpoint),
+            [Path(file) for file in self.t2t_vocab],
+            hparams_file=Path(self.t2t_hparams) if self.t2t_hparams else None,
+            target_space=self.target_space_id,
+            problem=self.problem,
+        )
+        files.check()
+        return files
 
 
-@flags.command(
-    __doc__,
-    "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity",
-    check=files_of,
-)
-def main(args: flags.Args) -> None:
+@command(ImportFlags, __doc__)
+def main(flags: ImportFlags) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
     training.
     """
+    files = flags.files()
+    flags.load_tensorflow()
     from t2tlite.programs.tensor2tensor.import_run import import_run
 
-    files = files_of(args)
-    folder = flags.run_folder(args)
+    folder = RunFolder(flags.output_dir)
     progress = functools.partial(
         tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
     )
     imported = import_run(
-        files, folder, ["t2t-import", *flags.words(args, defaults=True)], progress
+        files, folder, ["t2t-import", *flags.words(defaults=True)], progress
     )
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)
-    space = (
-        ""
-        if imported.target_space is None
-        else f", target space {imported.target_space}"
-    )
+    what = f"{imported.parameters:,} parameters"
+    if imported.target_space is not None:
+        what += f", target space {imported.target_space}"
     print(
-        f"Imported {names}: {imported.parameters:,} parameters{space}. The optimizer's"
+        f"Imported {names}: {what}. The optimizer's"
         f" state is not imported. The run is in {folder}."
     )
 

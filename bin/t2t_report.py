@@ -20,41 +20,40 @@ give --t2t_usr_dir too.
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
+import dataclasses
 
 from t2tlite import registry
-from t2tlite.bin import flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
 from t2tlite.files.same_file import check_not_overwritten
 
 
-def check(args: flags.Args) -> None:
-    """Raises if there is no run, or a report is a link to one of its files."""
-    folder = flags.run_folder(args)
+@dataclasses.dataclass(frozen=True)
+class ReportFlags(
+    groups.RunFlags, groups.DataFlags, groups.PackageFlags, groups.TensorFlowFlags
+):
+    """Which run is reported."""
+
+
+@command(ReportFlags, __doc__)
+def main(flags: ReportFlags) -> None:
+    """Writes both files and prints their paths."""
+    folder = flags.run_folder()
     if not folder.exists():
         folder.hparams()  # raises
     outputs = [(str(file), file) for file in folder.report_files]
     inputs = [(str(file), file) for file in folder.own_files()]
     check_not_overwritten(outputs, inputs)
-
-
-@flags.command(
-    __doc__,
-    "problem hparams_set output_dir data_dir t2t_usr_dir verbosity",
-    check=check,
-)
-def main(args: flags.Args) -> None:
-    """Writes both files and prints their paths."""
+    flags.load_tensorflow()
     from t2tlite.programs.report.run_report import write_report
 
-    folder, base = flags.run_folder(args), None
     with contextlib.suppress(ValueError):  # damaged: the report says so
         folder.hparams()
+    base = None
     # none recorded, or not registered: the report says so
     with contextlib.suppress(ValueError):
         base = registry.get_hparams(folder.flags().get("hparams_set", ""))
-    for path in write_report(
-        folder, Path(args.data_dir) if args.data_dir else None, base
-    ):
+    for path in write_report(folder, flags.moved_data(), base):
         print(path)
 
 

@@ -13,9 +13,13 @@ Needs pip install 't2tlite[serve]'.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 
-from t2tlite.bin import flags
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError, Flags, repeated_flag
+from t2tlite.checked_fields import checked_field
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 
 # packages of the extra
@@ -30,19 +34,43 @@ EXTRA = (
 )
 
 
-@flags.command(
-    __doc__,
-    "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir",
-    ServerOptions,
-)
-def main(args: flags.Args) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServedRunFlags(Flags):
+    """Which runs are served, for which languages."""
+
+    output_dir: tuple[str, ...] = repeated_flag(
+        "Folder of a run to serve; can be given several times."
+    )
+    languages: tuple[str, ...] = checked_field(
+        (),
+        "Language pairs in the order of --output_dir: en-de,de-en; by default those"
+        " recorded. One run can serve several by tags, which are put before each"
+        " source: 'en-de:<2de>,en-fr:<2fr>'.",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServeFlags(ServedRunFlags, groups.EngineFlags, groups.PackageFlags):
+    """What is served, and how."""
+
+    server: ServerOptions = dataclasses.field(default_factory=ServerOptions)
+
+
+@command(ServeFlags, __doc__)
+def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
-    flags.require(args, "output_dir")
-    options = flags.filled(ServerOptions, args)
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    serve(flags.filled(RunOptions, args, runs=tuple(args.output_dir or ())), options)
+    runs = RunOptions(
+        runs=flags.output_dir,
+        languages=flags.languages,
+        checkpoint_path=flags.checkpoint_path,
+        decode_hparams=flags.decode_hparams,
+        engine=flags.engine,
+        quantization=flags.quantization,
+    )
+    serve(runs, flags.server)
 
 
 def require_extra() -> None:
@@ -53,7 +81,7 @@ def require_extra() -> None:
         for package in EXTRA:
             importlib.import_module(package)
     except ImportError as error:
-        raise flags.CommandError(
+        raise CommandError(
             f"t2t-serve needs the packages {', '.join(EXTRA)} ({error}): pip install"
             " 't2tlite[serve]'."
         ) from error

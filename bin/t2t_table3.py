@@ -35,86 +35,101 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
-from t2tlite.bin import check_files, flags
-from t2tlite.checked_fields import check_seed
-from t2tlite.programs.table3.rows import ROWS, Row, select
-from t2tlite.training.loop_config import LoopConfig
-
-if TYPE_CHECKING:
-    from t2tlite.config import HParams
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError, field_of, require
+from t2tlite.checked_fields import check_seed, checked_field, optional_field
+from t2tlite.programs.table3.rows import ROWS, select
+from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 # of each row; nothing is averaged, and twenty rows need their space
 KEPT_CHECKPOINTS = 2
 
 
-class Sweep(NamedTuple):
-    """What is to be trained."""
+@dataclasses.dataclass(frozen=True)
+class Table3Flags(
+    groups.TrainingFlags,
+    groups.TrainingDataFlags,
+    groups.PackageFlags,
+    groups.TensorFlowFlags,
+):
+    """Which rows are trained, on which data, and for how long."""
 
-    base: HParams
-    rows: list[Row]
-    seeds: list[int]
-    output_dir: Path  # unless nothing is trained
-
-
-def sweep_of(args: flags.Args) -> Sweep:
-    """What the flags ask for. Raises for wrong flags, and if there is no data."""
-    if args.time and not args.dry_run:
-        raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
-    if not args.dry_run:
-        (output_dir,) = flags.require(args, "output_dir")
-        check_files.check_apart(args, Path(output_dir))
-    base = registry.get_hparams(args.hparams_set or "transformer_base").override(
-        args.hparams
+    output_dir: str | None = optional_field(
+        str, "Folder in which each row has a run, and of the table. It has no default."
     )
-    if args.train_steps is not None:
-        base = dataclasses.replace(base, train_steps=args.train_steps)
-    rows = select(args.rows or [row.name for row in ROWS if row.name != "big"])
-    for row in rows:
-        row.apply(base)  # raises now if a row does not fit
-    seeds = [int(text) for text in args.seeds if text.isdecimal()]
-    if not seeds or len(set(seeds)) < len(args.seeds):
-        raise ValueError(
-            "--seeds must be whole numbers, all different. Received:"
-            f" {','.join(args.seeds)!r}."
-        )
-    for seed in seeds:
-        check_seed("seeds", seed)
-    flags.check_data(args)
-    return Sweep(base, rows, seeds, Path(args.output_dir or ""))
+    rows: tuple[str, ...] | None = optional_field(
+        tuple, "Rows and groups (A to E), comma-separated; by default all but big."
+    )
+    seeds: tuple[str, ...] = checked_field(
+        ("1",), "Train each row once with each of these seeds, comma-separated."
+    )
+    train_steps: int | None = optional_field(
+        int, "Optimizer steps in total; by default the hparam set's train_steps."
+    )
+    dry_run: bool = checked_field(
+        False, "Do not train; print the sizes and costs of the rows by formula."
+    )
+    time: bool = checked_field(
+        False,
+        "With --dry_run: also time a few steps of each row, and estimate hours.",
+    )
+    local_eval_frequency: int = field_of(LoopOptions, "local_eval_frequency")
+    save_checkpoints_secs: int = field_of(LoopOptions, "save_checkpoints_secs")
+
+    def seed_numbers(self) -> list[int]:
+        """Returns the seeds as numbers. Raises ValueError for a wrong one."""
+        numbers = [int(text) for text in self.seeds if text.isdecimal()]
+        if not numbers or len(set(numbers)) < len(self.seeds):
+            raise ValueError(
+                "--seeds must be whole numbers, all different. Received:"
+                f" {','.join(self.seeds)!r}."
+            )
+        for number in numbers:
+            check_seed("seeds", number)
+        return numbers
 
 
-@flags.command(
-    __doc__,
-    "problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run"
-    " time local_eval_frequency",
-    "save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes"
-    " problem_options t2t_usr_dir verbosity",
-    check=sweep_of,
-)
-def main(args: flags.Args) -> None:
+@command(Table3Flags, __doc__)
+def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
     """
-    base, rows, seeds, output_dir = sweep_of(args)
-    dataset = flags.open_data(args)
+    output_dir = Path(flags.output_dir or "")
+    if flags.time and not flags.dry_run:
+        raise CommandError("--time goes with --dry_run. Received: --time alone.")
+    if not flags.dry_run:
+        require(output_dir=flags.output_dir)
+        flags.check_apart(output_dir)
+    base = registry.get_hparams(flags.hparams_set or "transformer_base").override(
+        flags.hparams
+    )
+    if flags.train_steps is not None:
+        base = dataclasses.replace(base, train_steps=flags.train_steps)
+    rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
+    for row in rows:
+        row.apply(base)  # raises now if a row does not fit
+    seeds = flags.seed_numbers()
+    flags.check_data()
+    flags.load_tensorflow()
+    dataset = flags.open_data()
 
     from t2tlite.programs.table3 import dry_run, sweep
     from t2tlite.training import cluster, signals, strategy
 
     if cluster.find_cluster():
-        raise flags.CommandError(
+        raise CommandError(
             f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with"
             " several workers. Unset it; several machines can share the work by"
             " --rows, each with an --output_dir of its own."
         )
-    replicas = strategy.make_strategy(args.worker_gpu)
+    replicas = strategy.make_strategy(flags.worker_gpu)
     base = strategy.with_dtype_policy(
         base.for_replicas(replicas.num_replicas_in_sync), replicas
     )
-    if args.dry_run:
+    if flags.dry_run:
         with signals.interrupt_ends_process():
             print(
                 dry_run.cost_table(rows, base, dataset, replicas.num_replicas_in_sync),
@@ -122,19 +137,19 @@ def main(args: flags.Args) -> None:
             )
             for part in (
                 dry_run.timed_rows(rows, base, len(seeds), dataset, replicas)
-                if args.time
+                if flags.time
                 else ()
             ):
                 print(part, end="", flush=True)
         return
-    config = flags.filled(
-        LoopConfig,
-        args,
+    config = LoopConfig(
         train_steps=base.train_steps,
+        local_eval_frequency=flags.local_eval_frequency,
+        save_checkpoints_secs=flags.save_checkpoints_secs,
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
-    command = ["t2t-table3", *flags.words(args)]
-    table = sweep.Sweep(dataset, base, output_dir, replicas, config, command)
+    words = ["t2t-table3", *flags.words()]
+    table = sweep.Sweep(dataset, base, output_dir, replicas, config, words)
     print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 

@@ -28,87 +28,168 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import inspect
+import textwrap
 
 from t2tlite import registry
-from t2tlite.bin import check_files, flags
-from t2tlite.checked_fields import merged_changes
+from t2tlite.bin import groups
+from t2tlite.bin.command import command
+from t2tlite.bin.flag_fields import CommandError, require
+from t2tlite.checked_fields import (
+    checked_field,
+    facts_of,
+    merged_changes,
+    optional_field,
+)
+from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import checkpoint_at
 from t2tlite.run_folder import RunFolder, run_of
-from t2tlite.training.loop_config import LoopConfig
-
-if TYPE_CHECKING:
-    from t2tlite.config import HParams
+from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
+WIDTH = 110  # of --show_hparams
 
 
-def check(args: flags.Args) -> None:
-    """Raises, before TensorFlow is loaded, for wrong names, values, folders and
-    data.
+@dataclasses.dataclass(frozen=True)
+class TrainerFlags(
+    groups.TrainingFlags,
+    groups.TrainingDataFlags,
+    groups.RegistryFlags,
+    groups.TensorFlowFlags,
+):
+    """What is trained, on which data, and for how long."""
+
+    train_steps: int | None = optional_field(
+        int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1
+    )
+    loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
+    global_batch_tokens: int | None = optional_field(
+        int,
+        "Tokens per optimizer step on all GPUs together, padding counted, of the longer"
+        " side: 25000 is the paper's. Then any number of GPUs trains on the same"
+        " batches; batch_size is the most that a GPU processes at a time, and"
+        " accumulate_steps is derived. Sets the hparam of this name. By default"
+        " batch_size x accumulate_steps x GPUs.",
+    )
+    eval_bleu: bool = checked_field(
+        False,
+        "Decode dev at each evaluation, and choose the best checkpoint by BLEU (or"
+        " F1).",
+    )
+    cluster_resolver: str = checked_field(
+        "tf_config",
+        "Where a worker reads the list of workers: tf_config, TensorFlow's variable"
+        " TF_CONFIG, if it is set; slurm, the tasks of the job step that srun started.",
+    )
+    warm_start_from: str | None = optional_field(
+        str,
+        "Run folder or checkpoint whose weights a new run starts from; a resumed run"
+        " does not need it. Without --hparams_set the new run also uses its hparams,"
+        " with the learning rate lowered to where that run stopped.",
+    )
+    show_hparams: str | None = optional_field(
+        str,
+        "Print each field of this set, changed by --hparams, with meaning and base's"
+        " value, and exit.",
+    )
+
+    def information(self) -> str:
+        if self.show_hparams and not self.registry_help:
+            return show_hparams(self.show_hparams, self.hparams)
+        return super().information()
+
+    def loop_config(self, hparams: HParams) -> LoopConfig:
+        """Returns the settings of the loop; by default it trains the hparams' steps."""
+        steps = self.train_steps or hparams.train_steps
+        return LoopConfig(train_steps=steps, **vars(self.loop))
+
+
+def show_hparams(name: str, changes: str) -> str:
+    """Lists the fields of a set with the `changes` of --hparams; `*` marks those that
+    differ from transformer_base.
     """
-    if not args.output_dir:
-        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
-    folder = flags.run_folder(args)
+    base = HParams()
+    shown = registry.get_hparams(name).override(changes)
+    changed = f", changed by --hparams={changes}" if changes else ""
+    doc = inspect.cleandoc(registry.hparams_doc(name))
+    lines = [
+        f"{name}{changed}",
+        "",
+        *textwrap.wrap(" ".join(doc.split()), WIDTH),
+        "",
+        "`*` marks fields that differ from transformer_base, the paper's base model,"
+        " whose value is in brackets.",
+        "",
+    ]
+    for field in dataclasses.fields(HParams):
+        value = getattr(shown, field.name)
+        usual = getattr(base, field.name)
+        if value == usual:
+            lines.append(f"  {field.name}={value}")
+        else:
+            lines.append(f"* {field.name}={value}  [{usual}]")
+        meaning = textwrap.wrap(
+            facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False
+        )
+        lines += [f"      {line}" for line in meaning]
+    return "\n".join(lines)
+
+
+def check(flags: TrainerFlags, folder: RunFolder) -> None:
+    """Checks names, values, folders and data, before TensorFlow is loaded."""
     folder.check_path()
-    check_files.check_apart(args, folder.path)
-    start = None if folder.checkpoints() else args.warm_start_from
+    flags.check_apart(folder.path)
+    start = None if folder.checkpoints() else flags.warm_start_from
     if start:
         checkpoint_at(start)  # raises if there is none
-    if start and not args.hparams_set:
+    if start and not flags.hparams_set:
         hparams = run_of(start).hparams()
     else:
-        hparams = _hparams(args, folder)
-    hparams = hparams.override(args.hparams)
-    flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
-    if args.output_dir is None:
+        hparams = _hparams(flags, folder)
+    hparams.override(flags.hparams)
+    if flags.output_dir is None:
         say(f"The run is in {folder}.")
-    flags.check_data(args)
+    flags.check_data()
 
 
-@flags.command(
-    __doc__,
-    "problem hparams_set hparams data_dir output_dir",
-    LoopConfig,
-    "global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from",
-    "generate_data tmp_dir num_processes problem_options t2t_usr_dir registry_help"
-    " show_hparams verbosity",
-    check=check,
-)
-def main(args: flags.Args) -> None:
+@command(TrainerFlags, __doc__)
+def main(flags: TrainerFlags) -> None:
     """Trains a run; makes the data first with --generate_data."""
-    folder = flags.run_folder(args)
-    hparams = _hparams(args, folder).override(args.hparams)
-    if args.global_batch_tokens is not None:
-        hparams = dataclasses.replace(
-            hparams, global_batch_tokens=args.global_batch_tokens
-        )
-    config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
-
+    if not flags.output_dir:
+        require(EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
+    folder = flags.run_folder()
+    check(flags, folder)
+    flags.load_tensorflow()
     import tensorflow as tf
 
     from t2tlite.programs.runs import checkpoint_choice, train
     from t2tlite.training import checkpoints, cluster, run_cost, workers
     from t2tlite.training.strategy import gpu_name, make_strategy, trains_on_gpu
 
+    hparams = _hparams(flags, folder).override(flags.hparams)
+    if flags.global_batch_tokens is not None:
+        hparams = dataclasses.replace(
+            hparams, global_batch_tokens=flags.global_batch_tokens
+        )
+    config = flags.loop_config(hparams)
     strategy = make_strategy(
-        args.worker_gpu, cluster.find_cluster(args.cluster_resolver)
+        flags.worker_gpu, cluster.find_cluster(flags.cluster_resolver)
     )
-    command = ["t2t-trainer", *flags.words(_resumed(args, folder), defaults=True)]
-    options = train.TrainingOptions(args.eval_bleu, args.warm_start_from, command)
+    command = ["t2t-trainer", *_resumed(flags, folder).words(defaults=True)]
+    options = train.TrainingOptions(flags.eval_bleu, flags.warm_start_from, command)
     try:
         with workers.lost_worker_is_an_error(strategy):
             # the other workers find the data that it makes in a shared folder
             with workers.chief_first(strategy):
-                dataset = flags.open_data(args)
+                dataset = flags.open_data()
             evaluation, _ = train.train_run(
                 dataset, hparams, folder, config, strategy, options
             )
     except tf.errors.ResourceExhaustedError as error:
-        raise flags.CommandError(
+        raise CommandError(
             f"There is not enough memory ({checkpoints.reason_of(error)}). Lower"
             " batch_size and raise accumulate_steps by the same factor: training stays"
             " the same."
@@ -124,41 +205,41 @@ def main(args: flags.Args) -> None:
         )
 
 
-def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
-    """The named set, or the hparams of the run to resume, or of the run to start
-    from.
+def _hparams(flags: TrainerFlags, folder: RunFolder) -> HParams:
+    """Returns the hparams of the named set, of the run to resume, or of the run to
+    start from.
     """
-    if folder.checkpoints() and not args.hparams_set:
+    if folder.checkpoints() and not flags.hparams_set:
         return folder.hparams()
-    if args.hparams_set or not args.warm_start_from:
-        return registry.get_hparams(
-            *flags.require(args, "hparams_set", example=EXAMPLE)
-        )
+    if flags.hparams_set or not flags.warm_start_from:
+        require(EXAMPLE, hparams_set=flags.hparams_set)
+        return registry.get_hparams(flags.hparams_set or "")
     from t2tlite.programs.runs.train import warm_start_hparams
 
-    hparams = warm_start_hparams(args.warm_start_from)
+    hparams = warm_start_hparams(flags.warm_start_from)
     say(
-        f"Without --hparams_set: the hparams of {args.warm_start_from}, with"
+        f"Without --hparams_set: the hparams of {flags.warm_start_from}, with"
         f" learning_rate_constant={hparams.learning_rate_constant:g}, so that the rate"
         " rises to its value when that run stopped."
     )
     return hparams
 
 
-def _resumed(args: flags.Args, folder: RunFolder) -> flags.Args:
-    """The flags to record. A run resumed without --hparams_set keeps its recorded set,
-    with its changes.
+def _resumed(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:
+    """Returns the flags to record. A run that resumes without --hparams_set keeps the
+    recorded set and its changes.
     """
-    before = folder.flags() if folder.checkpoints() and not args.hparams_set else {}
+    before = folder.flags() if folder.checkpoints() and not flags.hparams_set else {}
     if "hparams_set" not in before:
-        return args
-    tokens = args.global_batch_tokens or before.get("global_batch_tokens")
-    kept = {
-        "hparams_set": before["hparams_set"],
-        "hparams": merged_changes(before.get("hparams", ""), args.hparams),
-        "global_batch_tokens": tokens,
-    }
-    return flags.Args(**vars(args) | kept)
+        return flags
+    recorded = before.get("global_batch_tokens", "")
+    tokens = int(recorded) if recorded.isdecimal() else None
+    return dataclasses.replace(
+        flags,
+        hparams_set=before["hparams_set"],
+        hparams=merged_changes(before.get("hparams", ""), flags.hparams),
+        global_batch_tokens=flags.global_batch_tokens or tokens,
+    )
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def transformer_parsing_semi() -> HParams:
 
 @register_hparams
 def transformer_parsing_small() -> HParams:
-    """For some ten thousand trees on a CPU: 256 wide, 4 encoder and 2 decoder layers,
+    """For about 10,000 trees on a CPU: 256 wide, 4 encoder and 2 decoder layers,
     pre-norm, small batches.
 
     For problem wsj_parsing with --linearisation=words --fragments=2 --substitutions=4

@@ -104,9 +104,9 @@ def transformer_multi30k() -> HParams:
     pairs): 12,000 steps.
 
     BLEU on test2016 39.9 with 5 checkpoints averaged (beam size 4, alpha 0.6) after
-    some 70 minutes on one core that has bfloat16; docs/results.md has the commands. 3
-    layers of twice the width have 38.9 after as much computation: so small a corpus
-    wants a small model, as Wu et al. (2021) report for it too.
+    about 70 minutes on one core that has bfloat16; docs/results.md has the commands. 3
+    layers of twice the width reach 38.9 after as much computation: a small corpus needs
+    a small model, as Wu et al. (2021) found too.
     """
     return dataclasses.replace(
         transformer_tiny(),

@@ -75,6 +75,18 @@ def required_field(
     return field
 
 
+def optional_field(
+    kind: type[T],
+    meaning: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> T | None:
+    """A dataclass field whose default is None."""
+    facts = Facts(kind, meaning, low, high, choices)
+    return dataclasses.field(default=None, metadata={"facts": facts})
+
+
 def facts_of(field: dataclasses.Field[Any]) -> Facts:
     """What the field's declaration says; without `checked_field`, the type of its
     default alone.

@@ -14,18 +14,16 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Prints a line to standard error without breaking a progress bar that is shown
-    there.
-    """
-    from tqdm import tqdm  # takes a tenth of the time of --help
+    """Prints a line to standard error, above a progress bar that is shown there."""
+    from tqdm import tqdm  # importing it takes a tenth of the time of --help
 
     tqdm.write(line, file=sys.stderr)
 
 
 @functools.cache
 def say_once(line: str) -> None:
-    """Prints a line as `say` does, unless it was printed before: for what is noticed
-    again whenever files are read again.
+    """Prints a line as `say` does, but only once in a process. Files are read several
+    times, and each time the same notes arise.
     """
     say(line)
 
@@ -38,8 +36,8 @@ def progress_bar(
     unit: str = "it",
     bar_format: str | None = None,
 ) -> tqdm:
-    """A tqdm bar on standard error; if that is not a terminal, one line at the
-    beginning and no bar.
+    """Makes a tqdm bar on standard error. If that is not a terminal, prints one line
+    instead.
     """
     from tqdm import tqdm
 
@@ -58,5 +56,5 @@ def progress_bar(
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, in the plural unless it is 1: `1 pair`, `2,000 pairs`."""
+    """Returns a number with its noun: `1 pair`, `2,000 pairs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

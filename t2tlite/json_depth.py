@@ -1,7 +1,7 @@
-"""A limit on how deeply JSON is nested, the same in every version of Python.
+"""A limit on how deeply JSON may be nested.
 
-Parsers call themselves for each level. Without a limit the message, or a crash, depends
-on Python's version and on the stack.
+JSON parsers are recursive. Without a limit, deep nesting ends in an error or a crash
+that depends on Python's version and on the stack.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)|[\[\]{}]', re.DOTALL
 
 
 def check_depth(text: str | bytes) -> None:
-    """Raises ValueError if JSON is nested more than MAX_DEPTH deep. Other mistakes are
-    left to the parser.
+    """Raises ValueError if JSON is nested more than MAX_DEPTH deep. The parser reports
+    other mistakes.
     """
     if isinstance(text, bytes):
         text = text.decode("latin-1")  # brackets and quotes are ASCII

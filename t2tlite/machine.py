@@ -37,22 +37,23 @@ _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 def apply_settings() -> None:
     """Sets the environment variables that the user has not set.
 
-    A child process inherits them, perhaps on another machine (`srun`), and so chooses
-    anew those in CHOSEN.
+    A child process inherits them. It may run on another machine (`srun`), so it chooses
+    those in CHOSEN anew.
     """
     settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
     if "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        memory = min([memory, *(limit for limit, _ in cgroup_memory())])
+        for limit, _ in cgroup_memory():
+            memory = min(memory, limit)
         settings["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(memory >> 20)
-    chosen_by_parent = set(os.environ.get(CHOSEN, "").split())
-    free = {
-        name: value
-        for name, value in settings.items()
-        if name not in os.environ or f"{name}={os.environ[name]}" in chosen_by_parent
-    }
-    os.environ.update(free)
-    os.environ[CHOSEN] = " ".join(f"{name}={value}" for name, value in free.items())
+    chosen_by_parent = os.environ.get(CHOSEN, "").split()
+    chosen = []
+    for name, value in settings.items():
+        inherited = f"{name}={os.environ.get(name)}"
+        if name not in os.environ or inherited in chosen_by_parent:
+            os.environ[name] = value
+            chosen.append(f"{name}={value}")
+    os.environ[CHOSEN] = " ".join(chosen)
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
@@ -61,58 +62,44 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
     `root` is where proc and sys/fs/cgroup are.
     """
-    meminfo = root / "proc/meminfo"
-    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
-    available = [
-        int(line.split()[1]) * 1024
-        for line in lines
-        if line.startswith("MemAvailable:")
-    ]
-    if not available:
+    kilobytes = _line_of(root / "proc/meminfo", "MemAvailable:")
+    if not kilobytes:
         return None
-    return min(
-        available + [max(0, limit - used) for limit, used in cgroup_memory(root)]
-    )
+    available = int(kilobytes[0]) * 1024
+    for limit, used in cgroup_memory(root):
+        available = min(available, max(0, limit - used))
+    return available
 
 
 def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
-    """(limit, used) in bytes for this process's control group and each above it that
-    limits memory.
+    """Yields (limit, used) in bytes for this process's control group, and for each
+    group above it that limits memory.
     """
-    groups = root / "proc/self/cgroup"
-    for line in groups.read_text().splitlines() if groups.is_file() else []:
+    for line in _lines(root / "proc/self/cgroup"):
         _, controllers, name = line.split(":", 2)
-        if controllers not in ("", "memory"):  # empty for version 2
+        top = root / "sys/fs/cgroup"
+        if controllers == "memory":
+            top /= "memory"
+            limit_file, used_file = "memory.limit_in_bytes", "memory.usage_in_bytes"
+        elif not controllers:  # version 2
+            limit_file, used_file = "memory.max", "memory.current"
+        else:
             continue
-        folder, limit, used = (
-            "memory",
-            "memory.limit_in_bytes",
-            "memory.usage_in_bytes",
-        )
-        if not controllers:
-            folder, limit, used = ("", "memory.max", "memory.current")
-        top = root / "sys/fs/cgroup" / folder
         below = top / name.lstrip("/")
         for group in (below, *below.parents):
             if not group.is_relative_to(top):
                 break
-            files = [group / file for file in (limit, used, "memory.stat")]
-            if not all(file.is_file() for file in files):
-                continue
-            text, in_use, counters = (file.read_text() for file in files)
-            cache = sum(
-                int(line.split()[1])
-                for line in counters.splitlines()
-                if line.startswith("inactive_file ")
-            )
-            if text.strip() != "max":
+            limit = _lines(group / limit_file)
+            used = _lines(group / used_file)
+            if limit and used and limit != ["max"]:
+                cache = _line_of(group / "memory.stat", "inactive_file ") or ["0"]
                 # the kernel frees the cache when needed
-                yield int(text), int(in_use) - cache
+                yield int(limit[0]), int(used[0]) - int(cache[0])
 
 
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the CPU multiplies matrices in bfloat16; without such instructions it is
-    slower than float32.
+    """Whether the CPU has instructions for matrix products in bfloat16. Without them
+    bfloat16 is slower than float32.
 
     `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
@@ -120,8 +107,8 @@ def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the CPU has AVX2 and not AVX-512, for which oneDNN has other matrix
-    products.
+    """Whether the CPU has AVX2 but not AVX-512. oneDNN's matrix products differ between
+    the two.
 
     `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
@@ -130,14 +117,20 @@ def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def _cpu_flags(cpuinfo: Path) -> set[str]:
-    if not cpuinfo.is_file():
-        return set()
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next(
-        (
-            set(line.partition(":")[2].split())
-            for line in lines
-            if line.startswith("flags")
-        ),
-        set(),
-    )
+    return set(_line_of(cpuinfo, "flags"))
+
+
+def _line_of(file: Path, start: str) -> list[str]:
+    """Returns the words after `start` in the first line that begins with it; none if
+    there is no such line or file.
+    """
+    for line in _lines(file):
+        if line.startswith(start):
+            return line.removeprefix(start).split()
+    return []
+
+
+def _lines(file: Path) -> list[str]:
+    if not file.is_file():
+        return []
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow without its start-up messages, some 0.3 s sooner than `import
+    """Imports TensorFlow without its start-up messages, about 0.3 s faster than `import
     tensorflow`.
 
-    The import makes some 400,000 objects that Python's collector of cyclic garbage
-    tracks, and they stay. It would look through them again and again while their number
-    grows, so it pauses until they are all there.
+    The import makes about 400,000 objects that Python's garbage collector tracks, and
+    they stay. The collector would look through them again and again while their number
+    grows, so it pauses during the import.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -32,8 +32,8 @@ def import_tensorflow() -> None:
 
 @contextlib.contextmanager
 def quiet_stderr() -> Iterator[None]:
-    """Suppresses what is written to file descriptor 2 inside the block; prints it if
-    the block fails.
+    """Suppresses output to file descriptor 2 inside the block, and prints it if the
+    block fails.
 
     TensorFlow writes its start-up messages there before any logging level takes effect.
     Nothing is suppressed if the environment asks for these messages, with a
@@ -54,8 +54,8 @@ def quiet_stderr() -> Iterator[None]:
 
 
 class _Redirection:
-    """File descriptor 2, one for the process: the first block redirects it to a file,
-    the last restores it.
+    """The redirection of file descriptor 2, one for the process. The first block begins
+    it, the last one ends it.
     """
 
     def __init__(self) -> None:
@@ -63,32 +63,27 @@ class _Redirection:
         self._blocks = 0
         self._stderr = -1  # a duplicate of the descriptor as it was
         self._file = -1  # what the blocks have written
-        # bytes of it up to the end of what was printed for a block that failed
+        # where the output that was already printed ends in the file
         self._printed = 0
 
     def begin(self) -> int:
-        """Begins a block; returns the position in the file at which its output
-        begins.
-        """
+        """Begins a block, and returns where its output begins in the file."""
         with self._lock:
             if self._blocks == 0:
                 sys.stderr.flush()
                 with tempfile.TemporaryFile() as file:
-                    self._file, self._stderr, self._printed = (
-                        os.dup(file.fileno()),
-                        os.dup(2),
-                        0,
-                    )
+                    self._file = os.dup(file.fileno())
+                self._stderr = os.dup(2)
+                self._printed = 0
                 os.dup2(self._file, 2)
             self._blocks += 1
             return os.fstat(self._file).st_size
 
     def print_from(self, start: int) -> None:
-        """Prints what was written from `start` on, unless an inner block has printed
-        it.
-        """
+        """Prints the output from `start` on, except what an inner block has printed."""
         with self._lock:
-            start, size = max(start, self._printed), os.fstat(self._file).st_size
+            start = max(start, self._printed)
+            size = os.fstat(self._file).st_size
             os.write(self._stderr, os.pread(self._file, size - start, start))
             self._printed = size
 

@@ -1,11 +1,11 @@
 """Problems, tasks and hparam sets by name.
 
 A problem and a task are classes, an hparam set is a function without arguments; a
-decorator registers each under its name. --registry_help prints the first line of the
-docstring of each problem and set. CONTRIBUTING.md has examples.
+decorator registers each under its name. --registry_help prints the first paragraph of
+each docstring. CONTRIBUTING.md has examples.
 
 Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects.
-Manifests name tasks.
+Manifests name tasks, which the library looks up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
 
-# The end of a message that there is no such name.
+# the end of a message on an unknown name
 USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOLDER."
 
 _problems: dict[str, type] = {}
@@ -31,8 +31,8 @@ _hparams: dict[str, Callable[[], object]] = {}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known names similar to `name`, or all of them if
-    none is similar.
+    """Returns the end of an error message: the known names similar to `name`, or all
+    names if none is similar.
     """
     known = sorted(known)
     similar = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
@@ -48,7 +48,7 @@ def snake_case(name: str) -> str:
 
 
 def register_problem(cls: type[T]) -> type[T]:
-    """Registers a Problem class under its name in snake case; that name with `_rev`
+    """Registers a Problem class under its name in snake case. The name with `_rev`
     swaps source and target.
 
     Raises ValueError if the name is taken or ends in `_rev`.
@@ -87,7 +87,9 @@ def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
 
 def get_task(name: str) -> Any:
     """The class of a registered task. Raises ValueError if there is no such task."""
-    return _find(_tasks, name, "task")
+    if name not in _tasks:
+        raise _unknown("task", name, _tasks)
+    return _tasks[name]
 
 
 def problem_classes() -> dict[str, type]:
@@ -96,8 +98,8 @@ def problem_classes() -> dict[str, type]:
 
 
 def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
-    """The fields of a problem that are its options: all but `reverse`, which the name
-    sets.
+    """Returns the fields of a problem that are its options: all except `reverse`,
+    which the name sets.
     """
     return [
         field
@@ -107,15 +109,15 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
 
 
 def get_problem(name: str, **options: object) -> Any:
-    """The problem of a registered name, reversed if the name ends in `_rev`.
+    """Makes the problem of a registered name, reversed if the name ends in `_rev`.
 
     The options are values for its fields, such as `vocab_size=8000`. Raises ValueError
     if there is no such problem or option.
     """
-    classes = {
-        listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()
-    }
-    cls, base = _find(classes, name, "problem"), name.removesuffix("_rev")
+    base = name.removesuffix("_rev")
+    if name not in list_problems():
+        raise _unknown("problem", name, list_problems())
+    cls: Any = _problems[base]
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:
@@ -132,7 +134,9 @@ def get_hparams(name: str) -> Any:
     Raises ValueError if there is no such set, or if its function raises an exception or
     returns something else.
     """
-    function = _find(_hparams, name, "hparam set")
+    if name not in _hparams:
+        raise _unknown("hparam set", name, _hparams)
+    function = _hparams[name]
     try:
         result = function()
     except Exception as error:
@@ -172,28 +176,23 @@ def list_hparams() -> dict[str, str]:
 
 
 def registry_help() -> str:
-    """What --registry_help prints: one line for each problem and hparam set."""
+    """Returns the text of --registry_help: a line for each problem and hparam set."""
+    tables = {"Problems": list_problems(), "Hparam sets": list_hparams()}
     lines = []
-    for title, entries in (
-        ("Problems", list_problems()),
-        ("Hparam sets", list_hparams()),
-    ):
+    for title, entries in tables.items():
         width = max(map(len, entries), default=0)
-        lines += [
-            f"{title}:",
-            *(f"  {name:<{width}}  {text}" for name, text in entries.items()),
-            "",
-        ]
+        lines.append(f"{title}:")
+        for name, text in entries.items():
+            lines.append(f"  {name:<{width}}  {text}")
+        lines.append("")
     return "\n".join(lines)
 
 
-def _find(table: Mapping[str, T], name: str, kind: str) -> T:
-    if name not in table:
-        raise ValueError(
-            f"There is no {kind} {name!r}. {did_you_mean(name, table)}"
-            f" {USER_PACKAGE_HINT}"
-        )
-    return table[name]
+def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
+    """The error that no `kind` has this name."""
+    return ValueError(
+        f"There is no {kind} {name!r}. {did_you_mean(name, known)} {USER_PACKAGE_HINT}"
+    )
 
 
 def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
@@ -206,10 +205,13 @@ def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
     table[name] = item
 
 
-def summaries(table: Mapping[str, object]) -> dict[str, str]:
+def summaries(table: Mapping[str, Any]) -> dict[str, str]:
     """The first paragraph of each entry's docstring, on one line."""
     summary = {}
     for name, item in sorted(table.items()):
-        paragraphs = inspect.cleandoc(item.__doc__ or "").split("\n\n")
-        summary[name] = " ".join(paragraphs[0].split())
+        paragraph = inspect.cleandoc(item.__doc__ or "").partition("\n\n")[0]
+        # a dataclass without a docstring gets its signature
+        if not paragraph or paragraph.startswith(f"{item.__name__}("):
+            paragraph = f"({item.__module__}.{item.__name__} has no docstring.)"
+        summary[name] = " ".join(paragraph.split())
     return summary

@@ -12,7 +12,8 @@ from absl import flags as absl_flags
 from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
-from t2tlite.bin import flags
+from t2tlite.bin.command import CommandError
+from t2tlite.bin.flag_parser import parse
 
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
 OTHERS = {"signal", "distribution", "quick"}  # flags of srun and of benchmarks
@@ -111,18 +112,16 @@ def mistake(command: Command, users: Collection[str] = ()) -> str:
     if "--help" in words:
         return ""
     try:
-        args = flags.parse(importlib.import_module(SCRIPTS[program]).main.names, words)
-    except absl_flags.UnrecognizedFlagError as error:
-        return (
-            ""
-            if any(word.startswith("--t2t_usr_dir") for word in words)
-            else str(error)
-        )
-    except (absl_flags.Error, ValueError) as error:
+        flags = parse(importlib.import_module(SCRIPTS[program]).main.flags_class, words)
+    except (absl_flags.Error, CommandError, ValueError) as error:
+        is_unknown = isinstance(error.__cause__, absl_flags.UnrecognizedFlagError)
+        if is_unknown and any(word.startswith("--t2t_usr_dir") for word in words):
+            return ""
         return str(error)
     known = {*users, *registry.list_problems(), *registry.list_hparams()}
     names = [
-        getattr(args, name, None) for name in ("problem", "hparams_set", "show_hparams")
+        getattr(flags, name, None)
+        for name in ("problem", "hparams_set", "show_hparams")
     ]
     unknown = [
         name
@@ -162,14 +161,10 @@ def test_flags_in_sentences_exist(document):
     """`--flag` is one of some command, and that of `t2t-x --flag` one of t2t-x; X may
     stand for a value.
     """
-    programs = {
-        program: importlib.import_module(module).main.names
-        for program, module in SCRIPTS.items()
-    }
-    taken = {
-        program: {*flags.definitions(names), "flagfile", "help", "version"}
-        for program, names in programs.items()
-    }
+    taken = {}
+    for program, module in SCRIPTS.items():
+        known_flags = importlib.import_module(module).main.known_flags()
+        taken[program] = {*known_flags, "flagfile", "help", "version"}
     anywhere = set().union(*taken.values())
     text = re.sub(
         r"^ *```.*?^ *```",

@@ -209,7 +209,7 @@ def test_module_imports_only_what_the_table_allows(module):
             "from t2tlite.programs.export.export import export_model",
         ),
         ("t2tlite.data.generate", "import t2tlite.hparams.transformer"),
-        ("t2tlite.programs.runs", "from t2tlite.bin import flags"),
+        ("t2tlite.programs.runs", "from t2tlite.bin import groups"),
         ("t2tlite.metrics.bleu", "import tensorflow_text"),
         ("t2tlite.problems.grammar", "from t2tlite.training import trainer"),
         ("t2tlite.decoding.engine", "from t2tlite.programs.export import plan"),

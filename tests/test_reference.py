@@ -12,19 +12,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from documents import ROOT, SCRIPTS
 
 from t2tlite import registry
-from t2tlite.bin.command_line import GENERAL_HELP, own_flags
-from t2tlite.bin.definitions import (
-    DECODE_HELP,
-    PROBLEM_OPTIONS,
-    RUNS,
+from t2tlite.bin.flag_fields import (
     Flag,
+    as_text,
+    flags_of,
     problem_flags,
+    takes_options,
 )
+from t2tlite.bin.flag_parser import GENERAL_HELP
 from t2tlite.checked_fields import CheckedFields, Facts, default_of, facts_of
 from t2tlite.config import DecodeHParams, HParams
 
@@ -41,10 +40,8 @@ KINDS = {
     int: "whole number",
     float: "number",
     bool: "true or false",
-    list: "list, with commas",
-    tuple: "text, several times",
+    tuple: "list, with commas",
 }
-NO_FACTS = Facts(str, "")
 FLAG = re.compile(r"(?<![\w`'])--\w+(?:=[\w.]+)?")
 
 
@@ -68,11 +65,11 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def values(kind: type, facts: Facts) -> str:
+def values(facts: Facts) -> str:
     """The values that a flag or field takes."""
     if facts.choices:
         return ", ".join(map(code, facts.choices))
-    shown = KINDS.get(kind, kind.__name__)
+    shown = KINDS.get(facts.kind, facts.kind.__name__)
     if facts.low is not None and facts.high is not None:
         return f"{shown}, {facts.low} to {facts.high}"
     if facts.low is not None:
@@ -80,42 +77,27 @@ def values(kind: type, facts: Facts) -> str:
     return shown
 
 
-def shown_default(flag: Flag) -> str:
-    """The default of a flag; of a list as it is written on a command line."""
-    default = flag.default
-    return code(",".join(default) if isinstance(default, list | tuple) else default)
-
-
-def facts_by_flag(names: Sequence[Any]) -> dict[str, Facts]:
-    """The facts of those flags of a command that fill the fields of a class."""
-    facts = {}
-    for entry in names:
-        if not isinstance(entry, str):
-            facts |= {
-                field.name: facts_of(field) for field in dataclasses.fields(entry)
-            }
-    return facts
+def flag_row(name: str, flag: Flag) -> list[str]:
+    """The row of a flag in the table of its command."""
+    meaning = inline(flag.help)
+    if name == "decode_hparams":
+        meaning = "How to decode, field=value,...: [decoding](#decoding)."
+    elif name == "hparams":
+        meaning += " ([hparams](#hparams))"
+    kind = "text, several times" if flag.is_repeated else values(flag.facts)
+    is_list = isinstance(flag.default, tuple)
+    default = as_text(flag.default) if is_list else flag.default
+    return [code(f"--{name}"), kind, code(default), meaning]
 
 
 def command_section(program: str) -> str:
     """A command: the first paragraph of its help, and its flags."""
     command = importlib.import_module(SCRIPTS[program]).main
     summary = (command.doc or "").strip().split("\n\n")[0]
-    facts = facts_by_flag(command.names)
-    rows = []
-    flags = own_flags(command.names)
-    takes_options = flags.pop(PROBLEM_OPTIONS, None) is not None
-    for name, flag in flags.items():
-        meaning = inline(flag.help)
-        if flag.help == DECODE_HELP:
-            meaning = "How to decode, field=value,...: [decoding](#decoding)."
-        elif name == "hparams":
-            meaning += " ([hparams](#hparams))"
-        kind = values(flag.kind, facts.get(name, NO_FACTS))
-        rows.append([code(f"--{name}"), kind, shown_default(flag), meaning])
+    rows = [flag_row(*entry) for entry in flags_of(command.flags_class).items()]
     parts = [f"### {program}", inline(summary)]
     parts.append(table(["flag", "value", "default", "meaning"], rows))
-    if takes_options:
+    if takes_options(command.flags_class):
         parts.append("And the [options of problems](#options-of-problems).")
     return "\n\n".join(parts)
 
@@ -124,7 +106,7 @@ def options_section() -> str:
     """The flags that are options of problems; their help says which problems."""
     rows = []
     for name, flag in problem_flags().items():
-        rows.append([code(f"--{name}"), values(flag.kind, NO_FACTS), inline(flag.help)])
+        rows.append([code(f"--{name}"), values(flag.facts), inline(flag.help)])
     return table(["flag", "value", "meaning"], rows)
 
 
@@ -136,7 +118,7 @@ def fields_section(cls: type[CheckedFields]) -> str:
         if facts.model:
             meaning += " (part of the model)"
         default = code(default_of(field))
-        rows.append([code(field.name), values(facts.kind, facts), default, meaning])
+        rows.append([code(field.name), values(facts), default, meaning])
     return table(["field", "value", "default", "meaning"], rows)
 
 
@@ -235,8 +217,8 @@ def test_the_page_has_every_flag_hparam_and_set():
     text = PAGE.read_text(encoding="utf-8")
     for program, module in SCRIPTS.items():
         section = text.partition(f"### {program}\n")[2].partition("\n##")[0]
-        for name in own_flags(importlib.import_module(module).main.names):
-            assert name in (PROBLEM_OPTIONS, RUNS) or f"| `--{name}` |" in section
+        for name in flags_of(importlib.import_module(module).main.flags_class):
+            assert f"| `--{name}` |" in section
     for cls in (HParams, DecodeHParams):
         for field in dataclasses.fields(cls):
             assert f"| `{field.name}` |" in text

@@ -77,8 +77,11 @@ def main() -> None:
         )
 
     def decode(inputs: np.ndarray) -> int:
+        sentences = []
+        for row in inputs:
+            sentences.append([tokens[i] for i in row if i != PAD])
         results = translator.translate_batch(
-            [[tokens[i] for i in row if i != PAD] for row in inputs],
+            sentences,
             beam_size=job.beam_size,
             length_penalty=0.6,
             min_decoding_length=job.steps,

@@ -1,5 +1,5 @@
-"""What the programs of a file_decoding job share: its weights and batches, and the file
-of outputs.
+"""A file_decoding job for the peers' programs: its weights and batches, and the file of
+outputs.
 """
 
 from __future__ import annotations
@@ -18,43 +18,38 @@ class FileJob:
 
     def __init__(self, path: str) -> None:
         with np.load(path) as file:
-            self.weights = {
-                name[2:]: file[name] for name in file.files if name.startswith("w:")
-            }
+            self.weights: dict[str, np.ndarray] = {}
+            sentences: dict[int, np.ndarray] = {}
+            for name in file.files:
+                kind, _, rest = name.partition(":")
+                if kind == "w":
+                    self.weights[rest] = file[name]
+                elif kind == "s":
+                    sentences[int(rest)] = file[name]
+            self.sentences = [sentences[i] for i in range(len(sentences))]
             self.positions: np.ndarray = file["positions"]  # [positions, D]
-            self.sentences = [
-                file[f"s:{i}"]
-                for i in range(sum(name.startswith("s:") for name in file.files))
-            ]
             self.settings: dict[str, Any] = json.loads(str(file["settings"]))
 
     def batches(self) -> Iterator[tuple[list[int], np.ndarray]]:
-        """Numbers of sentences and their ids [R, S], padded; the longest first."""
+        """Yields sentence numbers and padded ids [R, S], the longest first."""
         order = sorted(
             range(len(self.sentences)), key=lambda i: -len(self.sentences[i])
         )
         size = self.settings["batch"]
-        for chosen in (
-            order[first : first + size] for first in range(0, len(order), size)
-        ):
+        for first in range(0, len(order), size):
+            chosen = order[first : first + size]
             rows = [self.sentences[i] for i in chosen]
-            width = max(map(len, rows))
-            yield (
-                chosen,
-                np.stack(
-                    [
-                        np.pad(row, (0, width - len(row)), constant_values=PAD)
-                        for row in rows
-                    ]
-                ),
-            )
+            ids = np.full((len(rows), max(map(len, rows))), PAD, rows[0].dtype)
+            for i, row in enumerate(rows):
+                ids[i, : len(row)] = row
+            yield chosen, ids
 
 
 def decode_file(
     translate: Callable[[np.ndarray], list[list[int]]], job: FileJob
 ) -> None:
-    """Translates the job with a function from ids [R, S] to the best output's ids, and
-    writes them, a line each.
+    """Translates the job, and writes the ids of each output in a line. `translate` maps
+    ids [R, S] to the ids of the best outputs.
     """
     outputs: list[list[int]] = [[] for _ in job.sentences]
     for chosen, ids in job.batches():

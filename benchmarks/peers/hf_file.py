@@ -58,9 +58,13 @@ def main() -> None:
                 max_new_tokens=ids.shape[1] + settings["extra_length"],
                 suppress_tokens=[PAD, start],
             )
-        return [[i for i in row[1:].tolist() if i not in (PAD, EOS)] for row in rows]
+        return [without_padding(row[1:].tolist()) for row in rows]
 
     decode_file(translate, job)
+
+
+def without_padding(ids: list[int]) -> list[int]:
+    return [i for i in ids if i not in (PAD, EOS)]
 
 
 def copy_weights(

@@ -6,6 +6,7 @@ python -m peers.onmttf_file JOB OUTPUTS       # in the folder benchmarks
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from peers import onmttf
 from peers.file_job import FileJob, decode_file
@@ -61,22 +62,22 @@ def main() -> None:
     def translate(ids: np.ndarray) -> list[list[int]]:
         tokens, lengths = infer(np.where(ids == 0, 0, ids + 1))
         best = zip(tokens[:, 0].numpy(), lengths[:, 0].numpy(), strict=True)
-        return [
-            [int(token[len(b"token") :]) - 1 for token in row[:length]]
-            for row, length in best
-        ]
+        return [token_ids(row[:length]) for row, length in best]
 
     model.create_variables()
     copy_weights(model, weights)
     decode_file(translate, job)
 
 
+def token_ids(names: Iterable[bytes]) -> list[int]:
+    """Returns the ids of tokens called token1, token2, ..."""
+    return [int(name.removeprefix(b"token")) - 1 for name in names]
+
+
 def copy_weights(model, weights: dict[str, np.ndarray]) -> None:  # type: ignore[no-untyped-def]
     """Gives OpenNMT-tf's model the weights of a run."""
-    embedding, zero = (
-        weights["embedding/weight"],
-        np.zeros((1, weights["embedding/weight"].shape[1]), np.float32),
-    )
+    embedding = weights["embedding/weight"]
+    zero = np.zeros((1, embedding.shape[1]), np.float32)
     # padding, <s>, </s>, the others, unknown
     used = [zero, zero, embedding[EOS : EOS + 1], embedding[2:], zero]
     model.features_inputter.embedding.assign(np.concatenate(used))

@@ -66,14 +66,11 @@ class Hooks:
 
 
 @dataclasses.dataclass(frozen=True)
-class LoopConfig(CheckedFields):
-    """The training loop's settings."""
+class LoopOptions(CheckedFields):
+    """The training loop's settings that have defaults."""
 
     largest = 2**63 - 1  # some take a very large number for "never"
 
-    train_steps: int = required_field(
-        int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1
-    )
     eval_steps: int = checked_field(
         0, "Batches in each evaluation on dev; 0 means all of dev.", low=0
     )
@@ -108,3 +105,10 @@ class LoopConfig(CheckedFields):
                 f" early_stopping_evals={self.early_stopping_evals}. Raise"
                 " local_eval_frequency, or leave it out."
             )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoopConfig(LoopOptions):
+    """The training loop's settings."""
+
+    train_steps: int = required_field(int, "Optimizer steps in total.", low=1)

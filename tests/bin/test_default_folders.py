@@ -9,7 +9,6 @@ import pytest
 from tiny_run import SMALL
 
 from t2tlite.bin import (
-    flags,
     t2t_attention,
     t2t_avg_checkpoints,
     t2t_datagen,
@@ -18,6 +17,7 @@ from t2tlite.bin import (
     t2t_report,
     t2t_trainer,
 )
+from t2tlite.bin.command import Command
 from t2tlite.data.dataset import open_dataset
 
 NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
@@ -152,9 +152,7 @@ def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsy
     assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
     # it has these flags
     assert (
-        flags.Command("", t2t_datagen.main.names, lambda args: None)(
-            shlex.split(command)
-        )
+        Command(t2t_datagen.DatagenFlags, "", lambda flags: None)(shlex.split(command))
         == 0
     )
 

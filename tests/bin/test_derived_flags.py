@@ -7,10 +7,20 @@ import dataclasses
 import pytest
 
 from t2tlite import registry
-from t2tlite.bin import flags
-from t2tlite.bin.definitions import problem_flags
-from t2tlite.checked_fields import CheckedFields, checked_field, facts_of
-from t2tlite.config import DecodeHParams
+from t2tlite.bin import t2t_decoder
+from t2tlite.bin.command import Command
+from t2tlite.bin.flag_fields import Flags, flags_of, problem_flags
+from t2tlite.bin.flag_parser import parse
+from t2tlite.bin.groups import MakeDataFlags
+from t2tlite.bin.t2t_trainer import TrainerFlags
+from t2tlite.checked_fields import (
+    CheckedFields,
+    Facts,
+    checked_field,
+    facts_of,
+    optional_field,
+)
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
 
@@ -19,17 +29,15 @@ def test_the_training_loops_flags(capsys):
     """Every field of LoopConfig is a flag with the field's default, and fills that
     field.
     """
-    kept: list[flags.Args] = []
-    command = flags.Command("Doc.", [LoopConfig], kept.append)
-    assert command([]) == 0
-    assert flags.filled(LoopConfig, kept[0], train_steps=7) == LoopConfig(train_steps=7)
-    given = {
-        field.name: number
-        for number, field in enumerate(dataclasses.fields(LoopConfig), start=1)
-    }
-    assert command([f"--{name}={value}" for name, value in given.items()]) == 0
-    assert flags.filled(LoopConfig, kept[1], train_steps=7) == LoopConfig(**given)
-    assert command(["--help"]) == 0
+    hparams = HParams(train_steps=7)
+    flags = parse(TrainerFlags, [])
+    assert flags.loop_config(hparams) == LoopConfig(train_steps=7)
+    given = {}
+    for number, field in enumerate(dataclasses.fields(LoopConfig), start=1):
+        given[field.name] = number
+    flags = parse(TrainerFlags, [f"--{name}={value}" for name, value in given.items()])
+    assert flags.loop_config(hparams) == LoopConfig(**given)
+    assert Command(TrainerFlags, "Doc.", print)(["--help"]) == 0
     keep = (
         "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
     )
@@ -38,7 +46,7 @@ def test_the_training_loops_flags(capsys):
 
 def test_flags_of_a_class():
     """Text, lists, values that need not be given, and ranges; a value out of range
-    names the flag.
+    names the field.
     """
 
     @dataclasses.dataclass(frozen=True)
@@ -46,37 +54,52 @@ def test_flags_of_a_class():
         port: int = checked_field(5000, "Port.", low=0, high=65535)
         api_key: str = checked_field("", "Key.")
         languages: tuple[str, ...] = checked_field((), "Languages.")
-        folder: str | None = checked_field(None, "Folder.", kind=str)
+        folder: str | None = optional_field(str, "Folder.")
         timeout_s: float = checked_field(60.0, "Seconds.")
 
-    kept: list[flags.Args] = []
-    command = flags.Command("Doc.", ["verbosity", Options], kept.append)
-    assert (
-        command(
-            [
-                "--verbosity=error",
-                "--languages=en-de,de-en",
-                "--timeout_s=2",
-                "--folder=",
-            ]
-        )
-        == 0
-    )
-    assert flags.filled(Options, kept[0]) == Options(
-        5000, "", ("en-de", "de-en"), "", 2.0
-    )
-    assert command(["--verbosity=error", "--port=70000"]) == 0
-    assert flags.filled(Options, kept[0], port=80).port == 5000
+    @dataclasses.dataclass(frozen=True)
+    class ServerFlags(Flags):
+        options: Options = dataclasses.field(default_factory=Options)
+
+    words = ["--languages=en-de,de-en", "--timeout_s=2", "--folder="]
+    flags = parse(ServerFlags, words)
+    assert flags.options == Options(5000, "", ("en-de", "de-en"), "", 2.0)
     with pytest.raises(
         ValueError,
         match=r"^port must be at least 0 and at most 65535\. Received: 70000\.$",
     ):
-        flags.filled(Options, kept[1])
+        parse(ServerFlags, ["--port=70000"])
+
+
+def test_flags_are_listed_by_class():
+    """Those of the first base, the class's own, and those of the other bases, each
+    once.
+    """
+
+    @dataclasses.dataclass(frozen=True)
+    class Base(Flags):
+        base: int = 0
+
+    @dataclasses.dataclass(frozen=True)
+    class First(Base):
+        first: int = 0
+
+    @dataclasses.dataclass(frozen=True)
+    class Second(Base):
+        second: int = 0
+
+    @dataclasses.dataclass(frozen=True)
+    class All(First, Second):
+        all: int = 0
+        first: int = 1
+
+    assert list(flags_of(All)) == ["base", "first", "all", "second"]
+    assert flags_of(All)["first"].default == 1
 
 
 def test_decode_hparams_are_explained():
     """Every field with its default and its meaning."""
-    text = flags.DEFINITIONS["decode_hparams"].help
+    text = t2t_decoder.main.known_flags()["decode_hparams"].help
     for field in dataclasses.fields(DecodeHParams):
         assert f"{field.name}={field.default}: {facts_of(field).meaning}" in text
         assert facts_of(field).meaning, field.name
@@ -103,7 +126,7 @@ def test_options_of_our_problems():
     assert kinds == {
         "vocab_size": int,
         "vocab_type": str,
-        "vocab_file": list,
+        "vocab_file": tuple,
         "max_length_ratio": float,
     }
     assert (
@@ -152,10 +175,11 @@ def test_options_of_other_problems(monkeypatch):
         " that is too small for the default gives as many as it allows; one whose"
         " characters need more, more. (default: the problem's)"
     )
-    assert actual["vocab_size"] == (share, int, None)
-    assert actual["words"] == ("first, second: Words.", list, None)
+    assert actual["vocab_size"].facts == Facts(int, share)
+    assert actual["words"].facts == Facts(tuple, "first, second: Words.")
     explained = f"first, second: Explained in {__name__}.First. (default: False)"
-    assert actual["shuffled"] == (explained, bool, None)
+    assert actual["shuffled"].facts == Facts(bool, explained)
+    assert {flag.default for flag in actual.values()} == {None}
     assert "nothing" not in actual
     assert "reverse" not in actual
     assert Second(nothing="any").nothing == "any"
@@ -179,22 +203,12 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
         "class CountingUp(Problem):\n"
         "    highest: int = option(9, 'The last number.')\n"
     )
-    names = ("problem", flags.PROBLEM_OPTIONS, "t2t_usr_dir")
-    kept: list[flags.Args] = []
-    assert (
-        flags.Command("Doc.", names, kept.append)(
-            ["--highest=5", f"--t2t_usr_dir={package}"]
-        )
-        == 0
-    )
+    kept: list[MakeDataFlags] = []
+    command = Command(MakeDataFlags, "Doc.", kept.append)
+    assert command(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
     assert kept[0].options == {"highest": 5}
     assert registry.get_problem("counting_up", **kept[0].options).highest == 5
-    assert (
-        flags.Command("Doc.", names, kept.append)(
-            ["--help", "--t2t_usr_dir", str(package)]
-        )
-        == 0
-    )
+    assert command(["--help", "--t2t_usr_dir", str(package)]) == 0
     assert (
         "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out
     )

@@ -162,7 +162,7 @@ def test_an_export_over_the_run(run, refused, folder):
     if folder.startswith("run/"):
         assert f"{run / folder.split('/')[1]} is for a run's own files." in message
     else:
-        assert "--export_dir must not hold the run that is exported." in message
+        assert "export_dir must not hold the run that is exported." in message
 
 
 def test_a_link_to_the_runs_checkpoints(run, refused):

@@ -1,14 +1,10 @@
-"""The command t2t-decoder: files, splits, what is typed, scores, and what it
-refuses.
-"""
+"""The command t2t-decoder: files, splits, what is typed, and scores."""
 
 import builtins
 import bz2
 import gzip
-import json
 import lzma
 import re
-import shutil
 import subprocess
 import sys
 
@@ -150,28 +146,6 @@ def test_split_is_scored_and_shown(tiny_run, capsys):
     assert f" = {scored[1]} " in capsys.readouterr().out
 
 
-def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, capsys):
-    data = shutil.copytree(tiny_run.data, tmp_path / "data")
-    manifest = data / "twenty_words" / "manifest.json"
-    content = json.loads(manifest.read_text())
-    del content["splits"]["test"]
-    manifest.write_text(json.dumps(content))
-    assert (
-        t2t_decoder.main(
-            [f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]
-        )
-        == 1
-    )
-    stderr = capsys.readouterr().err
-    assert (
-        "The data must have the split test. Received: that of twenty_words in" in stderr
-    )
-    assert (
-        "which has train, dev. Run t2t-datagen again with its files (for parallel_text"
-        " --test_source and" in stderr
-    )
-
-
 def test_run_copied_elsewhere_and_data_gone(
     tiny_run, tiny_run_copy, eagerly, tmp_path, capsys
 ):
@@ -277,132 +251,6 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (
-            "",
-            (
-                "One of --decode_from_file, --split, --decode_interactive, --score_file"
-                " must be given. Received: none."
-            ),
-        ),
-        (
-            "--split=test --score_file=x",
-            "must be given. Received: --split and --score_file.",
-        ),
-        (
-            "--decode_from_file=absent.txt",
-            "Received: absent.txt, which does not exist.",
-        ),
-        ("--score_file=absent.tsv", "Received: absent.tsv, which does not exist."),
-        (
-            "--split=tset",
-            (
-                "A split to decode must be dev or test. Received: 'tset'. Did you mean"
-                " 'test'?"
-            ),
-        ),
-        (
-            "--split=train",
-            (
-                "must be dev or test. Received: train, which is kept as tokens, without"
-                " its text."
-            ),
-        ),
-        (
-            "--split=test --decode_hparams=beamsize=3",
-            "decode_hparams has no field 'beamsize'. Did you mean '",
-        ),
-        ("--split=test --decode_hparams=beam_size=0", "beam_size must be at least 1"),
-        (
-            "--split=test --decode_hparams=return_beams=9",
-            "return_beams must be at most beam_size.",
-        ),
-        (
-            "--split=test --decode_hparam=beam_size=2",
-            "Unknown command line flag 'decode_hparam'.",
-        ),
-        (
-            "--split=test --decode_to_file=.",
-            "A file to write is required. Received: ., which is a folder.",
-        ),
-        (
-            "--split=test --checkpoint_path=absent",
-            "absent. Expected model.ckpt-N.index and its data file",
-        ),
-        (
-            "--split=dev --engine=onnx",
-            "engine must be one of tensorflow, ctranslate2. Received: 'onnx'.",
-        ),
-        (
-            "--split=dev --quantization=int8",
-            "quantization goes with engine=ctranslate2; ",
-        ),
-        (
-            "--split=dev --engine=ctranslate2 --quantization=int4",
-            "quantization must be one of float32, ",
-        ),
-        (
-            "--decode_from_file={} --output_format=xml",
-            "--output_format must be one of text, nbest, jsonl. Received: ",
-        ),
-        (
-            "--decode_from_file={} --alignments",
-            "--alignments goes with --output_format=jsonl. Received: no --output",
-        ),
-        (
-            "--decode_from_file={} --alignments --output_format=text",
-            "Received: --output_format=text.",
-        ),
-        (
-            "--decode_from_file={} --prefixes",
-            "source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'",
-        ),
-        (
-            "--score_file={} --output_format=nbest",
-            "and reads pairs. Received: --output_format=nbest as well.",
-        ),
-        (
-            "--score_file={} --prefixes",
-            "writes text or jsonl, without alignments, and reads pairs. Received: ",
-        ),
-        (
-            "--split=dev --output_format=jsonl",
-            "--output_format and --prefixes go with files and pipes. Received: --",
-        ),
-        (
-            "--split=dev --decode_to_file=-",
-            "--split prints its report. Received: --decode_to_file=- as well.",
-        ),
-        (
-            "--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner",
-            "--beam_runner goes with",
-        ),
-    ],
-)
-def test_refused(tiny_run, tmp_path, capsys, flags, message):
-    source = write(tmp_path / "in.txt", "cat\ncat\ta\tb\n")
-    assert decode(tiny_run, *flags.format(source).split()) == 1
-    output = capsys.readouterr()
-    assert message.format(source) in output.err
-    assert output.out == ""
-
-
-def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
-    data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
-    data.write_bytes(data.read_bytes()[:100])
-    source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
-    assert t2t_decoder.main(command) == 1
-    assert (
-        f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: "
-        in capsys.readouterr().err
-    )
-    assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
-    assert capsys.readouterr().out == "katze rot hund sieht\n"
-
-
 @pytest.mark.slow
 def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
@@ -422,40 +270,3 @@ def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     assert done.stdout == "katze rot hund sieht\n"
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
         assert noise not in done.stderr
-
-
-BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
-
-
-@pytest.mark.parametrize(
-    ("flag", "content", "message"),
-    [
-        (
-            "decode_from_file",
-            "cat\n" + "cat " * 2100,
-            r"at most 2,048 tokens\. Received: FILE, line 2 with 2,\d+ tokens, b",
-        ),
-        (
-            "decode_from_file",
-            "cat\nk\udcf6pfe\n",
-            r"FILE, line 2: text must be UTF-8\.",
-        ),
-        ("score_file", "cat\tkatze\nno tab here\n", BAD_PAIR + r"'no tab here'\."),
-        (
-            "score_file",
-            "cat\tkatze\ntwo\ttabs\there\n",
-            BAD_PAIR + r"'two\\ttabs\\there'\.",
-        ),
-        ("score_file", "cat\tkatze\n\n", BAD_PAIR + r"''\."),
-    ],
-    ids=["too long", "not UTF-8", "no tab", "two tabs", "blank"],
-)
-def test_bad_line_is_named_and_leaves_the_old_output(
-    tiny_run, tmp_path, capsys, flag, content, message
-):
-    source, target = tmp_path / "in.txt", write(tmp_path / "out.txt", "old\n")
-    source.write_bytes(content.encode(errors="surrogateescape"))
-    assert decode(tiny_run, f"--{flag}={source}", f"--decode_to_file={target}") == 1
-    assert re.search(message.replace("FILE", str(source)), capsys.readouterr().err)
-    assert target.read_text() == "old\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]

@@ -2,7 +2,7 @@
 an error is one of ours.
 
 Damaged input must give a valid result or an error that the commands print as one
-message (bin/flags.py), raised by t2tlite itself: a message of another library's does
+message (bin/command.py), raised by t2tlite itself: a message of another library's does
 not say what to do. Nothing may hang or end the interpreter.
 """
 
@@ -22,7 +22,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import t2tlite
-from t2tlite.bin import flags
+from t2tlite.bin.command import Command, CommandError
+from t2tlite.bin.flag_parser import parse
 
 PACKAGES = tuple(
     str(Path(t2tlite.__file__).resolve().parents[1] / name)
@@ -78,7 +79,7 @@ def survives(call: Callable[[], Any]) -> bool:
         with _hang_guard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in a command
             call()
-    except (ValueError, OSError, ArithmeticError, flags.CommandError) as error:
+    except (ValueError, OSError, ArithmeticError, CommandError) as error:
         where = Path(traceback.extract_tb(error.__traceback__)[-1].filename).resolve()
         by_the_system = isinstance(error, OSError) and error.filename is not None
         if not (by_the_system or str(where).startswith(PACKAGES)):
@@ -98,11 +99,11 @@ def survives(call: Callable[[], Any]) -> bool:
     return True
 
 
-def run_command(main: flags.Command, *argv: str) -> bool:
+def run_command(main: Command, *argv: str) -> bool:
     """Whether a command succeeds, given flags of which only the files named may be
     wrong.
     """
-    return survives(lambda: main.run(flags.parse(main.names, argv)))
+    return survives(lambda: main.run(parse(main.flags_class, argv)))
 
 
 @contextlib.contextmanager

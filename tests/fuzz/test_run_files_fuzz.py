@@ -15,7 +15,6 @@ from refused_import import given as import_flags
 from refused_import import write_theirs
 
 from t2tlite.bin import (
-    flags,
     t2t_attention,
     t2t_avg_checkpoints,
     t2t_datagen,
@@ -25,6 +24,7 @@ from t2tlite.bin import (
     t2t_table3,
     t2t_trainer,
 )
+from t2tlite.bin.command import Command
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_split
 from t2tlite.programs.runs.translator import Translator
@@ -263,7 +263,7 @@ def refuse_to_train(*_: object) -> None:
     raise ValueError("A test of records does not train.")
 
 
-def quietly(main: flags.Command, argv: list[str]) -> int:
+def quietly(main: Command, argv: list[str]) -> int:
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),

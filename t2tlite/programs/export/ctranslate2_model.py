@@ -105,7 +105,7 @@ class CTranslate2Format(ExportFormat):
         import_ctranslate2()
         check_quantization(_stored_as(plan))
         check_expressible(plan.hparams)
-        check_supported("--format=ctranslate2", SUPPORTED, plan.decoding)
+        check_supported("format=ctranslate2", SUPPORTED, plan.decoding)
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
         keras = keras_model(model)

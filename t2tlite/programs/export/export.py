@@ -32,7 +32,7 @@ def find_format(name: str) -> ExportFormat:
     """The format of this name; ValueError with the choices if there is none."""
     if name not in FORMATS:
         raise ValueError(
-            f"--format must be one of {', '.join(FORMATS)}. Received: {name!r}."
+            f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
     return FORMATS[name]
 
@@ -100,6 +100,6 @@ def _writing(folder: Path) -> Iterator[None]:
     except (OSError, tf.errors.OpError) as error:
         reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
         raise OSError(
-            f"--export_dir={folder} cannot be written: {reason}. Make room"
+            f"export_dir={folder} cannot be written: {reason}. Make room"
             " there, or name another folder."
         ) from error

@@ -66,7 +66,7 @@ class ExportPlan:
             tempfile.TemporaryFile(dir=self.folder.parent).close()
         except OSError as error:
             raise OSError(
-                f"--export_dir={self.folder} cannot be written: {error}. Name another"
+                f"export_dir={self.folder} cannot be written: {error}. Name another"
                 " folder."
             ) from error
 
@@ -79,14 +79,14 @@ class ExportPlan:
             return
         if not (folder / RECORD).is_file():
             raise ValueError(
-                "--export_dir must be a new folder, or with --overwrite that of"
+                "export_dir must be a new folder, or with overwrite that of"
                 f" another export. Received: {folder}, which holds no export. Name"
                 " another folder."
             )
         if not self.overwrite:
             raise ValueError(
-                f"--export_dir must be a new folder. Received: {folder}, which holds"
-                " an export. Name another folder, or add --overwrite to replace it."
+                f"export_dir must be a new folder. Received: {folder}, which holds"
+                " an export. Name another folder, or set overwrite to replace it."
             )
 
     def _check_apart_from_run(self) -> None:
@@ -96,15 +96,15 @@ class ExportPlan:
         for source in (self.run.path, Path(self.checkpoint).parent):
             if is_within(source, self.folder):
                 raise ValueError(
-                    "--export_dir must not hold the run that is exported. Received:"
-                    f" --export_dir={self.folder}, with the run {self.run}. Name"
+                    "export_dir must not hold the run that is exported. Received:"
+                    f" export_dir={self.folder}, with the run {self.run}. Name"
                     " another folder."
                 )
         for folder in self.run.folders():
             if is_within(self.folder, folder):
                 raise ValueError(
                     f"{folder} is for a run's own files. Received:"
-                    f" --export_dir={self.folder}. Name another folder, such as"
+                    f" export_dir={self.folder}. Name another folder, such as"
                     f" {self.run.path / 'export'}."
                 )
 
@@ -121,8 +121,8 @@ class ExportFormat(abc.ABC):
         """
         if plan.quantization and not self.quantizes:
             raise ValueError(
-                "--quantization goes with --format=ctranslate2. Received:"
-                f" --quantization={plan.quantization} with --format={self.name}, which"
+                "quantization goes with format=ctranslate2. Received:"
+                f" quantization={plan.quantization} with format={self.name}, which"
                 " keeps the weights as they are. Leave it out."
             )
 

@@ -103,10 +103,10 @@ class SavedModelFormat(ExportFormat):
         if task not in TASKS:
             known = ", ".join(TASKS)
             raise ValueError(
-                f"--format=saved_model exports the tasks {known}. Received: a run of"
-                f" the task {task!r}. Use --format=keras."
+                f"format=saved_model exports the tasks {known}. Received: a run of"
+                f" the task {task!r}. Use format=keras."
             )
-        check_supported("--format=saved_model", SUPPORTED, plan.decoding)
+        check_supported("format=saved_model", SUPPORTED, plan.decoding)
         _check_path(str(plan.folder))
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
@@ -148,7 +148,7 @@ def _check_path(path: str) -> None:
         raise ValueError(
             "The path of a SavedModel must have no brackets or backslashes: TensorFlow"
             f" takes them for a pattern and does not find its files. Received: {path}."
-            " Name another --export_dir."
+            " Name another export_dir."
         )
 
 

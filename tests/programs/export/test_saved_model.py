@@ -430,7 +430,7 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
 
 def test_sampling_is_refused_by_name(model, tmp_path):
     message = (
-        r"--format=saved_model supports alpha, .*\. Received: sampling_method=random,"
+        r"format=saved_model supports alpha, .*\. Received: sampling_method=random,"
         r" sampling_temp=0\.5\. Leave"
     )
     with pytest.raises(ValueError, match=message):

@@ -16,7 +16,7 @@ from tiny_run import change_manifest, last_of_each
 from tiny_task import contents
 
 import t2tlite
-from t2tlite.bin import flags, t2t_export
+from t2tlite.bin import t2t_export
 from t2tlite.files.lock import only_process
 from t2tlite.programs.export.export import FORMATS
 from t2tlite.programs.export.plan import ExportFormat
@@ -105,7 +105,7 @@ def test_an_existing_export_is_kept_without_overwrite(
     capsys.readouterr()
     message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert "must be a new folder" in message
-    assert "which holds an export. Name another folder, or add --overwrite" in message
+    assert "which holds an export. Name another folder, or set overwrite" in message
     assert contents(tmp_path) == before
     assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 0
     assert sorted(contents(tmp_path)) == [
@@ -123,7 +123,7 @@ def test_what_is_no_export_is_never_replaced(tiny_run, quick, tmp_path, capsys):
     for name in ("out", "file"):
         message = refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
         assert (
-            f"or with --overwrite that of another export. Received: {tmp_path / name}"
+            f"or with overwrite that of another export. Received: {tmp_path / name}"
             in message
         )
     assert contents(tmp_path) == before
@@ -196,7 +196,7 @@ def test_earlier_export_returns_if_the_new_one_cannot_be_moved(
 def test_path_that_tensorflow_takes_for_a_pattern_is_refused(tiny_run, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"must have no brackets or backslashes: .* Name another --export_dir\.",
+        match=r"must have no brackets or backslashes: .* Name another export_dir\.",
     ):
         t2tlite.load(tiny_run.run).export(tmp_path / "served[1]")
     assert not list(tmp_path.iterdir())
@@ -209,7 +209,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
         status = export(tiny_run.run, tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert f"--export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(
+    assert f"export_dir={tmp_path}/out cannot be written: [Errno 27]" in refused(
         capsys, status
     )
     assert not list(tmp_path.iterdir())
@@ -220,7 +220,7 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
     [
         (
             "--format=onnx",
-            f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'.",
+            f"format must be one of {', '.join(FORMATS)}. Received: 'onnx'.",
         ),
         ("--format=", "--format must be given"),
         ("--export_dir=", "--export_dir must be given"),
@@ -234,7 +234,7 @@ def test_mistakes(tiny_run, tmp_path, capsys, flag, message):
 def test_a_folder_that_cannot_be_made(tiny_run, quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = refused(capsys, export(tiny_run.run, tmp_path / "file" / "out"))
-    assert f"--export_dir={tmp_path}/file/out cannot be written: " in message
+    assert f"export_dir={tmp_path}/file/out cannot be written: " in message
     assert "Name another folder" in message
 
 
@@ -313,7 +313,7 @@ def test_a_full_disk_that_tensorflow_reports(tiny_run, quick, tmp_path, capsys):
 
     quick.write = fail
     assert (
-        f"--export_dir={tmp_path}/out cannot be written: variables; No space left on"
+        f"export_dir={tmp_path}/out cannot be written: variables; No space left on"
         " device. Make room"
     ) in refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert not list(tmp_path.iterdir())
@@ -343,14 +343,14 @@ def test_an_export_made_meanwhile_is_kept(
 ):
     """By another process, while this one loads the model."""
     other = tmp_path / "out"
-    load_run = flags.load_run
+    load_run = t2t_export.ExportFlags.load_run
 
     def load(*arguments):
         other.mkdir()
         (other / "export.json").write_text("theirs")
         return load_run(*arguments)
 
-    monkeypatch.setattr(flags, "load_run", load)
+    monkeypatch.setattr(t2t_export.ExportFlags, "load_run", load)
     message = refused(capsys, export(tiny_run.run, other))
     assert "which holds an export. Name another folder" in message
     assert list(contents(tmp_path)) == ["out/export.json"]

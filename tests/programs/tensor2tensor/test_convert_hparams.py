@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from types import SimpleNamespace
 
 import numpy as np

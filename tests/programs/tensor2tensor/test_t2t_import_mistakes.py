@@ -5,17 +5,12 @@ changed.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import numpy as np
 import pytest
-import tensorflow as tf
-from imported_model import imported
-from numpy_transformer import POST_NORM, SMALL, check_logits, draw, shapes, small_model
-from refused_import import given, refused
+from numpy_transformer import POST_NORM, SMALL, draw, shapes, small_model
+from refused_import import refused
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
 
-import t2tlite
 from t2tlite.bin import t2t_import
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 

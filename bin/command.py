@@ -1,0 +1,215 @@
+"""The frame in which every command runs and reports mistakes.
+
+    @command(AverageFlags, __doc__)
+    def main(flags: AverageFlags) -> None: ...
+
+Each call of `main` has flag values of its own, so that several commands can run in one
+process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import os
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from absl import flags as absl_flags
+
+import t2tlite
+from t2tlite.bin.flag_fields import (
+    CommandError,
+    Flag,
+    Flags,
+    all_flags_of,
+    takes_options,
+)
+from t2tlite.bin.flag_parser import help_text, parse
+from t2tlite.bin.flag_sources import read
+from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
+from t2tlite.console import say
+from t2tlite.files.atomic_file import DISK_IS_FULL
+
+F = TypeVar("F", bound=Flags)
+
+HELP = {"--help", "-h", "-help", "--helpfull", "-?"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Command(Generic[F]):
+    """A command, which is called as `main(argv=None)`."""
+
+    flags_class: type[F]
+    doc: str | None  # its docstring: the first part of --help
+    run: Callable[[F], None]  # gets the flag values
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Parses the command line and runs the command; a user error becomes one
+        message without a traceback.
+
+        The arguments are by default those of this process. Returns the exit status: 0;
+        1 after a user error; 128 + its number after a signal.
+        """
+        program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
+        argv = sys.argv[1:] if argv is None else list(argv)
+        flags: Flags | None = None
+        try:
+            if "--version" in argv:
+                return _answer(f"t2tlite {t2tlite.__version__}")
+            self._register(argv)
+            if HELP & set(argv):
+                return _answer(help_text(self.doc, self.flags_class))
+            flags = parse(self.flags_class, argv)
+            if information := flags.information():
+                return _answer(information)
+            _prepare(flags)
+            self.run(flags)
+            sys.stdout.flush()  # an error of a full disk is raised here
+        except absl_flags.Error as error:
+            end = "" if str(error)[-1] in ".?" else "."
+            return _fail(program, f"{error}{end} --help lists the flags.")
+        except BrokenPipeError:
+            # the program that reads the output, such as head, has closed it
+            _discard_standard_output()
+            return 128 + signal.SIGPIPE
+        except (
+            ValueError,
+            OSError,
+            ArithmeticError,
+            MemoryError,
+            CommandError,
+        ) as error:
+            if isinstance(flags, TensorFlowFlags) and flags.verbosity == "debug":
+                raise
+            if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+                _discard_standard_output()  # Python would try again at the end
+            return _fail(program, _explained(error))
+        except KeyboardInterrupt as error:
+            # has a message if a signal stopped training
+            number = getattr(error, "signal_number", signal.SIGINT)
+            return _fail(program, str(error) or "Interrupted.", 128 + number)
+        return 0
+
+    def known_flags(self) -> dict[str, Flag]:
+        """The command's flags, the options of the registered problems included."""
+        return all_flags_of(self.flags_class)
+
+    def _register(self, argv: list[str]) -> None:
+        """Registers the hparam sets, and the problems if their options are flags of the
+        command; those of the user's package too.
+        """
+        importlib.import_module("t2tlite.hparams")
+        if takes_options(self.flags_class):
+            importlib.import_module("t2tlite.problems")
+            package = {"t2t_usr_dir": self.known_flags()["t2t_usr_dir"]}
+            values, _ = read(package, argv, known_only=True)
+            import_user_package(values["t2t_usr_dir"])
+
+
+def command(
+    flags_class: type[F], doc: str | None
+) -> Callable[[Callable[[F], None]], Command[F]]:
+    """Makes a command of a function of its flags; for the arguments see `Command`."""
+    return functools.partial(Command, flags_class, doc)
+
+
+def _prepare(flags: Flags) -> None:
+    """Sets the log level and imports the user's package, for a command that takes these
+    flags.
+    """
+    if isinstance(flags, TensorFlowFlags):
+        flags.set_log_level()
+    if isinstance(flags, PackageFlags):
+        import_user_package(flags.t2t_usr_dir)
+
+
+def import_user_package(path: str | None) -> None:
+    """Imports the package in folder `path`, if one is given.
+
+    Its name is the folder's, with `_` for characters that a Python name cannot have.
+    Raises ValueError if there is no such package, another module has its name, or it
+    raises an exception.
+    """
+    if path is None:
+        return
+    folder = Path(os.path.abspath(os.path.expanduser(path)))
+    file, name = folder / "__init__.py", re.sub(r"\W", "_", folder.name)
+    if not path or not file.is_file():
+        raise ValueError(
+            "--t2t_usr_dir must be a folder with an __init__.py. Received:"
+            f" {path or 'an empty name'}."
+        )
+    if name in sys.modules:
+        where = getattr(sys.modules[name], "__file__", None)
+        if where != str(file):
+            raise ValueError(
+                "--t2t_usr_dir must have a name that no other module has. Received:"
+                f" {path}, and the module {name} ({where or 'built into Python'})."
+                " Rename the folder."
+            )
+        return
+    spec = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=[str(folder)]
+    )
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    sys.path.insert(0, str(folder.parent))
+    try:
+        spec.loader.exec_module(module)  # type: ignore[union-attr]
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [
+            frame for frame in frames if Path(frame.filename).is_relative_to(folder)
+        ]
+        at = f" ({inside[-1].filename}, line {inside[-1].lineno})" if inside else ""
+        raise ValueError(
+            f"--t2t_usr_dir={path} cannot be imported{at}: {type(error).__name__}:"
+            f" {error}"
+        ) from error
+    finally:
+        sys.path.remove(str(folder.parent))
+
+
+def _explained(error: Exception) -> str:
+    """Returns the message of an error. An operating system's message, such as `[Errno
+    2] ...: '/proc/x'`, is replaced by one that says what to do.
+    """
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno in DISK_IS_FULL and error.strerror:
+        return (
+            f"The disk of {error.filename or 'standard output'} is full. Free some"
+            " space and run the same command again."
+        )
+    if error.errno and error.filename:
+        return (
+            f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
+            " change its permissions."
+        )
+    return str(error)
+
+
+def _answer(text: str) -> int:
+    """Prints a text that the user asked for, and returns the exit status."""
+    print(text, flush=True)
+    return 0
+
+
+def _discard_standard_output() -> None:
+    """Discards buffered output, when standard output can no longer be written."""
+    with contextlib.suppress(OSError, ValueError):  # not a file, as in a notebook
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(program: str, message: str, status: int = 1) -> int:
+    say(f"{program}: {message}")
+    return status

@@ -1,0 +1,267 @@
+"""The frame in which every command runs: its help, its messages, its exit status."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import t2tlite
+from t2tlite.bin import command as frame
+from t2tlite.bin import t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
+from t2tlite.bin.command import Command, CommandError
+from t2tlite.bin.flag_fields import all_flags_of
+from t2tlite.bin.flag_parser import help_text, parse
+from t2tlite.bin.groups import ProblemFlags, TensorFlowFlags
+
+
+def failing(error: BaseException) -> Command:
+    """A command that raises."""
+
+    def run(flags: ProblemFlags) -> None:
+        raise error
+
+    return Command(ProblemFlags, "What it does.\n", run)
+
+
+def nothing(flags: ProblemFlags) -> None:
+    """A command that does nothing."""
+
+
+@pytest.mark.parametrize(
+    ("command", "argument", "hint"),
+    [
+        (t2t_decoder, "--beam_size=3", "Did you mean --decode_hparams=beam_size=3?"),
+        (t2t_decoder, "--beam_sise=3", "Did you mean --decode_hparams=beam_size=3?"),
+        (t2t_trainer, "--num_heads", "Did you mean --hparams=num_heads=VALUE?"),
+        # a flag is more like it than a field
+        (t2t_trainer, "--hparam=num_heads=4", "Did you mean: hparams, "),
+        (t2t_trainer, "--sausage=3", "Unknown command line flag 'sausage'. --help"),
+    ],
+)
+def test_fields_of_hparams_are_suggested(capsys, command, argument, hint):
+    assert command.main([argument]) == 1
+    assert hint in capsys.readouterr().err
+
+
+def test_an_error_of_ours_keeps_its_traceback():
+    with pytest.raises(KeyError, match="ours"):
+        failing(KeyError("ours"))([])
+
+
+ABSENT = FileNotFoundError(2, "No such file or directory", "/proc/x")
+UNUSABLE = (
+    "/proc/x cannot be used: No such file or directory. Use another path, or change its"
+    " permissions."
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (ValueError("Too long."), 1, "Too long."),
+        (FileNotFoundError("Too long."), 1, "Too long."),
+        (CommandError("Too long."), 1, "Too long."),
+        (ABSENT, 1, UNUSABLE),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+    ],
+)
+def test_an_expected_error_is_one_line(capsys, error, status, message):
+    assert failing(error)([]) == status
+    assert capsys.readouterr() == ("", f"t2tlite: {message}\n")
+
+
+def test_messages_name_the_program(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/t2t-datagen", "--problem=p"])
+    assert failing(ValueError("Bad."))(None) == 1
+    assert capsys.readouterr().err == "t2t-datagen: Bad.\n"
+    monkeypatch.setattr(sys, "argv", ["t2t-datagen", "--problem=p", "rest"])
+    assert Command(ProblemFlags, "Doc.", nothing)() == 1
+    assert "Received: 'rest'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h", "-help", "--helpfull", "-?"])
+def test_help(capsys, flag):
+    command = failing(ValueError("must not run"))
+    assert command(["--problem=p", flag]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("What it does.\n\nFlags:\n  --problem\n")
+    assert out.count("\n  --flagfile\n") == 1
+
+
+PROGRAMS = sorted(path.stem for path in Path(frame.__file__).parent.glob("t2t_*.py"))
+COMMANDS = {
+    name: importlib.import_module(f"t2tlite.bin.{name}").main for name in PROGRAMS
+}
+EXPLAINED = {
+    "t2t_avg_checkpoints": ["--checkpoint_path=averaged"],
+    "t2t_bleu": ["t2t-bleu --translation=out.de --reference=newstest2014.de"],
+    "t2t_datagen": ["--problem=grammar_ende", "--train_source", "--problem=wmt_ende"],
+    "t2t_evalb": ["t2t-evalb --gold=wsj23.gold --predicted=out.trees"],
+    "t2t_table3": ["hs256 halves the width"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_and_version_of_every_command(program, capsys):
+    main = COMMANDS[program]
+    assert main(["--version", "--help"]) == 0
+    assert capsys.readouterr() == (f"t2tlite {t2tlite.__version__}\n", "")
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert [words for words in EXPLAINED.get(program, []) if words not in shown] == []
+    for name, flag in main.known_flags().items():
+        assert len(re.findall(rf"^  --(?:\[no\])?{name}$", shown, re.MULTILINE)) == 1
+        assert flag.help[:40] in shown
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_of_every_flag(program):
+    main = COMMANDS[program]
+    text = help_text(main.doc, main.flags_class)
+    lines = text.partition("\nFlags:\n")[2].splitlines()
+    assert all(len(line) <= 100 for line in lines)
+    for name, flag in main.known_flags().items():
+        shown = f"  --[no]{name}" if flag.kind is bool else f"  --{name}"
+        assert lines.count(shown) == 1
+        # an option of a problem that is not given has the problem's default
+        assert flag.kind is not bool or not flag.default, name
+    assert "(default: )" not in text
+    assert "(default: None)" not in text
+    assert ("(default: 600)" in text) == ("save_checkpoints_secs" in text)
+
+
+def test_help_and_sets_need_no_tensorflow():
+    code = f"import importlib, sys\nfor name in {PROGRAMS}:\n"
+    code += (
+        "    main = importlib.import_module(f't2tlite.bin.{name}').main\n    assert"
+        " main(['--help']) == 0, name\n"
+    )
+    code += (
+        "    assert name != 't2t_trainer' or main(['--show_hparams=transformer_base'])"
+        " == 0\n"
+    )
+    code += "    assert 'tensorflow' not in sys.modules, name"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_flags_are_tensor2tensors():
+    theirs = """problem hparams_set hparams data_dir tmp_dir output_dir generate_data train_steps eval_steps
+        local_eval_frequency save_checkpoints_secs keep_checkpoint_max worker_gpu random_seed warm_start_from
+        t2t_usr_dir registry_help decode_hparams decode_from_file decode_to_file decode_interactive checkpoint_path
+        score_file""".split()
+    ours = t2t_trainer.main.known_flags() | t2t_decoder.main.known_flags()
+    assert set(theirs) <= set(ours)
+
+
+# these hold text, not paths
+TEXT_FLAGS = {"t2t_attention": {"source", "target"}}
+# given so that the flags go together
+VALUES = {"verbosity": "error"}
+LEFT_OUT = {"t2t_decoder": {"split", "score_file"}}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_tilde_is_expanded_in_every_flag_but_text(program, monkeypatch):
+    """The shell leaves the ~ of --name=~/x as it is."""
+    monkeypatch.setenv("HOME", "/home/someone")
+    main = COMMANDS[program]
+    expected = {}
+    argv = []
+    for name, flag in main.known_flags().items():
+        if name in VALUES or name in LEFT_OUT.get(program, ()):
+            continue
+        path = "/home/someone/a"
+        if name in TEXT_FLAGS.get(program, ()):
+            path = "~/a"
+        if flag.kind is str:
+            argv.append(f"--{name}=~/a")
+            expected[name] = path
+        elif flag.is_repeated:
+            argv.append(f"--{name}=~/a")
+            expected[name] = (path,)
+        elif flag.kind is tuple:
+            argv.append(f"--{name}=~/a,~/b")
+            expected[name] = (path, "/home/someone/b")
+    flags = parse(main.flags_class, argv)
+    values = {**vars(flags), **getattr(flags, "options", {})}
+    values |= vars(values.get("server", flags))
+    assert {name: values[name] for name in expected} == expected
+
+
+def test_verbosity(capsys, monkeypatch):
+    import tensorflow as tf
+
+    level = tf.get_logger().level
+    # so that it is as before afterwards
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+
+    def run(flags: TensorFlowFlags) -> None:
+        flags.load_tensorflow()
+        raise ValueError("Bad.")
+
+    command = Command(TensorFlowFlags, "Doc.", run)
+    try:
+        assert command(["--verbosity=loud"]) == 1
+        message = (
+            "verbosity must be one of debug, info, warning, error. Received: 'loud'."
+        )
+        assert message in capsys.readouterr().err
+        assert command(["--verbosity=error"]) == 1
+        assert tf.get_logger().level == 40  # logging.ERROR
+        # the traceback, for whoever debugs
+        with pytest.raises(ValueError, match="Bad"):
+            command(["--verbosity=debug"])
+        assert tf.get_logger().level == 10
+    finally:
+        tf.get_logger().setLevel(level)
+
+
+def test_two_commands_in_one_process(capsys, tmp_path):
+    (tmp_path / "text").write_text("one two three four five\n", encoding="utf-8")
+    scored = [f"--translation={tmp_path}/text", f"--reference={tmp_path}/text"]
+    assert t2t_bleu.main([*scored, "--tokenize=intl"]) == 0
+    assert "tok:intl" in capsys.readouterr().out
+    assert t2t_datagen.main(["--registry_help"]) == 0
+    assert "Hparam sets:" in capsys.readouterr().out
+    assert t2t_bleu.main(scored) == 0
+    assert "tok:13a" in capsys.readouterr().out  # the first command's flag is forgotten
+    assert t2t_datagen.main([]) == 1
+    assert "--problem must be given" in capsys.readouterr().err
+    assert t2t_bleu.main(["--registry_help"]) == 1  # each knows its own flags alone
+    assert "Unknown command line flag 'registry_help'" in capsys.readouterr().err
+
+
+def test_as_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(t2t_datagen.__doc__.strip())
+    for name in all_flags_of(t2t_datagen.DatagenFlags):
+        assert f"{name}\n" in done.stdout
+
+
+def test_broken_pipe_exits_quietly():
+    """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
+    code = (
+        "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
+    )
+    command = [sys.executable, "-c", code, "--help"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + 13  # SIGPIPE
