@@ -56,6 +56,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                              ({"decoding.tree_guide", "tokens", "types"}, {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
+    ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),
     ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
@@ -100,7 +101,7 @@ def rules_as_markdown() -> str:
 # TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
-    "programs.bulk", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
+    "programs.bulk", "programs.documents", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
     "tasks", "trees", "vocabularies",
 }  # fmt: skip

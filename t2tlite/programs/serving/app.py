@@ -15,10 +15,10 @@ from t2tlite.programs.serving import (
     own_api,
     server_paths,
 )
-from t2tlite.programs.serving.bodies import sentence_about
 from t2tlite.programs.serving.errors import RequestError, error_response
 from t2tlite.programs.serving.middleware import Guard
 from t2tlite.programs.serving.request_reading import ERRORS
+from t2tlite.programs.serving.requests import sentence_about
 from t2tlite.programs.serving.service import Service
 
 DESCRIPTION = (

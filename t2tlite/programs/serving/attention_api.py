@@ -11,15 +11,16 @@ import dataclasses
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from t2tlite.programs.serving import bodies, schemas
+from t2tlite.programs.serving import requests as bodies
+from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
-from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
-from t2tlite.programs.serving.request_reading import read_fields, read_json, takes
-from t2tlite.programs.serving.served_model import (
+from t2tlite.programs.serving.models import (
     Attending,
     AttentionAnswer,
     ServedModel,
 )
+from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
+from t2tlite.programs.serving.request_reading import read_fields, read_json, takes
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention

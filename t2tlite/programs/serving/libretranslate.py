@@ -10,24 +10,24 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request
 
 from t2tlite.decoding.source_text import as_list
+from t2tlite.programs.documents.html_text import HtmlText, PlainText
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT
 from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving.computing import (
+    TranslationJob,
+    check_hypotheses,
+)
 from t2tlite.programs.serving.detection import detect_each
 from t2tlite.programs.serving.errors import SHOWN, RequestError
-from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.options import MAX_PLACED_TAGS
-from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT
-from t2tlite.programs.serving.served_model import (
+from t2tlite.programs.serving.models import (
     AlignedOutput,
     Catalogue,
     ServedModel,
 )
+from t2tlite.programs.serving.options import MAX_PLACED_TAGS
+from t2tlite.programs.serving.request_reading import read_fields, takes
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.programs.serving.translation_job import (
-    TranslationJob,
-    check_hypotheses,
-)
 
 AUTO = "auto"
 TOO_MUCH = 400  # LibreTranslate's status for too much text

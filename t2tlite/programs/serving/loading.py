@@ -12,8 +12,8 @@ from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.models import WARM_UP, Catalogue, ServedModel
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
-from t2tlite.programs.serving.served_model import WARM_UP, Catalogue, ServedModel
 from t2tlite.run_folder import RunFolder
 
 EXAMPLES, MAX_EXAMPLE = 4, 60  # sentences for the page; characters of each

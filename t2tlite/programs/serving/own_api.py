@@ -11,18 +11,18 @@ from pydantic import BaseModel
 
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import as_list
+from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving.computing import TranslationJob
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.parsed_sentences import parsed_sentences
-from t2tlite.programs.serving.request_reading import read_json, takes
-from t2tlite.programs.serving.served_model import (
+from t2tlite.programs.serving.models import (
     Parsing,
     Scoring,
     ServedModel,
 )
+from t2tlite.programs.serving.request_reading import read_json, takes
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.programs.serving.translation_job import TranslationJob
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words

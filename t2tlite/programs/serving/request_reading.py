@@ -10,10 +10,10 @@ from typing import Any
 from fastapi import Request
 from pydantic import BaseModel
 
-from t2tlite.programs.serving import bodies
-from t2tlite.programs.serving.bodies import Body, Content
+from t2tlite.programs.serving import requests as bodies
 from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.options import MAX_BODY_BYTES
+from t2tlite.programs.serving.requests import Body, Content
 from t2tlite.programs.serving.schemas import ErrorResponse
 from t2tlite.programs.serving.service import Service
 

@@ -26,8 +26,8 @@ from t2tlite.programs.serving.batching import (
 )
 from t2tlite.programs.serving.errors import ClientGoneError, RequestError, log_failure
 from t2tlite.programs.serving.metrics import Metrics
+from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
-from t2tlite.programs.serving.served_model import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
 BROKEN = "broken"  # shown, while requests are accepted as long as a thread is left

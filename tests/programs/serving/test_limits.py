@@ -13,19 +13,19 @@ import httpx
 import pytest
 from running import running, served
 
-from t2tlite.programs.serving import own_api, served_model
+from t2tlite.programs.documents.sentences import split_text
+from t2tlite.programs.serving import models, own_api
 from t2tlite.programs.serving.batching import Limits
-from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.detection import detect_each
 from t2tlite.programs.serving.errors import RequestError, log_failure
 from t2tlite.programs.serving.middleware import check_sender
 from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.requests import form_fields, from_body
 from t2tlite.programs.serving.schemas import (
     LibreTranslateRequest,
     ScoreRequest,
     TranslateRequest,
 )
-from t2tlite.programs.serving.sentence_splitter import split_text
 from t2tlite.run_folder import RunFolder
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -310,7 +310,7 @@ def test_attention_with_too_many_weights_has_status_413(
     hparams = RunFolder(translator.run).hparams()
     layers = hparams.num_hidden_layers
     weights = hparams.num_heads * layers * (s * s + t * t + s * t)
-    options = served_model.__name__ + ".MAX_ATTENTION_WEIGHTS"
+    options = models.__name__ + ".MAX_ATTENTION_WEIGHTS"
     given = {"q": SENTENCE, "translation": SENTENCE}
     for path in ("/v1/attention", "/v1/attention.html"):
         monkeypatch.setattr(options, weights)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
+from t2tlite.programs.documents.html_text import Translated
+from t2tlite.programs.documents.sentences import SplitText, split_text
 from t2tlite.programs.serving.errors import RequestError
-from t2tlite.programs.serving.html_text import Translated
+from t2tlite.programs.serving.models import AlignedOutput, Decoding, ServedModel
 from t2tlite.programs.serving.options import MAX_HYPOTHESES
 from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
-from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
-from t2tlite.programs.serving.served_model import AlignedOutput, Decoding, ServedModel
 
 
 def check_hypotheses(sentences: int, each: int) -> None:

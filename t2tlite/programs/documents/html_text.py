@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
-from t2tlite.programs.serving.html_elements import BLOCKS, Elements, find_elements
-from t2tlite.programs.serving.html_runs import Item, Run, find_runs
-from t2tlite.programs.serving.html_tokens import RAW_TEXT, Kind, Token, tokens
-from t2tlite.programs.serving.sentence_splitter import SplitText
-from t2tlite.programs.serving.tag_projection import Mark, Role, project, with_marks
+from t2tlite.programs.documents.html_elements import BLOCKS, Elements, find_elements
+from t2tlite.programs.documents.html_runs import Item, Run, find_runs
+from t2tlite.programs.documents.html_tokens import RAW_TEXT, Kind, Token, tokens
+from t2tlite.programs.documents.sentences import SplitText
+from t2tlite.programs.documents.tag_projection import Mark, Role, project, with_marks
 
 # what is seen at its place, as an untouched element is
 VISIBLE_VOID = frozenset("embed img input".split())

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.serving.html_text import HtmlText
-from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.documents.html_text import HtmlText
+from t2tlite.programs.documents.sentences import split_text
 
 MARKUP = re.compile(r"<[^>]*>")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.documents.sentences import split_text
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.serving.html_tokens import Token
-from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT, OPENING
-from t2tlite.programs.serving.tag_projection import CLOSING_MARKS, Mark, Role
+from t2tlite.programs.documents.html_tokens import Token
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING
+from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Mark, Role
 from t2tlite.vocabularies.normalisation import IGNORED
 
 # These elements may begin and end within a word

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.serving.html_tokens import (
+from t2tlite.programs.documents.html_tokens import (
     FOREIGN,
     INTEGRATION_POINTS,
     Kind,
