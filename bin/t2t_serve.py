@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 
 from t2tlite.bin import flags
-from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
 # packages of the extra
 EXTRA = (
@@ -42,7 +42,9 @@ def main(args: flags.Args) -> None:
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    serve(flags.filled(RunOptions, args, runs=tuple(args.output_dir or ())), options)
+    serve(
+        flags.filled(ServedRunOptions, args, runs=tuple(args.output_dir or ())), options
+    )
 
 
 def require_extra() -> None:

@@ -1,21 +1,93 @@
-"""Texts on their way to a translation: split into sentences, and put together again."""
+"""What the worker threads compute of sentences, and a translation from its sentences to
+the translated texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.programs.documents.html_text import Translated
 from t2tlite.programs.documents.sentences import SplitText, split_text
-from t2tlite.programs.serving.errors import RequestError
-from t2tlite.programs.serving.models import AlignedOutput, Decoding, ServedModel
+from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving.batching import Work
+from t2tlite.programs.serving.models import AlignedOutput, ServedModel
 from t2tlite.programs.serving.options import MAX_HYPOTHESES
-from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
+from t2tlite.programs.serving.requests import RequestError
+
+if TYPE_CHECKING:
+    from t2tlite.programs.visualise.attention import Attention
+    from t2tlite.tasks.parsing import Parse
+
+NBest = Sequence[AlignedOutput]  # the outputs of a sentence, best first
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoding:
+    """Sentences to their n-best translations."""
+
+    model: ServedModel
+    options: DecodeHParams
+    aligned: bool = False  # also their word alignments
+
+    @property
+    def width(self) -> int:
+        return self.options.beam_size
+
+    def run(self, items: Sequence[str]) -> list[list[AlignedOutput]]:
+        return self.model.decode(items, self.options, self.aligned)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parsing:
+    """Sentences to their best parses."""
+
+    model: ServedModel
+
+    @property
+    def width(self) -> int:
+        return self.model.options.beam_size
+
+    def run(self, items: Sequence[str]) -> list[Parse]:
+        return self.model.parse(items)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """Pairs of source and target to log-probabilities."""
+
+    model: ServedModel
+    width: ClassVar[int] = 1
+
+    def run(self, items: Sequence[tuple[str, str]]) -> list[float]:
+        return self.model.score(items)
+
+
+@dataclasses.dataclass(frozen=True)
+class Attending:
+    """Pairs of a sentence and its translation, or None for the model's own, to answers.
+
+    `answer` makes an answer from the attention, the sentence of the request, and the
+    number of the tag's words before it.
+    """
+
+    model: ServedModel
+    answer: Callable[[Attention, str, int], bytes]
+    width: ClassVar[int] = 1
+
+    def run(self, items: Sequence[tuple[str, str | None]]) -> list[bytes]:
+        answers = []
+        for source, target in items:
+            attention = self.model.attention(source, target)
+            answers.append(self.answer(attention, source, self.model.tag_words))
+        return answers
 
 
 def check_hypotheses(sentences: int, each: int) -> None:
-    """RequestError 413 if a request has too many sentences times hypotheses."""
+    """Raises RequestError 413 if a request has too many sentences times hypotheses."""
     if sentences * each > MAX_HYPOTHESES:
         raise RequestError(
             413,
@@ -25,8 +97,9 @@ def check_hypotheses(sentences: int, each: int) -> None:
         )
 
 
-class TranslationJob:
-    """The sentences of some texts, and what is made of their outputs.
+class TranslationPlan:
+    """Texts split into sentences, the work to translate these, and the translated texts
+    from its results.
 
     Raises RequestError 413 if a sentence is too long for the model or the beam, or
     there are too many hypotheses.
@@ -40,20 +113,26 @@ class TranslationJob:
         n_best: int = 1,
         aligned: bool = False,
     ) -> None:
-        self.function = Decoding(model, options, aligned)
-        self.texts = [split_text(text, model.source) for text in texts]
-        self.sentences = [
-            segment.sentence for text in self.texts for segment in text.segments
-        ]
-        check_hypotheses(len(self.sentences), options.return_beams)
-        self.tokens = model.search_token_counts(self.sentences, options.beam_size)
+        self.texts: list[SplitText] = []
+        sentences: list[str] = []
+        for text in texts:
+            split = split_text(text, model.source)
+            self.texts.append(split)
+            sentences += [segment.sentence for segment in split.segments]
+        self.hypotheses_each = options.return_beams
+        check_hypotheses(len(sentences), self.hypotheses_each)
+        self.work = Work(
+            Decoding(model, options, aligned),
+            sentences,
+            model.search_token_counts(sentences, options.beam_size),
+        )
         self._n_best = n_best
 
-    def hypotheses(self, outputs: Sequence[AlignedOutput]) -> list[Hypothesis]:
+    def hypotheses(self, outputs: NBest) -> list[schemas.TranslationHypothesis]:
         """The n-best list of a sentence."""
         hypotheses = []
         for output, alignment in outputs[: self._n_best]:
-            hypothesis = Hypothesis(
+            hypothesis = schemas.TranslationHypothesis(
                 text=output.text,
                 score=output.score,
                 log_prob=output.log_prob,
@@ -62,44 +141,42 @@ class TranslationJob:
             hypotheses.append(hypothesis)
         return hypotheses
 
-    def assemble(self, results: Sequence[Sequence[AlignedOutput]]) -> list[Translation]:
-        """The texts with the outputs of all their sentences."""
+    def translations(self, results: Sequence[NBest]) -> list[schemas.Translation]:
+        """The texts with the n-best lists of all their sentences."""
         translations = []
-        for text, outputs in self._by_text(results):
-            segments = [
-                TranslatedSegment(
-                    source=sentence,
-                    before=before,
-                    hypotheses=self.hypotheses(hypotheses),
+        for text, n_best in self._by_text(results):
+            segments = []
+            best = []
+            for (before, sentence), outputs in zip(text.segments, n_best, strict=True):
+                hypotheses = self.hypotheses(outputs)
+                segment = schemas.TranslatedSegment(
+                    source=sentence, before=before, hypotheses=hypotheses
                 )
-                for (before, sentence), hypotheses in zip(
-                    text.segments, outputs, strict=True
-                )
-            ]
-            whole = text.join([hypotheses[0].output.text for hypotheses in outputs])
-            translations.append(
-                Translation(text=whole, segments=segments, after=text.after)
+                segments.append(segment)
+                best.append(hypotheses[0].text)
+            translation = schemas.Translation(
+                text=text.join(best), segments=segments, after=text.after
             )
+            translations.append(translation)
         return translations
 
+    def at_rank(self, results: Sequence[NBest], rank: int) -> Iterator[Translated]:
+        """Each text with the output of this rank, counted from 0, of each sentence; the
+        last output if the list is shorter.
+        """
+        for text, n_best in self._by_text(results):
+            chosen = []
+            for outputs in n_best:
+                output, alignment = outputs[min(rank, len(outputs) - 1)]
+                chosen.append((output.text, alignment or []))
+            yield text, chosen
+
     def _by_text(
-        self, results: Sequence[Sequence[AlignedOutput]]
-    ) -> Iterator[tuple[SplitText, Sequence[Sequence[AlignedOutput]]]]:
-        """Each text with the outputs of its sentences."""
+        self, results: Sequence[NBest]
+    ) -> Iterator[tuple[SplitText, Sequence[NBest]]]:
+        """Each text with the results of its sentences."""
         start = 0
         for text in self.texts:
             end = start + len(text.segments)
             yield text, results[start:end]
             start = end
-
-    def at_rank(
-        self, results: Sequence[Sequence[AlignedOutput]], rank: int
-    ) -> Iterator[Translated]:
-        """Each text with, of each of its sentences, the output of this rank, counted
-        from 0, or the last one.
-        """
-        for text, outputs in self._by_text(results):
-            chosen = [
-                hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs
-            ]
-            yield text, [(output.text, alignment or []) for output, alignment in chosen]

@@ -1,5 +1,8 @@
-"""Request bodies: read up to a limit, then parsed outside the event loop, as JSON or as
-a form.
+"""What the server reads and refuses: the body of a request, as JSON or as a form, and
+the error that a client gets.
+
+A body is read up to a limit. It is parsed outside the event loop, since that takes
+milliseconds.
 """
 
 from __future__ import annotations
@@ -10,28 +13,28 @@ import io
 import json
 import logging
 import re
+import traceback
 import urllib.parse
-from collections.abc import Mapping, Sequence
-from typing import TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from fastapi import Request
+from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
-from t2tlite.programs.serving.errors import SHOWN, ClientGoneError, RequestError
-from t2tlite.programs.serving.schemas import RequestBody
+from t2tlite.programs.serving.options import MAX_BODY_BYTES
+from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody
 
-JSON, FORM, MULTIPART = (
-    "application/json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data",
-)
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
 MAX_FIELDS = 1000  # of a form
-# Python's codecs of the encodings in which forms are sent. Browsers read ISO-8859-1 as
-# Windows-1252, which has letters in place of control characters.
+# Python's codecs for the charsets of forms. Browsers read ISO-8859-1 as Windows-1252,
+# which has letters in place of control characters.
 FORM_ENCODINGS = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
@@ -44,7 +47,13 @@ CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 NOT_A_FORM = (
     "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
 )
-# what it says of a form is answered; its lines would hold text of clients without a key
+SHOWN = 80  # characters of a client's value in a message
+MAX_CAUSES = 8  # of an error that are logged
+CLIENT_GONE = 499  # status in logs and metrics; nobody receives it
+
+logger = logging.getLogger("t2tlite.programs.serving")
+# The client gets an answer to a malformed form. The parser's log lines would hold text
+# of clients without a key.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
@@ -52,34 +61,85 @@ Body = TypeVar("Body", bound=RequestBody)
 Content = TypeVar("Content", bound=BaseModel)
 
 
+class RequestError(Exception):
+    """A request that is answered with {"error": message} and a status, and with
+    Retry-After if the client may repeat it.
+    """
+
+    def __init__(
+        self, status: int, message: str, retry_after_s: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class ClientGoneError(RequestError):
+    """A request whose client has closed the connection."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_GONE, "The client closed the connection.")
+
+
+def error_response(error: RequestError) -> Response:
+    """The response of an error."""
+    # a lone surrogate has no bytes
+    message = error.message.encode("utf-8", "replace").decode()
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
+    content = ErrorResponse(error=message).model_dump_json()
+    return Response(content, error.status, headers, JSON)
+
+
+def log_failure(error: BaseException) -> None:
+    """Logs an error of the server, its causes, and where they were raised.
+
+    A message may hold a client's text, which must not reach the log as it is: the
+    message is cut, and escaped so that it stays on its line.
+    """
+    lines = ["A request failed."]
+    cause: BaseException | None = error
+    while cause is not None and len(lines) <= MAX_CAUSES:
+        frames = "".join(traceback.format_tb(cause.__traceback__))
+        message = ascii(str(cause)[:SHOWN])
+        lines.append(
+            f"Traceback (most recent call last):\n{frames}"
+            f"{type(cause).__name__}: {message}"
+        )
+        cause = cause.__cause__ or cause.__context__
+    logger.error("%s", "\n".join(lines))
+
+
 def media_type(request: Request) -> str:
     """The media type of the body, without its parameters, in lower case."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
-    """The body; RequestError 413 if it is too long, 408 if it does not come in time,
-    499 if the client goes away.
-    """
-    too_long = RequestError(
-        413,
-        f"The body of a request must have at most {max_bytes:,} bytes. Send less text.",
+def unsupported_type(request: Request, required: str, advice: str) -> RequestError:
+    """The error of a body whose media type is not the required one."""
+    received = media_type(request)[:SHOWN] or "none"
+    return RequestError(
+        415, f"The body must be {required}. Received: {received}. {advice}"
     )
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > max_bytes:
-        raise too_long
 
-    async def read() -> bytes:
-        parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > max_bytes:
-                raise too_long
-            parts.append(part)
-        return b"".join(parts)
 
+def body_description(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:
+    """The description of a body for /openapi.json."""
+    types = [JSON]
+    if form:
+        types += [FORM, MULTIPART]
+    content = dict.fromkeys(types, {"schema": kind.model_json_schema()})
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def read_body(request: Request, timeout_s: float) -> bytes:
+    """The body. Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it
+    does not arrive in time, and 499 if the client goes away.
+    """
     try:
-        return await asyncio.wait_for(read(), timeout_s)
+        return await asyncio.wait_for(_read_up_to_limit(request), timeout_s)
     except asyncio.TimeoutError:
         raise RequestError(
             408, f"The body of a request must arrive within {timeout_s:g} seconds."
@@ -88,12 +148,32 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
         raise ClientGoneError from None
 
 
+async def _read_up_to_limit(request: Request) -> bytes:
+    too_long = RequestError(
+        413,
+        f"The body of a request must have at most {MAX_BODY_BYTES:,} bytes. Send less"
+        " text.",
+    )
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
+        raise too_long
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise too_long
+    return bytes(body)
+
+
 def json_object(body: bytes) -> Fields:
-    """A JSON object with any fields, perhaps behind a byte order mark; RequestError 400
-    if the body is not one.
+    """The fields of a JSON object, perhaps behind a byte order mark. Raises
+    RequestError 400 if the body is not an object, or has a field twice.
     """
+    text = body.removeprefix(codecs.BOM_UTF8)
     try:
-        content = from_json(body.removeprefix(codecs.BOM_UTF8))
+        content = from_json(text)
+        # `from_json` keeps the last of several values; this reads names alone
+        json.loads(text, object_pairs_hook=_check_names, parse_int=_no_number)
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):
@@ -103,9 +183,23 @@ def json_object(body: bytes) -> Fields:
     return content
 
 
+def _check_names(pairs: Sequence[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise RequestError(
+                400, f"Each field must be given once. Received: {name[:SHOWN]!r} twice."
+            )
+        names.add(name)
+
+
+def _no_number(digits: str) -> None:
+    """Stands for a number, whose digits may be more than Python reads."""
+
+
 def from_body(body: bytes, kind: type[Body]) -> Body:
-    """A request from JSON; RequestError 400 if the body is not JSON, or a field is
-    missing, unknown or wrong.
+    """A request from JSON. Raises RequestError 400 if the body is not JSON, or a field
+    is missing, unknown or wrong.
     """
     content = json_object(body)
     # before pydantic, which would make a record of each unknown field
@@ -119,7 +213,9 @@ def from_body(body: bytes, kind: type[Body]) -> Body:
 
 
 def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Content:
-    """A request from its fields; RequestError 400 if one is wrong, or is `absent`."""
+    """A request from its fields. Raises RequestError 400 if a field is wrong, or is
+    `absent`.
+    """
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
@@ -129,8 +225,10 @@ def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Con
 
 
 def form_fields(body: bytes, content_type: str) -> Fields:
-    """The fields of a form; of one that is given several times, a list. RequestError
-    400 if it is not a form, 415 if it is in an encoding that the server does not know.
+    """The fields of a form; a field that is given several times is a list.
+
+    Raises RequestError 400 if the body is not a form, and 415 if the server does not
+    know its charset.
     """
     encoding = _form_encoding(content_type)
     try:
@@ -147,7 +245,7 @@ def form_fields(body: bytes, content_type: str) -> Fields:
 
 
 def address_fields(query: bytes) -> Fields:
-    """The fields of an address; RequestError 400 if they are not in UTF-8."""
+    """The fields of an address. Raises RequestError 400 if they are not in UTF-8."""
     try:
         return _fields(_url_encoded(query, "utf-8"))
     except ValueError as error:
@@ -173,9 +271,10 @@ def _form_encoding(content_type: str) -> str:
 
 
 def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:
-    """The names and values of a form or an address, whose characters may be
-    percent-encoded or stand as they are. A line end behind it is the end of the file
-    that was sent, and a BOM its beginning.
+    """The names and values of a form or an address, percent-encoded or not.
+
+    A form may be sent from a file, with a byte order mark at its beginning and a line
+    end at its end.
     """
     return urllib.parse.parse_qsl(
         text.decode(encoding).removeprefix("\ufeff").rstrip("\r\n"),
@@ -184,17 +283,6 @@ def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:
         errors="strict",
         max_num_fields=MAX_FIELDS,
     )
-
-
-def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """The values by name; of a name that is given several times, a list."""
-    values_of: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values_of.setdefault(name, []).append(value)
-    return {
-        name: values[0] if len(values) == 1 else values
-        for name, values in values_of.items()
-    }
 
 
 def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
@@ -214,46 +302,47 @@ def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str,
         file.file_object.seek(0)
         add(file.field_name, file.file_object.read())
 
-    parse_form(
-        {"Content-Type": content_type.encode("latin-1")},
-        io.BytesIO(body),
-        add_field,
-        add_file,
-    )
+    headers = {"Content-Type": content_type.encode("latin-1")}
+    parse_form(headers, io.BytesIO(body), add_field, add_file)
     return pairs
+
+
+def _fields(pairs: list[tuple[str, str]]) -> Fields:
+    """The values by name; a name that is given several times has a list."""
+    values_of: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values_of.setdefault(name, []).append(value)
+    fields: Fields = {}
+    for name, values in values_of.items():
+        fields[name] = values[0] if len(values) == 1 else values
+    return fields
 
 
 def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> str:
     """A sentence about the first of pydantic's errors."""
-    first, path = errors[0], _path(errors[0])
+    first = errors[0]
+    field = str(first["loc"][0])
     if first["type"] == "missing":
-        return f"The field {path[0]} is required. It is {absent}."
-    # a number of thousands of digits, as text
-    too_long = first["type"] == "int_parsing_size"
-    needed = (
-        "a smaller number"
-        if too_long
-        else first["msg"].removeprefix("Input should be ")
-    )
-    alternatives = [error for error in errors if _path(error)[:1] == path[:1]]
-    # a text, or a list of texts: what is wrong with the list's entry, if it is one
-    if len(alternatives) > 1:
-        first = next((error for error in alternatives if len(_path(error)) > 1), first)
-        path, needed = (
-            _path(first),
-            ("a string" if len(_path(first)) > 1 else "a string or a list of strings"),
-        )
-    where = str(path[0]) + "".join(f"[{part}]" for part in path[1:])
+        return f"The field {field} is required. It is {absent}."
+    needed = first["msg"].removeprefix("Input should be ")
+    if first["type"] == "int_parsing_size":  # thousands of digits, as text
+        needed = "a smaller number"
+    # a text, or a list of texts: one error for each choice, the list's at its entry
+    same_field = [error for error in errors if error["loc"][0] == field]
+    if len(same_field) > 1:
+        needed = "a string or a list of strings"
+        for error in same_field:
+            if _indices(error):
+                first = error
+                needed = "a string"
+                break
+    where = field + "".join(f"[{index}]" for index in _indices(first))
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
 
 
-def _path(error: ErrorDetails | Mapping[str, object]) -> list[str | int]:
-    """The field that an error is about, and the indices in it."""
-    location = cast("tuple[str | int, ...]", error["loc"])
-    names = [part for part in location if part != "query"]
-    return [str(part) for part in names[:1]] + [
-        part for part in names[1:] if isinstance(part, int)
-    ]
+def _indices(error: ErrorDetails) -> list[int]:
+    """The indices in the field that an error is about."""
+    return [part for part in error["loc"] if isinstance(part, int)]
 
 
 def _shown(value: object) -> str:

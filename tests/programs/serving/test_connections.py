@@ -18,7 +18,7 @@ from fastapi import Request
 from running import WAIT_S, Running, running
 from starlette.responses import Response, StreamingResponse
 
-from t2tlite.programs.serving.connections import ConnectionLimits
+from t2tlite.programs.serving.options import ConnectionLimits
 from t2tlite.programs.serving.server import LoopErrors, allowed_connections
 
 HOST = b"Host: localhost\r\n"

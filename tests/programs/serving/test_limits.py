@@ -15,14 +15,18 @@ from running import running, served
 
 from t2tlite.programs.documents.sentences import split_text
 from t2tlite.programs.serving import models, own_api
+from t2tlite.programs.serving.app import check_sender
 from t2tlite.programs.serving.batching import Limits
-from t2tlite.programs.serving.detection import detect_each
-from t2tlite.programs.serving.errors import RequestError, log_failure
-from t2tlite.programs.serving.middleware import check_sender
+from t2tlite.programs.serving.languages import detect_each
+from t2tlite.programs.serving.libretranslate import LibreTranslateRequest
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.requests import form_fields, from_body
+from t2tlite.programs.serving.requests import (
+    RequestError,
+    form_fields,
+    from_body,
+    log_failure,
+)
 from t2tlite.programs.serving.schemas import (
-    LibreTranslateRequest,
     ScoreRequest,
     TranslateRequest,
 )

@@ -8,9 +8,9 @@ import pytest
 from tiny_run import change_manifest
 
 from t2tlite.programs.runs.load import run_dataset
-from t2tlite.programs.serving import loading
-from t2tlite.programs.serving.loading import EXAMPLES, MAX_EXAMPLE, example_sentences
-from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving import server as server_module
+from t2tlite.programs.serving.models import MAX_EXAMPLE, MAX_EXAMPLES, example_sentences
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 from t2tlite.programs.serving.server import serve
 from t2tlite.run_folder import RunFolder
 
@@ -18,9 +18,9 @@ from t2tlite.run_folder import RunFolder
 def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):
     sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
     examples = example_sentences(str(tiny_run.run))
-    assert len(set(examples)) == EXAMPLES
+    assert len(set(examples)) == MAX_EXAMPLES
     assert {*examples} <= {source for source in sources if len(source) <= MAX_EXAMPLE}
-    monkeypatch.setattr("t2tlite.programs.serving.loading.MAX_EXAMPLE", 1)
+    monkeypatch.setattr("t2tlite.programs.serving.models.MAX_EXAMPLE", 1)
     assert example_sentences(str(tiny_run.run)) == ()
 
 
@@ -50,6 +50,6 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
         raise error
 
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr(loading, "load_catalogue", fail)
+    monkeypatch.setattr(server_module, "load_catalogue", fail)
     with pytest.raises(ValueError, match=message):
-        serve(RunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
+        serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
