@@ -42,9 +42,8 @@ def main(args: flags.Args) -> None:
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    serve(
-        flags.filled(ServedRunOptions, args, runs=tuple(args.output_dir or ())), options
-    )
+    runs = tuple(args.output_dir or ())
+    serve(flags.filled(ServedRunOptions, args, runs=runs), options)
 
 
 def require_extra() -> None:

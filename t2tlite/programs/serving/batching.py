@@ -22,6 +22,13 @@ import numpy as np
 
 from t2tlite.programs.serving.requests import RequestError
 
+# threads that compute; a search of a small batch does not keep all cores busy
+WORKERS = 2
+# fixed cost of a search step, in units of one item: that of a small model on two cores
+STEP_COST = 8
+
+logger = logging.getLogger("t2tlite.programs.serving")
+
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 ItemIn = TypeVar("ItemIn", contravariant=True)
@@ -87,25 +94,18 @@ class QueuedWork(Generic[Item, Value]):
         self.waiting = dict.fromkeys(range(len(work.items)))
 
 
-# threads that compute; a search of a small batch does not keep all cores busy
-WORKERS = 2
-# fixed cost of a search step, in units of one item: that of a small model on two cores
-STEP_COST = 8
-
-logger = logging.getLogger("t2tlite.programs.serving")
-
 AnyWork = QueuedWork[Any, Any]
 
 
 class QueuedItem(NamedTuple):
-    """An item of queued work, by its index."""
+    """An item of queued work, by its place there."""
 
     queued: AnyWork
-    index: int
+    place: int
 
     @property
     def tokens(self) -> int:
-        return self.queued.work.tokens[self.index]
+        return self.queued.work.tokens[self.place]
 
 
 def _ignore(items: int, tokens: int, seconds: float) -> None:
@@ -228,13 +228,13 @@ class Batcher:
         inputs = []
         for item in batch:
             parts.setdefault(item.queued, []).append(item)
-            inputs.append(item.queued.work.items[item.index])
+            inputs.append(item.queued.work.items[item.place])
         first = batch[0].queued
         try:
             values = first.work.function.run(inputs)
             results: dict[AnyWork, Results[Any]] = {queued: {} for queued in parts}
-            for (queued, index), value in zip(batch, values, strict=True):
-                results[queued][index] = value
+            for item, value in zip(batch, values, strict=True):
+                results[item.queued][item.place] = value
         except Exception as error:
             if len(parts) > 1:
                 for part in parts.values():
@@ -278,23 +278,23 @@ class Batcher:
         """The items of this function by turns: the first of each request, then the
         second of each, and so on.
         """
-        turns = collections.deque()
+        turns: collections.deque[tuple[AnyWork, Iterator[int]]] = collections.deque()
         for queued in self._queue:
             if queued.work.function == function:
                 turns.append((queued, iter(queued.waiting)))
         while turns:
-            queued, indices = turns.popleft()
-            index = next(indices, None)
-            if index is not None:
-                yield QueuedItem(queued, index)
-                turns.append((queued, indices))
+            queued, places = turns.popleft()
+            place = next(places, None)
+            if place is not None:
+                yield QueuedItem(queued, place)
+                turns.append((queued, places))
 
     def _take(self, batch: list[QueuedItem]) -> None:
         """Records that the items are being computed; work with items left goes to the
         end of the queue.
         """
-        for queued, index in batch:
-            del queued.waiting[index]
+        for item in batch:
+            del item.queued.waiting[item.place]
         for queued in dict.fromkeys(item.queued for item in batch):
             self._queue.remove(queued)
             if queued.waiting:

@@ -1,5 +1,5 @@
-"""What clients' connections may cost: bounds on what a connection sends, on how long the
-server waits for it, and on what it leaves unread; and on all connections together.
+"""Bounds on what clients' connections may cost: on what a connection sends, on how long
+the server waits for it, on what it leaves unread, and on all connections together.
 uvicorn's protocol with httptools reads and writes; this file closes what exceeds the
 limits.
 
@@ -67,7 +67,7 @@ class Connections(ServerState):
         """Whether a part of an answer waits for its client to read."""
         return any(connection.unsent_bytes() for connection in self.open)
 
-    def make_room(self, new: Connection) -> None:
+    def make_room(self, new: BoundedProtocol) -> None:
         """Closes connections if `new` is one too many: those that have made the server
         wait for longest, or `new` if the server computes for all others.
         """
@@ -128,8 +128,8 @@ class AnswerTransport(asyncio.Transport):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, within limits. A client that exceeds a limit gets an answer, if
-    no other answer is under way, and the connection ends.
+    """uvicorn's protocol, within limits. A client that exceeds a limit gets an answer,
+    if no other answer is under way, and the connection ends.
     """
 
     def __init__(

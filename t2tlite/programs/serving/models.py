@@ -83,7 +83,7 @@ class ServedModel:
         sources = self._tagged(sentences)
         n_best = self.translator.decode(sources, options)
         if not aligned:
-            return [[AlignedOutput(output) for output in outputs] for outputs in n_best]
+            return [list(map(AlignedOutput, outputs)) for outputs in n_best]
         alignments = self.translator.align(sources, n_best, tag_words=self.tag_words)
         results = []
         for outputs, their_alignments in zip(n_best, alignments, strict=True):

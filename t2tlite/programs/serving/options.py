@@ -1,4 +1,4 @@
-"""The options of t2t-serve, whose fields are flags, and the limits that have no flag."""
+"""The options of t2t-serve, whose fields are flags, and limits without a flag."""
 
 from __future__ import annotations
 

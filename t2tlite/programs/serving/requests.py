@@ -130,7 +130,8 @@ def body_description(kind: type[BaseModel], form: bool = False) -> dict[str, Any
     types = [JSON]
     if form:
         types += [FORM, MULTIPART]
-    content = dict.fromkeys(types, {"schema": kind.model_json_schema()})
+    description = {"schema": kind.model_json_schema()}
+    content = dict.fromkeys(types, description)
     return {"requestBody": {"required": True, "content": content}}
 
 

@@ -147,7 +147,7 @@ class Service:
     # bodies
 
     async def read_json(self, request: Request, kind: type[Body]) -> Body:
-        """Reads a request in JSON, after its API key is checked. Raises RequestError."""
+        """Reads a request in JSON after a check of its API key. Raises RequestError."""
         self.check_key(_key_outside_body(request))
         if requests.media_type(request) != requests.JSON:
             raise requests.unsupported_type(
