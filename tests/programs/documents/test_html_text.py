@@ -1,30 +1,15 @@
-"""HTML: tags, comments, scripts and style sheets stay, text is taken out and put in."""
+"""HTML as people have it: where its text ends, what stays untouched, and where markup
+goes.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from html_trees import backwards, reordered, translated
 
 from t2tlite.programs.documents.html_text import HtmlText
-from t2tlite.programs.documents.sentences import split_text
-
-
-def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
-    """The document with sentences translated word by word."""
-    translations = []
-    for split in map(split_text, html.texts):
-        sentences = [segment.sentence for segment in split.segments]
-        alignments = [
-            [(i, i) for i in range(len(sentence.split()))] for sentence in sentences
-        ]
-        translations.append(
-            (split, list(zip(map(translate, sentences), alignments, strict=True)))
-        )
-    return html.translated(iter(translations))
 
 
 @pytest.mark.parametrize(
@@ -48,25 +33,15 @@ def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
     ],
 )  # fmt: skip
 def test_text_is_translated_and_markup_is_not(document, texts, shouted):
-    result = HtmlText(document)
-    assert result.texts == texts
-    assert filled(result, str.upper) == shouted
+    assert HtmlText(document).texts == texts
+    assert translated(document, reordered(list)) == shouted
 
 
 def test_every_tag_separates_where_none_is_inline():
-    result = HtmlText("<p>Hi <b>you</b>\nthere</p>", inline=False)
-    assert result.texts == ["Hi", "you", "there"]
-    assert filled(result, str.upper) == "<p>HI <b>YOU</b>\nTHERE</p>"
-
-
-@settings(deadline=None, derandomize=True)
-@given(st.text(alphabet="<>\"'/!-aA& ;\n", max_size=60))
-def test_any_document_keeps_its_markup(document):
-    result = HtmlText(document)
-    again = HtmlText(filled(result, str))
-    assert [" ".join(text.split()) for text in again.texts] == [
-        " ".join(text.split()) for text in result.texts
-    ]
+    document = "<p>Hi <b>you</b>\nthere</p>"
+    assert HtmlText(document, inline=False).texts == ["Hi", "you", "there"]
+    shouted = translated(document, reordered(list), inline=False)
+    assert shouted == "<p>HI <b>YOU</b>\nTHERE</p>"
 
 
 @pytest.mark.parametrize(
@@ -78,5 +53,105 @@ def test_any_document_keeps_its_markup(document):
 )  # fmt: skip
 def test_a_document_that_is_no_document_takes_no_time(piece):
     started = time.process_time()
-    filled(HtmlText(piece * 4000), str)
+    translated(piece * 4000, reordered(list))
     assert time.process_time() - started < 5
+
+
+INDENTED = """<ul>
+\t<li>
+\t\tThe guests will <b>not
+        turn</b> off the computer,
+\t\tbut he&nbsp;will. He
+  cries.
+\t</li>
+</ul>"""
+
+
+def test_white_space_is_one_space_for_the_model():
+    assert HtmlText(INDENTED).texts == [
+        "The guests will not turn off the computer, but he will. He cries."
+    ]
+
+
+def test_white_space_around_a_translation_stays():
+    assert translated(INDENTED, reordered(list)) == (
+        "<ul>\n\t<li>\n\t\tTHE GUESTS WILL <b>NOT TURN</b> OFF THE COMPUTER, BUT HE"
+        " WILL. HE CRIES.\n\t</li>\n</ul>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "texts"),
+    [
+        ('<nav><a href="1">The dog</a><a href="2">The bird</a></nav>', ["The dog", "The bird"]),
+        ("<p><span>We cry.</span><span>The dog sees.</span></p>", ["We cry.", "The dog sees."]),
+        ("<b><a>The dog</a></b><!-- --><i></i><a>The bird</a>", ["The dog", "The bird"]),
+        ("<span>We cry.</span>The dog sees.", ["We cry.", "The dog sees."]),
+        ("<b>We cry.</b><b>The dog sees.</b>", ["We cry.", "The dog sees."]),
+        ("See <a>the dog</a><a>the bird</a> now", ["See the dog", "the bird now"]),
+        ("<a>首页</a><a>关于</a>", ["首页", "关于"]),
+        ("<a>Home</a> <a>About us</a> | <b><a>The dog</a></b>", ["Home", "About us", "The dog"]),
+        ("See <a>Home</a> <a>About us</a>", ["See Home About us"]),
+        ("<a><i>The</i> <b>dog</b></a>", ["The dog"]),
+        ("<b>H</b>ello, <b>H</b><i>ello</i>", ["Hello, Hello"]),
+        ("<a>dog</a>s un<span>believ</span>able", ["dogs unbelievable"]),
+        ("H<sub>2</sub>O super<wbr>califragilistic", ["H2O supercalifragilistic"]),
+        ("<span>We </span><span>cry</span><span>.</span>", ["We cry."]),
+        ("<span>$3.</span><span>99</span> U.<b>S.</b>", ["$3.99 U.S."]),
+        ("<span>我喜欢</span><span>猫</span>", ["我喜欢猫"]),
+        ("The dog<img>The bird", ["The dog The bird"]),
+        ("<label>Name</label><input>dog", ["Name dog"]),
+        ("<p>A<br>B<p>C<table><tr><td>D<td>E</table>", ["A", "B", "C", "D", "E"]),
+        ("<pre>\n  two  words\n\tmore &amp; &#10;x</pre>", ["two words", "more &", "x"]),
+        ("<textarea>a\n<b> c</textarea><title>d\ne</title>", ["a", "<b> c", "d e"]),
+        ("<noscript>We cry.</noscript><template>No.</template>", ["We cry.", "No."]),
+        ("<p>We</p> <!-- cry --!> dog <?x> a </ > b", ["We", "dog a b"]),
+        ("<![CDATA[ a ]]> b <svg><![CDATA[ > ]]></svg>", ["b"]),
+        ("a <b title='x", ["a"]),
+    ],
+)  # fmt: skip
+def test_text_is_cut_where_it_is_shown_apart(document, texts):
+    assert HtmlText(document).texts == texts
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ('<nav><a href="1">The dog</a><a href="2">The bird</a></nav>',
+         '<nav><a href="1">DOG THE</a><a href="2">BIRD THE</a></nav>'),
+        ("<p><a>We cry</a> |\n · <a>a b</a> <!-- c --></p>", "<p><a>CRY WE</a> |\n · <a>B A</a> <!-- c --></p>"),
+        ("<p title=it's>We cry</p>\n<p title=\"5\" tall\">We cry</p>",
+         "<p title=it's>CRY WE</p>\n<p title=\"5\" tall\">CRY WE</p>"),
+        ("<!--><p>We cry</p><!--a--!><p>We cry</p>", "<!--><p>CRY WE</p><!--a--!><p>CRY WE</p>"),
+        ('<p><span class="h-card" translate="no"><a href="x">@<span>user</span></a></span> We cry</p>',
+         '<p><span class="h-card" translate="no"><a href="x">@<span>user</span></a></span> CRY WE</p>'),
+        ('<p>We see <span translate="no"><a>@<span>user</span></a></span> there</p>',
+         '<p><span translate="no"><a>@<span>user</span></a></span> THERE SEE WE</p>'),
+        ("Use <code>ls  -l</code>, then go", "GO THEN USE <code>ls  -l</code>,"),
+        ("We use <code>ls</code>.", "USE <code>ls</code>. WE"),
+        ("We<code>x</code><kbd>y</kbd>cry", "<code>x</code><kbd>y</kbd>CRY WE"),
+        ("We <code>x</code> <kbd>y</kbd> cry", "<code>x</code> <kbd>y</kbd> CRY WE"),
+        ("We <math><mi>a b</mi></math> cry <ruby>漢<rt>kan</rt></ruby>",
+         "<math><mi>a b</mi></math> CRY WE <ruby>漢<rt>kan</rt></ruby>"),
+        ('<div translate="no">Keep <b translate="yes">We cry</b> <code>a</code></div> We cry',
+         '<div translate="no">Keep <b translate="yes">CRY WE</b> <code>a</code></div> CRY WE'),
+        ("<p>We cry <span class='a notranslate'>x y <i translate=yes>the dog</i></span> too now</p>",
+         "<p>CRY WE <span class='a notranslate'>x y <i translate=yes>DOG THE</i></span> NOW TOO</p>"),
+        ("<p translate=no>a b<p>a b<ul><li translate=NO>a b<li>a b</ul>",
+         "<p translate=no>a b<p>B A<ul><li translate=NO>a b<li>B A</ul>"),
+        ("<table translate=no><tr><td>a b</div>c d</table>e f", "<table translate=no><tr><td>a b</div>c d</table>F E"),
+        ("<div translate=no><b>x<p>a b</b>c d</p>e f</div>g h", "<div translate=no><b>x<p>a b</b>c d</p>e f</div>H G"),
+        ("<code translate=yes>a b</code> <samp>c d</samp> <var>e f</var> g h",
+         "H <samp>c d</samp> <var>e f</var> G <code translate=yes>B A</code>"),
+        ("<p>a b <code/>c d</p><p>e f</p>", "<p>D <code/>C B A</p><p>F E</p>"),
+        ("<svg><title>a b</title><p>c d</p>", "<svg><title>a b</title><p>D C</p>"),
+        ("<script>a b<!--<script></script>--></script><style>a b</style>a b",
+         "<script>a b<!--<script></script>--></script><style>a b</style>B A"),
+        ("<p>&nbsp; a&nbsp;b <i>***</i> &nbsp;</p>", "<p>&nbsp; <i>***</i> B A &nbsp;</p>"),
+        ("<p>😀 a b. 😀</p><p>* * *</p>", "<p>😀 B. A 😀</p><p>* * *</p>"),
+        ("<b>a &amp; &lt;b&gt;</b>", "<b>&lt;B&gt; &amp; A</b>"),
+        ("<pre> a  b\n  <b>c d\ne</b> f</pre>", "<pre> B A\n  <b>D C\nF E</b></pre>"),
+    ],
+)  # fmt: skip
+def test_markup_around_and_within_a_translation(document, expected):
+    assert translated(document, reordered(backwards)) == expected
