@@ -20,7 +20,7 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import CommandError, Flags, repeated_flag
 from t2tlite.checked_fields import checked_field
-from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
 # packages of the extra
 EXTRA = (
@@ -62,7 +62,7 @@ def main(flags: ServeFlags) -> None:
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    runs = RunOptions(
+    runs = ServedRunOptions(
         runs=flags.output_dir,
         languages=flags.languages,
         checkpoint_path=flags.checkpoint_path,

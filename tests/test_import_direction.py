@@ -59,6 +59,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("decoding.rules",):     ({"config", "types"},                      {"numpy"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "run_records", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
+    ("programs.documents",): ({"decoding.alignment", "vocabularies.normalisation"}, {"numpy", "sentencex"}),
     ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
@@ -103,7 +104,7 @@ def rules_as_markdown() -> str:
 # TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = {
     *FOUNDATIONS, "bin", "data.generate", "decoding.text_decoder", "files", "hparams", "metrics", "problems",
-    "programs.bulk", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
+    "programs.bulk", "programs.documents", "programs.export.export", "programs.runs.checkpoint_choice", "programs.runs.ctranslate2_run", "programs.runs.translator",
     "programs.serving", "programs.table3.rows", "programs.tensor2tensor.hparams", "programs.visualise", "run_folder",
     "run_records", "tasks", "trees", "vocabularies",
 }  # fmt: skip

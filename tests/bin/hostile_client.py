@@ -295,10 +295,11 @@ def _rotations(requests: list[Request]) -> list[list[Request]]:
 
 
 def first_requests() -> list[list[Request]]:
-    """For each connection, every request for which the server builds a search or gets
-    memory that it keeps, once.
+    """Every request for which the server builds a search or gets memory that it keeps,
+    once, shared between the connections.
     """
-    return _rotations(list(_expensive_computing()))
+    requests = list(_expensive_computing())
+    return [requests[number::SENDERS] for number in range(SENDERS)]
 
 
 def attacks() -> list[Attack]:

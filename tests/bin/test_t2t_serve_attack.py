@@ -18,7 +18,7 @@ from hostile_client import JSON, MANY, TIMEOUT_S, Request, attacks, first_reques
 from server_process import Process
 
 CLIENTS, REQUESTS = 8, 25  # well-behaved clients, and requests of each alone
-ATTACK_S = 45
+ATTACK_S = 20
 FILES = 1024  # that the server may open: less than the connections of the attack
 MAX_DELAY_S = 2.0  # more than alone, on a machine that nobody else uses
 MAX_HEALTH_S = 0.5  # more than a server that does nothing else, likewise

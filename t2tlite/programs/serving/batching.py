@@ -1,10 +1,10 @@
 """The threads that run the models, and the queue in front of them, in which requests of
 many clients share batches.
 
-A job is what one request asks for: items (sentences) computed by one function
-(`BatchFunction`). A batch contains the oldest item and items of similar length from all
-jobs with an equal function. A job that is not done then goes to the end, so that a long
-text does not keep short ones waiting.
+A request asks for `Work`: items (sentences) and the function that computes them. A
+batch contains the oldest item, and items of similar length from all work with an equal
+function. Work that is not done then goes to the end of the queue, so that a long text
+does not keep short ones waiting.
 """
 
 from __future__ import annotations
@@ -14,13 +14,20 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, repeat, zip_longest
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.requests import RequestError
+
+# threads that compute; a search of a small batch does not keep all cores busy
+WORKERS = 2
+# fixed cost of a search step, in units of one item: that of a small model on two cores
+STEP_COST = 8
+
+logger = logging.getLogger("t2tlite.programs.serving")
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -29,13 +36,11 @@ ValueOut = TypeVar("ValueOut", covariant=True)
 
 
 class BatchFunction(Protocol[ItemIn, ValueOut]):
-    """What is computed of items. Equal functions can share a batch."""
+    """Computes items. Equal functions can share a batch."""
 
     @property
     def width(self) -> int:
-        """How many times more an item costs than its tokens say: the beam size of a
-        search.
-        """
+        """Cost factor per token: the beam size of a search."""
 
     def run(self, items: Sequence[ItemIn]) -> Sequence[ValueOut]:
         """The result of each item, in order."""
@@ -47,13 +52,11 @@ class BatchFunction(Protocol[ItemIn, ValueOut]):
 class Limits:
     """How much is computed at once."""
 
-    # source tokens of a batch, padding counted, of searches up to the usual width
+    # source tokens of a batch, padding included, of searches up to the usual width
     batch_tokens: int = 1024
-    usual_width: int = 4  # a batch of wider searches has as many fewer tokens
-    # that a batch which is not full waits for further requests
-    max_wait_s: float = 0.002
-    # sentences of which a batch is chosen, which bounds the wait for a batch of short
-    # ones
+    usual_width: int = 4  # a wider search has proportionally fewer tokens in a batch
+    max_wait_s: float = 0.002  # of a batch that is not full
+    # items of which a batch is chosen; bounds the wait for a batch of short ones
     window: int = 128
 
     def tokens_at_width(self, width: int) -> int:
@@ -61,63 +64,76 @@ class Limits:
         return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
-Results = dict[int, Value]  # of some items of a job, by their indices
-
-
-@dataclasses.dataclass(eq=False)
-class Job(Generic[Item, Value]):
-    """The items of one request. `deliver` is called in a worker thread, with results or
-    what went wrong.
-    """
+@dataclasses.dataclass(frozen=True, eq=False)
+class Work(Generic[Item, Value]):
+    """What a request asks for."""
 
     function: BatchFunction[Item, Value]
     items: Sequence[Item]
     tokens: Sequence[int]  # of each item
-    deliver: Callable[[Results[Value] | Exception], None]
-    cancelled: bool = False
 
-    def __post_init__(self) -> None:
-        # indices of items without a batch, in order
-        self.waiting = dict.fromkeys(range(len(self.items)))
+
+Results = dict[int, Value]  # of some items, by their indices
+
+
+class QueuedWork(Generic[Item, Value]):
+    """Work in the queue. A worker thread calls `deliver` with results, or with the
+    error.
+    """
+
+    def __init__(
+        self,
+        work: Work[Item, Value],
+        deliver: Callable[[Results[Value] | Exception], None],
+    ) -> None:
+        self.work = work
+        self.deliver = deliver
+        self.cancelled = False
         self.since = time.monotonic()
+        # indices of items without a batch; a dict keeps their order
+        self.waiting = dict.fromkeys(range(len(work.items)))
 
 
-# threads that compute; a search of a small batch does not keep all cores busy
-WORKERS = 2
-# fixed cost of a search step, in units of one item; about that of a small model on two
-# cores
-STEP_COST = 8
+AnyWork = QueuedWork[Any, Any]
 
-logger = logging.getLogger("t2tlite.programs.serving")
 
-AnyJob = Job[Any, Any]
-Part = tuple[AnyJob, int]  # an item of a job, by index
+class QueuedItem(NamedTuple):
+    """An item of queued work, by its place there."""
+
+    queued: AnyWork
+    place: int
+
+    @property
+    def tokens(self) -> int:
+        return self.queued.work.tokens[self.place]
+
+
+def _ignore(items: int, tokens: int, seconds: float) -> None:
+    """Observes nothing."""
 
 
 class Batcher:
-    """The queue and its threads; `observe` is called with (items, tokens, seconds)
+    """The queue and its threads, which call `observe` with (items, tokens, seconds)
     after each batch.
     """
 
     def __init__(
         self,
-        max_jobs: int,
+        max_waiting: int,
         limits: Limits | None = None,
-        observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: (
-            None
-        ),
+        observe: Callable[[int, int, float], None] = _ignore,
         workers: int = WORKERS,
     ) -> None:
-        self._max_jobs = max_jobs
+        self._max_waiting = max_waiting
         self._limits = limits or Limits()
         self._observe = observe
-        self._jobs: collections.deque[AnyJob] = collections.deque()
+        self._queue: collections.deque[AnyWork] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
         self._dead = 0
-        self._threads = [
-            threading.Thread(target=self._work, daemon=True) for _ in range(workers)
-        ]
+        self._threads: list[threading.Thread] = []
+        for _ in range(workers):
+            self._threads.append(threading.Thread(target=self._run, daemon=True))
         for thread in self._threads:
             thread.start()
 
@@ -128,37 +144,35 @@ class Batcher:
 
     @property
     def queue_length(self) -> int:
-        """Items that wait."""
+        """The number of items that wait."""
         with self._changed:
-            return sum(len(job.waiting) for job in self._jobs)
+            return sum(len(queued.waiting) for queued in self._queue)
 
-    def submit(self, job: AnyJob) -> None:
-        """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed
-        wait already, or no thread is left.
+    def submit(self, queued: AnyWork) -> None:
+        """Puts work into the queue. Raises RequestError 503 if the queue is full, or no
+        thread is left.
 
-        Jobs are counted, not items: they take turns, so a long text delays others no
-        more than a short one.
+        The queue counts requests, not items: requests take turns, so a long text delays
+        others no more than a short one.
         """
         with self._changed:
             if not self._has_workers():
                 raise worker_error()
-            if self._stopped or len(self._jobs) >= self._max_jobs:
+            if self._stopped or len(self._queue) >= self._max_waiting:
                 raise RequestError(
                     503,
                     "The server has as many requests as it can take. Try again later.",
                     1,
                 )
-            self._jobs.append(job)
+            self._queue.append(queued)
             self._changed.notify_all()
 
-    def cancel(self, job: AnyJob) -> None:
-        """Takes a job out of the queue; what is being computed of it is dropped when it
-        is done.
-        """
+    def cancel(self, queued: AnyWork) -> None:
+        """Takes work out of the queue. Results that are being computed are dropped."""
         with self._changed:
-            job.cancelled = True
-            if job in self._jobs:
-                self._jobs.remove(job)
+            queued.cancelled = True
+            if queued in self._queue:
+                self._queue.remove(queued)
 
     def stop(self) -> None:
         """Ends the threads, each after the batch that it computes."""
@@ -168,17 +182,17 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         """Computes batches until `stop` is called. An error of a batch goes to its
-        jobs. Whatever else ends this thread, such as a SystemExit in a user's code, is
-        logged.
+        requests. Whatever else ends this thread, such as a SystemExit in a user's code,
+        is logged.
         """
         try:
-            while parts := self._next_batch():
+            while batch := self._next_batch():
                 try:
-                    self._compute_observed(parts)
+                    self._compute_observed(batch)
                 except BaseException:
-                    self._fail({job for job, _ in parts})
+                    self._fail({item.queued for item in batch})
                     raise
         except BaseException:
             logger.critical(
@@ -188,89 +202,104 @@ class Batcher:
             )
             with self._changed:
                 self._dead += 1
-                waiting = [] if self._has_workers() else list(self._jobs)
-            self._fail(waiting)
+                abandoned = [] if self._has_workers() else list(self._queue)
+            self._fail(abandoned)
 
     def _has_workers(self) -> bool:
         return self._dead < len(self._threads)
 
-    def _compute_observed(self, parts: list[Part]) -> None:
+    def _compute_observed(self, batch: list[QueuedItem]) -> None:
         started = time.monotonic()
-        self._compute(parts)
-        tokens = sum(job.tokens[index] for job, index in parts)
-        self._observe(len(parts), tokens, time.monotonic() - started)
+        self._compute(batch)
+        tokens = sum(item.tokens for item in batch)
+        self._observe(len(batch), tokens, time.monotonic() - started)
 
-    def _fail(self, jobs: Iterable[AnyJob]) -> None:
-        """Answers jobs that no thread computes any more."""
-        for job in jobs:
-            self.cancel(job)
-            job.deliver(worker_error())
+    def _fail(self, abandoned: Iterable[AnyWork]) -> None:
+        """Answers work that no thread computes any more."""
+        for queued in abandoned:
+            self.cancel(queued)
+            queued.deliver(worker_error())
 
-    def _compute(self, parts: list[Part]) -> None:
-        """Computes a batch and delivers to its jobs. If it fails, each job's part is
-        computed by itself.
+    def _compute(self, batch: list[QueuedItem]) -> None:
+        """Computes a batch and delivers the results. If it fails, the items of each
+        request are computed by themselves.
         """
-        by_job: dict[AnyJob, list[int]] = {}
-        for job, index in parts:
-            by_job.setdefault(job, []).append(index)
+        parts: dict[AnyWork, list[QueuedItem]] = {}
+        inputs = []
+        for item in batch:
+            parts.setdefault(item.queued, []).append(item)
+            inputs.append(item.queued.work.items[item.place])
+        first = batch[0].queued
         try:
-            values = parts[0][0].function.run(
-                [job.items[index] for job, index in parts]
-            )
-            by_part = dict(zip(parts, values, strict=True))
+            values = first.work.function.run(inputs)
+            results: dict[AnyWork, Results[Any]] = {queued: {} for queued in parts}
+            for item, value in zip(batch, values, strict=True):
+                results[item.queued][item.place] = value
         except Exception as error:
-            if len(by_job) > 1:
-                for job, indices in by_job.items():
-                    self._compute([(job, index) for index in indices])
+            if len(parts) > 1:
+                for part in parts.values():
+                    self._compute(part)
                 return
-            self.cancel(parts[0][0])
-            parts[0][0].deliver(error)
+            self.cancel(first)
+            first.deliver(error)
             return
-        for job, indices in by_job.items():
-            if not job.cancelled:
-                job.deliver({index: by_part[job, index] for index in indices})
+        for queued, result in results.items():
+            if not queued.cancelled:
+                queued.deliver(result)
 
-    def _next_batch(self) -> list[Part]:
+    def _next_batch(self) -> list[QueuedItem]:
         """The items to compute next; empty when the threads are to end."""
         with self._changed:
             while not self._stopped:
-                if not self._jobs:
+                if not self._queue:
                     self._changed.wait()
                     continue
-                first = self._jobs[0]
-                parts, full = self._choose(first.function)
+                first = self._queue[0]
+                batch, full = self._choose(first.work.function)
                 left = first.since + self._limits.max_wait_s - time.monotonic()
                 if full or left <= 0:
-                    self._take(parts)
-                    return parts
+                    self._take(batch)
+                    return batch
                 self._changed.wait(left)
         return []
 
-    def _choose(self, function: BatchFunction) -> tuple[list[Part], bool]:
+    def _choose(
+        self, function: BatchFunction[Any, Any]
+    ) -> tuple[list[QueuedItem], bool]:
         """The items of this function that make a batch, and whether others are left.
-
-        They are chosen of those whose turn it is: an item of each job, then a second of
-        each, and so on. The first, which has waited longest, is in the batch.
+        The item that has waited longest is in the batch.
         """
-        jobs = [job for job in self._jobs if job.function == function]
-        turns = zip_longest(*(zip(repeat(job), job.waiting) for job in jobs))
-        in_turn = (part for turn in turns for part in turn if part is not None)
-        parts = list(islice(in_turn, self._limits.window))
+        items = list(islice(self._in_turn(function), self._limits.window))
         batch_tokens = self._limits.tokens_at_width(function.width)
-        chosen = best_batch([job.tokens[index] for job, index in parts], batch_tokens)
-        return [parts[i] for i in chosen], len(chosen) < len(parts)
+        chosen = best_batch([item.tokens for item in items], batch_tokens)
+        return [items[index] for index in chosen], len(chosen) < len(items)
 
-    def _take(self, parts: list[Part]) -> None:
-        """Records that the items are being computed; jobs with items left go to the end
-        of the queue.
+    def _in_turn(self, function: BatchFunction[Any, Any]) -> Iterator[QueuedItem]:
+        """The items of this function by turns: the first of each request, then the
+        second of each, and so on.
         """
-        for job, index in parts:
-            del job.waiting[index]
-        for job in dict.fromkeys(job for job, _ in parts):
-            self._jobs.remove(job)
-            if job.waiting:
-                job.since = 0.0  # it has waited
-                self._jobs.append(job)
+        turns: collections.deque[tuple[AnyWork, Iterator[int]]] = collections.deque()
+        for queued in self._queue:
+            if queued.work.function == function:
+                turns.append((queued, iter(queued.waiting)))
+        while turns:
+            queued, places = turns.popleft()
+            place = next(places, None)
+            if place is not None:
+                yield QueuedItem(queued, place)
+                turns.append((queued, places))
+
+    def _take(self, batch: list[QueuedItem]) -> None:
+        """Records that the items are being computed; work with items left goes to the
+        end of the queue.
+        """
+        for item in batch:
+            del item.queued.waiting[item.place]
+        for queued in dict.fromkeys(item.queued for item in batch):
+            self._queue.remove(queued)
+            if queued.waiting:
+                queued.since = 0.0  # it has waited
+                self._queue.append(queued)
 
 
 def worker_error() -> RequestError:
@@ -284,21 +313,24 @@ def worker_error() -> RequestError:
 
 
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
-    """Which of the items to compute together with the first, by index: those that make
-    best use of the time.
+    """Returns the indices of the items to batch with the first one for the highest
+    throughput.
 
-    A batch of n items takes about as long as (n + STEP_COST) times the longest. Of all
-    batches of neighbours in length with the first item, and at most `batch_tokens` with
-    padding, that with the most tokens in its time wins.
+    A batch of n items takes about (n + STEP_COST) times the longest item. The
+    candidates are neighbours in length, the first item among them, with at most
+    `batch_tokens` tokens, padding included. The candidate with the most tokens for its
+    time wins.
     """
     order = np.argsort(tokens, kind="stable")
     lengths = np.asarray(tokens)[order]
     place = int(np.flatnonzero(order == 0)[0])
     sums = np.concatenate([[0], np.cumsum(lengths)])
-    # every batch that holds it
-    first, last = np.arange(place + 1)[:, None], np.arange(place, len(lengths))[None]
-    count, longest = last - first + 1, lengths[last]
+    # every batch that holds the first item: from `first` to `last` in order of length
+    first = np.arange(place + 1)[:, None]
+    last = np.arange(place, len(lengths))[None]
+    count = last - first + 1
+    longest = lengths[last]
     value = (sums[last + 1] - sums[first]) / (longest * (count + STEP_COST))
     value[(longest * count > batch_tokens) & (count > 1)] = 0.0
     start, width = np.unravel_index(np.argmax(value), value.shape)
-    return [int(i) for i in order[start : place + width + 1]]
+    return [int(index) for index in order[start : place + width + 1]]

@@ -1,13 +1,21 @@
-"""The language pair of each served run, and what languages are called."""
+"""Languages: the pair of each served run, English names, and the detection of a text's
+language by py3langid, a naive Bayes classifier of 140 languages.
+"""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import re
 from collections.abc import Sequence
 
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
+from pydantic import Field
+
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.serving.options import RunOptions
+from t2tlite.programs.serving.options import ServedRunOptions
+from t2tlite.programs.serving.schemas import Code, ResponseBody
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import open_task
 
@@ -33,12 +41,25 @@ NAMES = {
 CODES = {name.lower(): code for code, name in NAMES.items()}
 CODE = re.compile(r"[A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
 
+# of detection
+MAX_READ = 4000  # characters of a text
+CLEAR = 1.5  # ratio of the best probability to the second that decides
+# A text of a list with no more characters than SHORT is detected by the whole list, as
+# LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
+SHORT = 40
+CLEAR_ALONE = 99
+# the least probability among all 140 languages, if the classifier does not know all
+# candidates
+SURE = 0.5
+
 
 def language_name(code: str) -> str:
     """The English name of a language; the code itself if it is not a common one."""
     base, _, region = code.partition("_")
     name = NAMES.get(code) or NAMES.get(base.lower())
-    return code if name is None else f"{name} ({region})" if region else name
+    if name is None:
+        return code
+    return f"{name} ({region})" if region else name
 
 
 def parse_pair(text: str) -> tuple[str, str]:
@@ -99,22 +120,26 @@ def _advice(text: str) -> str:
     return "Write a code of two or three letters for each, and - between them."
 
 
-def with_tags(options: RunOptions) -> RunOptions:
+def with_tags(options: ServedRunOptions) -> ServedRunOptions:
     """The options with a run, a pair and a tag for each entry of `languages`, in which
     a tag follows a colon.
 
     `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>,
     <2fr>).
     """
+    pairs = []
+    tags = []
     for text in options.languages:
-        if ":" in text and "-" not in text.partition(":")[0]:
+        pair, colon, tag = text.partition(":")
+        if colon and "-" not in pair:
             parse_pair(text)  # raises: en:de is not a pair with a tag
-    parts = [text.partition(":") for text in options.languages]
-    tags = tuple(tag.strip() for _, _, tag in parts)
-    if len(options.runs) == 1 and all(tags):  # one run translates to several languages
-        options = dataclasses.replace(options, runs=options.runs * max(len(tags), 1))
+        pairs.append(pair)
+        tags.append(tag.strip())
+    runs = options.runs
+    if len(runs) == 1 and tags and all(tags):  # one run translates to several languages
+        runs *= len(tags)
     return dataclasses.replace(
-        options, languages=tuple(pair for pair, _, _ in parts), tags=tags
+        options, runs=runs, languages=tuple(pairs), tags=tuple(tags)
     )
 
 
@@ -133,33 +158,123 @@ def language_pairs(
             "--languages needs a pair for each --output_dir, in their order. Received:"
             f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
         )
-    pairs: list[tuple[str, str]] = []
+    run_of: dict[tuple[str, str], str] = {}
     for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
-        source, target = manifest.language_pair
-        task = open_task(manifest.task, manifest.options)
-        if isinstance(task, ParsingTask):
-            text = given[i].strip() if given else source or "en"
-            source, target = parse_language(text.removesuffix(f"-{TREE}")), TREE
-        elif given:
-            source, target = parse_pair(given[i])
-        elif not (source and target):
-            raise ValueError(
-                f"--languages must be given, since {run} does not record its languages"
-                f" (problem {manifest.name}). Add --languages=en-de, the codes of"
-                " source and target, with a pair for each --output_dir."
-            )
-        elif {source.lower(), target.lower()} & set(CODES):
-            raise ValueError(
-                "--languages must be given, since the languages that"
-                f" {run} records are not codes. Received: {source} and {target}."
-                f" Add --languages={_code(source)}-{_code(target)}."
-            )
-        if (source, target) in pairs:
+        pair = _pair_of_run(run, manifest, given[i] if given else None)
+        if pair in run_of:
             raise ValueError(
                 "Each language pair can be served by one run. Received:"
-                f" {source}-{target} for {run} and for"
-                f" {runs[pairs.index((source, target))]}. Leave one out, or name their"
-                " languages with --languages."
+                f" {'-'.join(pair)} for {run} and for {run_of[pair]}. Leave one out, or"
+                " name their languages with --languages."
             )
-        pairs.append((source, target))
-    return pairs
+        run_of[pair] = run
+    return list(run_of)
+
+
+def _pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str, str]:
+    source, target = manifest.language_pair
+    task = open_task(manifest.task, manifest.options)
+    if isinstance(task, ParsingTask):
+        text = source or "en" if given is None else given.strip()
+        return parse_language(text.removesuffix(f"-{TREE}")), TREE
+    if given is not None:
+        return parse_pair(given)
+    if not (source and target):
+        raise ValueError(
+            f"--languages must be given, since {run} does not record its languages"
+            f" (problem {manifest.name}). Add --languages=en-de, the codes of source"
+            " and target, with a pair for each --output_dir."
+        )
+    if {source.lower(), target.lower()} & set(CODES):
+        raise ValueError(
+            f"--languages must be given, since the languages that {run} records are not"
+            f" codes. Received: {source} and {target}. Add"
+            f" --languages={_code(source)}-{_code(target)}."
+        )
+    return source, target
+
+
+class LibreDetection(ResponseBody):
+    """A language that a text may be in."""
+
+    confidence: float = Field(description="Percent.", examples=[90.0])
+    language: Code
+
+
+def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
+    """The candidates that a text may be in, most likely first.
+
+    If the text decides for none (it has no letter, or two candidates are about as
+    likely), returns the first candidate with confidence 0. A candidate that the
+    classifier does not know is never detected.
+    """
+    undecided = []
+    for code in candidates[:1]:
+        undecided.append(LibreDetection(language=code, confidence=0.0))
+    text = text[:MAX_READ]
+    if not any(character.isalpha() for character in text):
+        return undecided
+    labels = {}
+    for code in candidates:
+        label = _label(code)
+        if label is not None:
+            labels[code] = label
+    if not labels:
+        return undecided
+    knows_all = len(labels) == len(set(candidates))
+    known = frozenset(labels.values())
+    ranking = _identifier(known if knows_all else None).rank(text)
+    probabilities = {label: float(value) for label, value in ranking}
+    *_, second, best = sorted([0.0, 0.0, *(probabilities[label] for label in known)])
+    if best < CLEAR * second or (not knows_all and best < SURE):
+        return undecided
+    detected = []
+    for code, label in labels.items():
+        percent = round(100 * probabilities[label], 1)
+        if percent > 0:
+            detected.append(LibreDetection(language=code, confidence=percent))
+    return sorted(detected, key=_unlikeliness)
+
+
+def _unlikeliness(detection: LibreDetection) -> float:
+    return -detection.confidence
+
+
+def detect_each(
+    texts: Sequence[str], candidates: Sequence[str]
+) -> list[list[LibreDetection]]:
+    """The candidates that each text of a list may be in, most likely first.
+
+    A text that is short and not clear, or that decides for no candidate, has the
+    language of the whole list.
+    """
+    whole = detect("\n".join(texts), candidates)
+    if len(texts) == 1:
+        return [whole]
+    detected = []
+    for text in texts:
+        ranked = detect(text, candidates)
+        needed = CLEAR_ALONE if len(text) <= SHORT else 0
+        is_clear = bool(ranked) and ranked[0].confidence > needed
+        detected.append(ranked if is_clear else whole)
+    return detected
+
+
+def _label(code: str) -> str | None:
+    """The classifier's label of a language code, or None if it does not know the
+    language.
+    """
+    label = code.partition("_")[0].lower()
+    if label == "nb":
+        label = "no"
+    return label if label in _identifier().labels else None
+
+
+@functools.lru_cache(maxsize=64)
+def _identifier(labels: frozenset[str] | None = None) -> LanguageIdentifier:
+    """The classifier, restricted to some languages or not at all."""
+    if labels is None:
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    restricted = copy.copy(_identifier())
+    restricted.set_languages(labels)
+    return restricted

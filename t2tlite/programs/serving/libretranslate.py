@@ -1,33 +1,39 @@
-"""LibreTranslate's API: /translate, /languages, /detect and /frontend/settings, as its
-clients use them.
+"""LibreTranslate's API as its clients use it: /translate, /languages, /detect and
+/frontend/settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
 
 from t2tlite.decoding.source_text import as_list
-from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.detection import detect_each
-from t2tlite.programs.serving.errors import SHOWN, RequestError
-from t2tlite.programs.serving.html_text import HtmlText, PlainText
-from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.options import MAX_PLACED_TAGS
-from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT
-from t2tlite.programs.serving.served_model import (
-    AlignedOutput,
-    Catalogue,
-    ServedModel,
-)
-from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.programs.serving.translation_job import (
-    TranslationJob,
+from t2tlite.programs.documents.html_text import HtmlText, PlainText
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT
+from t2tlite.programs.serving.computing import (
+    NBest,
+    TranslationPlan,
     check_hypotheses,
 )
+from t2tlite.programs.serving.languages import (
+    LibreDetection,
+    detect_each,
+    language_name,
+)
+from t2tlite.programs.serving.models import Catalogue, ServedModel
+from t2tlite.programs.serving.options import MAX_PLACED_TAGS
+from t2tlite.programs.serving.requests import SHOWN, RequestError, body_description
+from t2tlite.programs.serving.schemas import (
+    MAX_COUNT,
+    TRANSLATION,
+    Code,
+    ResponseBody,
+    TextOrTexts,
+)
+from t2tlite.programs.serving.service import CurrentService, Service
 
 AUTO = "auto"
 TOO_MUCH = 400  # LibreTranslate's status for too much text
@@ -35,92 +41,203 @@ TOO_MUCH = 400  # LibreTranslate's status for too much text
 router = APIRouter(tags=["LibreTranslate"])
 
 
+class LibreDetectRequest(BaseModel):
+    """What LibreTranslate's clients send; forms have numbers as text, and other fields
+    are ignored.
+    """
+
+    q: TextOrTexts
+    api_key: str = Field(default="", description="Where one is needed.")
+
+
+class LibreTranslateRequest(LibreDetectRequest):
+    """What LibreTranslate's clients send to translate."""
+
+    source: str = Field(description="Language code, or `auto`.", examples=["en"])
+    target: str = Field(description="Language code.", examples=["de"])
+    format: Literal["text", "html"] = Field(
+        default="text",
+        description=(
+            "`text`, or `html`: each sentence is translated whole, its inline tags are"
+            " put around the words aligned to theirs, and other markup, scripts, style"
+            " sheets, code, and elements with translate=no stay as they are."
+        ),
+    )
+    alternatives: int = Field(
+        default=0, description="Further translations.", ge=0, le=MAX_COUNT
+    )
+
+
+class LibreTranslateResponse(ResponseBody):
+    """Lists where q was a list."""
+
+    translatedText: str | list[str] = Field(  # noqa: N815
+        description="The translation of each text.", examples=[TRANSLATION]
+    )
+    alternatives: list[str] | list[list[str]] | None = Field(
+        default=None, description="Where alternatives were wanted."
+    )
+    detectedLanguage: LibreDetection | list[LibreDetection] | None = Field(  # noqa: N815
+        default=None, description="Where source was `auto`."
+    )
+
+
+class LibreLanguageName(ResponseBody):
+    """A language."""
+
+    code: Code
+    name: str = Field(description="Its English name.", examples=["English"])
+
+
+class LibreLanguage(LibreLanguageName):
+    """A language and what it can be translated to."""
+
+    targets: list[str] = Field(description="Language codes.", examples=[["de"]])
+
+
+class LibreDefaults(ResponseBody):
+    """The languages that a client chooses first."""
+
+    source: LibreLanguageName
+    target: LibreLanguageName
+
+
+class LibreSettings(ResponseBody):
+    """Limits and defaults, by the names that LibreTranslate gives them."""
+
+    apiKeys: bool = Field(description="Whether the server has API keys.")  # noqa: N815
+    keyRequired: bool = Field(description="Whether requests need one.")  # noqa: N815
+    charLimit: int = Field(  # noqa: N815
+        description="Most characters of a request.", examples=[20000]
+    )
+    filesTranslation: bool = Field(  # noqa: N815
+        default=False, description="Files are not translated."
+    )
+    frontendTimeout: int = Field(  # noqa: N815
+        default=500, description="Milliseconds that a page waits for typing to end."
+    )
+    language: LibreDefaults
+    suggestions: bool = Field(
+        default=False, description="Suggestions are not accepted."
+    )
+    supportedFilesFormat: Sequence[str] = Field(default=(), description="None.")  # noqa: N815
+
+
 @router.post(
     "/translate",
     summary="Translate a text or texts",
-    openapi_extra=takes(schemas.LibreTranslateRequest, form=True),
+    openapi_extra=body_description(LibreTranslateRequest, form=True),
     response_model_exclude_none=True,
 )
 async def translate(
     service: CurrentService, request: Request
-) -> schemas.LibreTranslateResponse:
+) -> LibreTranslateResponse:
     """Translates a text, or each text of a list."""
-    body = await read_fields(service, request, schemas.LibreTranslateRequest)
-    prepared = await service.in_thread(_prepare, service, body)
+    body = await service.read_fields(request, LibreTranslateRequest)
+    translation = await service.in_thread(_prepare, service, body)
     results = []
-    for group in prepared.groups:
-        job = group.job
-        results.append(
-            await service.compute(request, job.function, job.sentences, job.tokens)
-        )
-    return await service.in_thread(_response, body, prepared, results)
+    for group in translation.groups:
+        results.append(await service.compute(request, group.plan.work))
+    return await service.in_thread(translation.response, body, results)
 
 
 @router.post(
     "/detect",
     summary="Detect the language of a text, or of each text of a list",
-    openapi_extra=takes(schemas.LibreDetectRequest, form=True),
+    openapi_extra=body_description(LibreDetectRequest, form=True),
 )
 async def detect_language(
     service: CurrentService, request: Request
-) -> list[schemas.LibreDetection] | list[list[schemas.LibreDetection]]:
-    """Which of the languages served a text is in, most likely first."""
-    body = await read_fields(service, request, schemas.LibreDetectRequest)
+) -> list[LibreDetection] | list[list[LibreDetection]]:
+    """The served languages that a text may be in, most likely first."""
+    body = await service.read_fields(request, LibreDetectRequest)
     texts = as_list(body.q)
     service.check_size(texts, status=TOO_MUCH)
-    detected = await service.in_thread(
-        detect_each, texts, list(service.catalogue.languages())
-    )
+    candidates = list(service.catalogue.languages())
+    detected = await service.in_thread(detect_each, texts, candidates)
     return detected[0] if isinstance(body.q, str) else detected
 
 
 @router.get("/languages", summary="The languages served")
-async def languages(service: CurrentService) -> list[schemas.LibreLanguage]:
+async def languages(service: CurrentService) -> list[LibreLanguage]:
     """The languages, and what each can be translated to."""
-    return [
-        schemas.LibreLanguage(code=code, name=language_name(code), targets=targets)
-        for code, targets in service.catalogue.languages().items()
-    ]
+    served = []
+    for code, targets in service.catalogue.languages().items():
+        name = language_name(code)
+        served.append(LibreLanguage(code=code, name=name, targets=targets))
+    return served
 
 
 @router.get("/frontend/settings", summary="Limits and defaults")
-async def settings(service: CurrentService) -> schemas.LibreSettings:
+async def settings(service: CurrentService) -> LibreSettings:
     """Limits and defaults."""
-    translators = [model for model in service.catalogue.models if not model.makes_trees]
-    pair = (translators[0].source, translators[0].target) if translators else ("", "")
-    source, target = (
-        schemas.LibreLanguageName(code=code, name=language_name(code)) for code in pair
-    )
-    return schemas.LibreSettings(
+    source, target = "", ""
+    for model in service.catalogue.translators[:1]:
+        source, target = model.source, model.target
+    return LibreSettings(
         apiKeys=bool(service.options.api_key),
         keyRequired=bool(service.options.api_key),
         charLimit=service.options.max_characters,
-        language=schemas.LibreDefaults(source=source, target=target),
+        language=LibreDefaults(
+            source=LibreLanguageName(code=source, name=language_name(source)),
+            target=LibreLanguageName(code=target, name=language_name(target)),
+        ),
     )
 
 
 Document = HtmlText | PlainText
 
 
-class Group(NamedTuple):
+class TextGroup(NamedTuple):
     """The texts of a request that one model translates."""
 
     indices: Sequence[int]  # among the texts of the request
     documents: Sequence[Document]
-    job: TranslationJob
+    plan: TranslationPlan
 
 
-class Prepared(NamedTuple):
+class RequestedTranslation(NamedTuple):
     """A request to translate, checked and split."""
 
     texts: Sequence[str]
-    groups: Sequence[Group]  # of the texts that are not in the target language already
-    detected: Sequence[schemas.LibreDetection] | None
+    groups: Sequence[TextGroup]  # without texts that are in the target language already
+    detected: list[LibreDetection] | None
+
+    def response(
+        self, body: LibreTranslateRequest, results: Sequence[Sequence[NBest]]
+    ) -> LibreTranslateResponse:
+        """The response, given the results of each group."""
+        best = self._at_rank(results, 0)
+        alternatives: list[list[str]] | None = None
+        if body.alternatives:
+            ranks = range(1, 1 + body.alternatives)
+            others = [self._at_rank(results, rank) for rank in ranks]
+            alternatives = list(map(list, zip(*others, strict=True)))
+        if isinstance(body.q, str):
+            return LibreTranslateResponse(
+                translatedText=best[0],
+                alternatives=alternatives and alternatives[0],
+                detectedLanguage=self.detected and self.detected[0],
+            )
+        return LibreTranslateResponse(
+            translatedText=best,
+            alternatives=alternatives,
+            detectedLanguage=self.detected,
+        )
+
+    def _at_rank(self, results: Sequence[Sequence[NBest]], rank: int) -> list[str]:
+        """The translated texts, with the hypotheses of this rank."""
+        texts = list(self.texts)
+        for group, group_results in zip(self.groups, results, strict=True):
+            translations = group.plan.at_rank(group_results, rank)
+            for index, document in zip(group.indices, group.documents, strict=True):
+                texts[index] = document.translated(translations)
+        return texts
 
 
-def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
+def _prepare(service: Service, body: LibreTranslateRequest) -> RequestedTranslation:
+    """The request, checked and split. Raises RequestError."""
     texts = as_list(body.q)
-    n_best = 1 + body.alternatives
     service.check_size(texts, status=TOO_MUCH)
     read = HtmlText if body.format == "html" else PlainText
     documents: list[Document] = [read(text) for text in texts]
@@ -129,19 +246,21 @@ def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
     if body.source == AUTO:
         detected = _detect_sources(service.catalogue, documents, body.target)
         sources = [detection.language for detection in detected]
+    indices_of: dict[str, list[int]] = {}
+    for index, source in enumerate(sources):
+        if detected is None or source != body.target:
+            indices_of.setdefault(source, []).append(index)
     groups = []
-    for source in dict.fromkeys(sources):
-        if detected is not None and source == body.target:
-            continue  # these texts stay as they are
+    sentences = 0
+    hypotheses = 1  # of each sentence
+    for source, indices in indices_of.items():
         model = service.catalogue.translator(source, body.target)
-        indices = [i for i, each in enumerate(sources) if each == source]
-        groups.append(_group(model, texts, documents, indices, n_best))
-    if not texts and detected is None:
-        service.catalogue.translator(body.source, body.target)
-    sentences = sum(len(group.job.sentences) for group in groups)
-    returned = [group.job.function.options.return_beams for group in groups]
-    check_hypotheses(sentences, max(returned, default=1))
-    return Prepared(texts, groups, detected)
+        group = _group(model, texts, documents, indices, 1 + body.alternatives)
+        groups.append(group)
+        sentences += len(group.plan.work.items)
+        hypotheses = max(hypotheses, group.plan.hypotheses_each)
+    check_hypotheses(sentences, hypotheses)
+    return RequestedTranslation(texts, groups, detected)
 
 
 def _group(
@@ -150,96 +269,62 @@ def _group(
     documents: Sequence[Document],
     indices: Sequence[int],
     n_best: int,
-) -> Group:
+) -> TextGroup:
     """The texts at these indices, with inline tags within sentences if the model and
     the limits allow that.
     """
     options = model.decode_options(n_best)
     chosen = [documents[index] for index in indices]
-    inline_tags = sum(document.inline_tags for document in chosen)
-    if inline_tags and not (model.aligns and inline_tags * n_best <= MAX_PLACED_TAGS):
-        chosen = _without_inline_tags([texts[index] for index in indices])
-        inline_tags = 0
-    try:
-        job = TranslationJob(model, _pieces(chosen), options, aligned=bool(inline_tags))
-    except RequestError:
-        if not inline_tags:
-            raise
-        # whose sentences are shorter
-        chosen = _without_inline_tags([texts[index] for index in indices])
-        job = TranslationJob(model, _pieces(chosen), options)
-    return Group(indices, chosen, job)
-
-
-def _without_inline_tags(texts: Sequence[str]) -> list[Document]:
-    return [HtmlText(text, inline=False) for text in texts]
+    tags = sum(document.inline_tags for document in chosen)
+    if tags and model.aligns and tags * n_best <= MAX_PLACED_TAGS:
+        try:
+            plan = TranslationPlan(model, _pieces(chosen), options, aligned=True)
+            return TextGroup(indices, chosen, plan)
+        except RequestError:
+            pass  # the sentences between the tags are shorter
+    if tags:
+        chosen = [HtmlText(texts[index], inline=False) for index in indices]
+    return TextGroup(indices, chosen, TranslationPlan(model, _pieces(chosen), options))
 
 
 def _pieces(documents: Sequence[Document]) -> list[str]:
-    """What is translated by itself."""
-    return [text for document in documents for text in document.texts]
-
-
-def _response(
-    body: schemas.LibreTranslateRequest,
-    prepared: Prepared,
-    results: Sequence[Sequence[Sequence[AlignedOutput]]],
-) -> schemas.LibreTranslateResponse:
-    ranks = [_at_rank(prepared, results, rank) for rank in range(1 + body.alternatives)]
-    others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
-    detected = prepared.detected
-    if isinstance(body.q, str):
-        return schemas.LibreTranslateResponse(
-            translatedText=ranks[0][0],
-            alternatives=others[0] if others else None,
-            detectedLanguage=detected[0] if detected else None,
-        )
-    return schemas.LibreTranslateResponse(
-        translatedText=ranks[0],
-        alternatives=others or None,
-        detectedLanguage=list(detected) if detected else None,
-    )
-
-
-def _at_rank(
-    prepared: Prepared,
-    results: Sequence[Sequence[Sequence[AlignedOutput]]],
-    rank: int,
-) -> list[str]:
-    """The translated texts, with the hypotheses of this rank."""
-    texts = list(prepared.texts)
-    for group, group_results in zip(prepared.groups, results, strict=True):
-        translations = group.job.at_rank(group_results, rank)
-        for index, document in zip(group.indices, group.documents, strict=True):
-            texts[index] = document.translated(translations)
-    return texts
+    """The texts of the documents, each of which is translated by itself."""
+    pieces: list[str] = []
+    for document in documents:
+        pieces += document.texts
+    return pieces
 
 
 def _detect_sources(
     catalogue: Catalogue, documents: Sequence[Document], target: str
-) -> list[schemas.LibreDetection]:
+) -> list[LibreDetection]:
     """The language of each text: one from which it can be translated, or the target.
 
-    RequestError 400 if several are possible and nothing tells which; a text without a
-    letter or digit needs none.
+    Raises RequestError 400 if the language of a text is not clear and several are
+    possible; a text without a letter or digit needs none.
     """
-    possible = [
-        code for code, targets in catalogue.languages().items() if target in targets
-    ]
+    possible = []
+    for code, targets in catalogue.languages().items():
+        if target in targets:
+            possible.append(code)
     if not possible:
-        problem = f"No model translates to {target[:SHOWN]}."
-        raise RequestError(400, f"{problem} GET /languages lists the languages.")
+        raise RequestError(
+            400,
+            f"No model translates to {target[:SHOWN]}. GET /languages lists the"
+            " languages.",
+        )
     texts = ["\n".join(document.texts) for document in documents]
     detected = []
     for text, candidates in zip(
         texts, detect_each(texts, [*possible, target]), strict=True
     ):
         best = candidates[0]
-        is_needed = LETTER_OR_DIGIT.search(text) is not None
-        if is_needed and not best.confidence and len(possible) > 1:
-            advice = f"Set source to {' or '.join(possible)}."
+        needs_language = LETTER_OR_DIGIT.search(text) is not None
+        if needs_language and not best.confidence and len(possible) > 1:
             raise RequestError(
-                400, f"The language of the text cannot be detected. {advice}"
+                400,
+                "The language of the text cannot be detected. Set source to"
+                f" {' or '.join(possible)}.",
             )
         detected.append(best)
     return detected

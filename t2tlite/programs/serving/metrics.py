@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from prometheus_client import (
@@ -20,37 +19,60 @@ TOKENS = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
 class Metrics:
-    """Counts requests and batches, in a registry of its own."""
+    """Counts requests, refused connections and batches, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
-        histogram = functools.partial(Histogram, registry=registry)
-        labels = ["path", "method", "status"]
+        self._registry = CollectorRegistry()
         self._requests = Counter(
-            "t2tlite_requests", "Requests answered.", labels, registry=registry
+            "t2tlite_requests",
+            "Requests answered.",
+            ["path", "method", "status"],
+            registry=self._registry,
         )
-        meaning = "From a request to the end of its answer."
-        self._latency = histogram(
-            "t2tlite_request_seconds", meaning, ["path"], buckets=SECONDS
+        self._refusals = Counter(
+            "t2tlite_refused_connections",
+            "Connections ended with an error, for what was sent or for its slowness.",
+            ["status"],
+            registry=self._registry,
         )
-        self._sentences = histogram(
-            "t2tlite_batch_sentences", "Sentences of a batch.", buckets=SENTENCES
+        self._latency = self._histogram(
+            "request_seconds",
+            "From a request to the end of its answer.",
+            SECONDS,
+            "path",
         )
-        meaning = "Source tokens of a batch, without padding."
-        self._tokens = histogram("t2tlite_batch_tokens", meaning, buckets=TOKENS)
-        self._seconds = histogram(
-            "t2tlite_batch_seconds", "That a batch took to compute.", buckets=SECONDS
+        self._sentences = self._histogram(
+            "batch_sentences", "Sentences of a batch.", SENTENCES
+        )
+        self._tokens = self._histogram(
+            "batch_tokens", "Source tokens of a batch, without padding.", TOKENS
+        )
+        self._seconds = self._histogram(
+            "batch_seconds", "Time to compute a batch.", SECONDS
         )
         self._queue = Gauge(
-            "t2tlite_queue_sentences", "Sentences that wait.", registry=registry
+            "t2tlite_queue_sentences", "Sentences that wait.", registry=self._registry
         )
         self._active = Gauge(
-            "t2tlite_active_requests", "Requests being answered.", registry=registry
+            "t2tlite_active_requests",
+            "Requests being answered.",
+            registry=self._registry,
+        )
+
+    def _histogram(
+        self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str
+    ) -> Histogram:
+        return Histogram(
+            f"t2tlite_{name}",
+            meaning,
+            labels,
+            buckets=buckets,
+            registry=self._registry,
         )
 
     def watch(self, queue_length: Callable[[], int], active: Callable[[], int]) -> None:
-        """Shows what the functions return: the sentences that wait, the requests that
-        are being answered.
+        """Shows what the functions return: the number of sentences that wait, and of
+        requests that are being answered.
         """
         self._queue.set_function(queue_length)
         self._active.set_function(active)
@@ -67,6 +89,10 @@ class Metrics:
         """Counts a request."""
         self._requests.labels(path, method, str(status)).inc()
         self._latency.labels(path).observe(seconds)
+
+    def observe_refusal(self, status: int) -> None:
+        """Counts a connection that ends with an error."""
+        self._refusals.labels(str(status)).inc()
 
     def text(self) -> tuple[bytes, str]:
         """What /metrics answers, and its content type."""

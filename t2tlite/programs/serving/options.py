@@ -1,6 +1,4 @@
-"""The options of t2t-serve; each field of `ServerOptions` is a flag of the same
-name.
-"""
+"""The options of t2t-serve, whose fields are flags, and limits without a flag."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_BEAM_SIZE = 16
-# of all sentences of a request: each needs one or two kilobytes until it is answered
+# of a request: each takes one or two kilobytes until the request is answered
 MAX_HYPOTHESES = 20_000
-# inline tags of a request times its translations: each takes some 10 microseconds
+# inline tags of a request times its translations: each takes about 10 microseconds
 MAX_PLACED_TAGS = 20_000
-# A search cannot be interrupted. Its time grows with its steps, about as many as there
-# are source tokens, and with what each step computes.
-MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched
+# A search cannot be interrupted. Its time grows with its steps, about one for each
+# source token, and with the cost of a step.
+MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence to search
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 # Attention weights of a sentence and its translation: the base model has as many for
 # 166 tokens each. A page of them has 11 MB.
@@ -56,8 +54,8 @@ class ServerOptions(CheckedFields):
     )
     max_connections: int = checked_field(
         1000,
-        "Maximum number of connections; for a further one, that which has made the"
-        " server wait for longest is closed.",
+        "Maximum number of connections; a further one closes the one that has made the"
+        " server wait for longest.",
         low=1,
     )
     timeout_s: float = checked_field(
@@ -78,16 +76,36 @@ class ServerOptions(CheckedFields):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunOptions(CheckedFields):
+class ServedRunOptions(CheckedFields):
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]
-    # en-de, a pair for each run; by default what the runs record
+    # a pair such as en-de for each run; by default what the runs record
     languages: tuple[str, ...] = ()
-    # what stands before every source of a run, such as <2de>; by default nothing
+    # for each run what precedes every source, such as <2de>; by default nothing
     tags: tuple[str, ...] = ()
     checkpoint_path: str | None = None
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW
-    # how CTranslate2 stores the weights; by default float32
-    quantization: str | None = None
+    quantization: str | None = None  # of CTranslate2's weights; by default float32
+
+
+@dataclasses.dataclass(frozen=True)
+class ConnectionLimits:
+    """What a connection may send, and how long the server waits for its client."""
+
+    connections: int = 1000  # of all clients
+    head_bytes: int = 1 << 16  # of the request line, the header and the trailer fields
+    header_fields: int = 100
+    pipelined: int = 16  # requests that are sent before the first one is answered
+    # a body may have `small_chunks` chunks, and one more for every `chunk_bytes` bytes
+    small_chunks: int = 1000
+    chunk_bytes: int = 16
+    head_s: float = 10.0  # for a head, from the connection or the last answer
+    linger_s: float = 2.0  # to read an answer that was sent before the request ended
+    linger_bytes: int = 1 << 24  # that are discarded meanwhile
+    # A client that reads nothing of its answer for `stalled_s`, or has not read all of
+    # it after `sending_s`, is dropped.
+    stalled_s: float = 20.0
+    sending_s: float = 300.0
+    unsent_bytes: int = 1 << 28  # of the answers of all clients

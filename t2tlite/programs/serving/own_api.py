@@ -1,4 +1,4 @@
-"""The endpoints under /v1, but for those of attention (attention_api.py)."""
+"""The endpoints under /v1, except those of attention (attention_api.py)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from pydantic import BaseModel
 
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import as_list
+from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.batching import Work
+from t2tlite.programs.serving.computing import Parsing, Scoring, TranslationPlan
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.parsed_sentences import parsed_sentences
-from t2tlite.programs.serving.request_reading import read_json, takes
-from t2tlite.programs.serving.served_model import (
-    Parsing,
-    Scoring,
-    ServedModel,
-)
+from t2tlite.programs.serving.models import ServedModel
+from t2tlite.programs.serving.requests import RequestError, body_description
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.programs.serving.translation_job import TranslationJob
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
@@ -36,15 +32,16 @@ router = APIRouter(prefix="/v1", tags=["t2tlite"])
 @router.get("/models", summary="The models served")
 async def models(service: CurrentService) -> schemas.ModelsResponse:
     """Describes each model."""
-    return schemas.ModelsResponse(
-        models=[_description(service, model) for model in service.catalogue.models]
-    )
+    descriptions = []
+    for model in service.catalogue.models:
+        descriptions.append(_description(service, model))
+    return schemas.ModelsResponse(models=descriptions)
 
 
 @router.post(
     "/translate",
     summary="Translate texts, with n-best lists and scores, or as a stream",
-    openapi_extra=takes(schemas.TranslateRequest),
+    openapi_extra=body_description(schemas.TranslateRequest),
     response_model=schemas.TranslateResponse,
     response_model_exclude_none=True,
 )
@@ -52,53 +49,52 @@ async def translate(
     service: CurrentService, request: Request
 ) -> schemas.TranslateResponse | Response:
     """Translates; with `stream` line by line."""
-    body = await read_json(service, request, schemas.TranslateRequest)
-    job = await service.in_thread(_translation_job, service, body)
+    body = await service.read_json(request, schemas.TranslateRequest)
+    plan = await service.in_thread(_translation_plan, service, body)
     if body.stream:
-        return StreamingResponse(
-            _lines(service, job), media_type="application/x-ndjson"
-        )
-    results = await service.compute(request, job.function, job.sentences, job.tokens)
-    return schemas.TranslateResponse(
-        translations=await service.in_thread(job.assemble, results)
-    )
+        lines = _lines(service, plan)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+    results = await service.compute(request, plan.work)
+    translations = await service.in_thread(plan.translations, results)
+    return schemas.TranslateResponse(translations=translations)
 
 
 @router.post(
     "/score",
     summary="Log-probabilities of translations",
-    openapi_extra=takes(schemas.ScoreRequest),
+    openapi_extra=body_description(schemas.ScoreRequest),
 )
 async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
     """Scores each pair."""
-    body = await read_json(service, request, schemas.ScoreRequest)
+    body = await service.read_json(request, schemas.ScoreRequest)
     model = service.catalogue.translator(body.source, body.target)
-    service.check_size([text for pair in body.pairs for text in pair], len(body.pairs))
+    texts = [text for pair in body.pairs for text in pair]
+    service.check_size(texts, len(body.pairs))
     tokens = await service.in_thread(_pair_token_counts, model, body.pairs)
-    scores = await service.compute(request, Scoring(model), body.pairs, tokens)
-    return schemas.ScoreResponse(
-        scores=[schemas.Score(log_prob=value) for value in scores]
-    )
+    work = Work(Scoring(model), body.pairs, tokens)
+    scores = []
+    for log_prob in await service.compute(request, work):
+        scores.append(schemas.PairScore(log_prob=log_prob))
+    return schemas.ScoreResponse(scores=scores)
 
 
 @router.post(
-    "/parse", summary="Parse sentences", openapi_extra=takes(schemas.ParseRequest)
+    "/parse",
+    summary="Parse sentences",
+    openapi_extra=body_description(schemas.ParseRequest),
 )
 async def parse(service: CurrentService, request: Request) -> schemas.ParseResponse:
     """Parses each sentence; a blank one has no tree."""
-    body = await read_json(service, request, schemas.ParseRequest)
+    body = await service.read_json(request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
     service.check_size(as_list(body.q))
-    sentences = await service.in_thread(_sentences, body.q, model.source)
-    tokens = await service.in_thread(
-        model.search_token_counts, sentences, model.options.beam_size
-    )
-    parses = await service.compute(request, Parsing(model), sentences, tokens)
-    return await service.in_thread(_parse_response, sentences, parses)
+    work = await service.in_thread(_parsing_work, model, body.q)
+    parses = await service.compute(request, work)
+    return await service.in_thread(_parse_response, work.items, parses)
 
 
-def _description(service: Service, model: ServedModel) -> schemas.Model:
-    return schemas.Model(
+def _description(service: Service, model: ServedModel) -> schemas.ModelDescription:
+    return schemas.ModelDescription(
         source=model.source,
         target=model.target,
         source_name=language_name(model.source),
@@ -114,10 +110,10 @@ def _description(service: Service, model: ServedModel) -> schemas.Model:
     )
 
 
-def _translation_job(
+def _translation_plan(
     service: Service, body: schemas.TranslateRequest
-) -> TranslationJob:
-    """The request, checked; raises RequestError."""
+) -> TranslationPlan:
+    """The request, checked and split. Raises RequestError."""
     model = service.catalogue.translator(body.source, body.target)
     if body.stream and not isinstance(body.q, str):
         raise RequestError(
@@ -135,23 +131,25 @@ def _translation_job(
             f"alignments need the engine {TENSORFLOW}. Received: a model served by"
             f" {engine}. Leave them out.",
         )
-    return TranslationJob(model, texts, options, body.n_best, aligned=body.alignments)
+    return TranslationPlan(model, texts, options, body.n_best, body.alignments)
 
 
-async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
+async def _lines(service: Service, plan: TranslationPlan) -> AsyncIterator[bytes]:
     """The lines of a stream."""
-    text = job.texts[0]
+    [text] = plan.texts
     yield _line(schemas.StreamStart(segments=len(text.segments)))
+    index = 0
     try:
-        numbered = enumerate(text.segments)
-        async for outputs in service.stream(job.function, job.sentences, job.tokens):
-            index, (before, sentence) = next(numbered)
-            hypotheses = job.hypotheses(outputs)
-            yield _line(
-                schemas.StreamedSegment(
-                    index=index, source=sentence, before=before, hypotheses=hypotheses
-                )
+        async for outputs in service.stream(plan.work):
+            before, sentence = text.segments[index]
+            segment = schemas.StreamedSegment(
+                index=index,
+                source=sentence,
+                before=before,
+                hypotheses=plan.hypotheses(outputs),
             )
+            yield _line(segment)
+            index += 1
         yield _line(schemas.StreamEnd(after=text.after))
     except RequestError as error:
         yield _line(schemas.ErrorResponse(error=error.message))
@@ -170,29 +168,36 @@ def _pair_token_counts(
     return [max(pair) for pair in zip(sources, targets, strict=True)]
 
 
-def _sentences(q: str | list[str], language: str) -> list[str]:
+def _parsing_work(model: ServedModel, q: str | list[str]) -> Work[str, Parse]:
     """The sentences to parse: those of a text, or a list's."""
     if isinstance(q, str):
-        return parsed_sentences(q, language)
-    return [" ".join(words(text)) for text in q]
+        sentences = parsed_sentences(q, model.source)
+    else:
+        sentences = [" ".join(words(text)) for text in q]
+    tokens = model.search_token_counts(sentences, model.options.beam_size)
+    return Work(Parsing(model), sentences, tokens)
 
 
 def _parse_response(
     sentences: Sequence[str], parses: Sequence[Parse]
 ) -> schemas.ParseResponse:
-    return schemas.ParseResponse(parses=list(map(_parsed, sentences, parses)))
-
-
-def _parsed(sentence: str, parse: Parse) -> schemas.ParsedSentence:
-    tree = parse.tree
-    return schemas.ParsedSentence(
-        sentence=sentence,
-        brackets=parse.text,
-        tree=None if tree is None else nested(tree),
-        score=parse.score,
-        repairs=dict(parse.repairs),
-        svg="" if tree is None else tree_svg(tree),
-    )
+    parsed = []
+    for sentence, parse in zip(sentences, parses, strict=True):
+        tree = None
+        svg = ""
+        if parse.tree is not None:
+            tree = nested(parse.tree)
+            svg = tree_svg(parse.tree)
+        parsed_sentence = schemas.ParsedSentence(
+            sentence=sentence,
+            brackets=parse.text,
+            tree=tree,
+            score=parse.score,
+            repairs=dict(parse.repairs),
+            svg=svg,
+        )
+        parsed.append(parsed_sentence)
+    return schemas.ParseResponse(parses=parsed)
 
 
 def nested(tree: Tree) -> list[object]:

@@ -1,20 +1,20 @@
-"""Requests and responses of t2t-serve: what is checked, what is sent, and what /docs
-shows.
+"""Requests and responses of the API under /v1: what is checked, what is sent, and what
+/docs shows.
 
 Requests are strict: a number is not accepted as text, nor an unknown field. The check
-of a list stops at its first wrong entry, so that a request of many wrong entries costs
-no more than others.
+of a list stops at its first wrong entry, so that a list of wrong entries costs no more
+than another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
-# that a request may name, before it is compared with what the model allows
+# of a number in a request, before it is compared with what the model allows
 MAX_COUNT = 10_000
+SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
 
 
 class StopAtFirst(FailFast):
@@ -23,10 +23,6 @@ class StopAtFirst(FailFast):
     """
 
     __hash__ = object.__hash__
-
-
-Texts = Annotated[list[str], StopAtFirst()]
-Pair = Annotated[tuple[str, str], Strict(False)]  # JSON has no tuples
 
 
 class RequestBody(BaseModel):
@@ -41,6 +37,12 @@ class ResponseBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+Texts = Annotated[list[str], StopAtFirst()]
+TextOrTexts = Annotated[
+    str | Texts,
+    Field(description="A text, or a list of texts.", examples=[SENTENCE]),
+]
+Pair = Annotated[tuple[str, str], Strict(False)]  # JSON has no tuples
 Source = Annotated[
     str | None,
     Field(
@@ -52,21 +54,37 @@ Source = Annotated[
 ]
 Target = Annotated[
     str | None,
-    Field(description="Language code of the translation; likewise.", examples=["de"]),
+    Field(
+        description=(
+            "Language code of the translation; needed where several models are served."
+        ),
+        examples=["de"],
+    ),
 ]
-
-
 Code = Annotated[str, Field(description="Language code.", examples=["en"])]
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+LogProb = Annotated[
+    float,
+    Field(
+        description=(
+            "Log-probability (natural) of the translation, end of the sentence"
+            " included."
+        ),
+        examples=[-1.2],
+    ),
+]
+Normalised = Annotated[
+    float,
+    Field(
+        description="Log-probability divided by the length penalty.", examples=[-0.31]
+    ),
+]
 
 
 class TranslateRequest(RequestBody):
     """Text to translate."""
 
-    q: str | Texts = Field(
-        description="A text, or a list of texts.",
-        examples=["The cat sees the dog. We cry in the evening."],
-    )
+    q: TextOrTexts
     source: Source = None
     target: Target = None
     n_best: Count = Field(
@@ -102,22 +120,17 @@ class TranslateRequest(RequestBody):
     )
 
 
-class Hypothesis(ResponseBody):
+class TranslationHypothesis(ResponseBody):
     """A translation of a sentence."""
 
     text: str
-    score: float = Field(
-        description="Log-probability divided by the length penalty.", examples=[-0.31]
-    )
-    log_prob: float = Field(
-        description="Log-probability (natural), the end of the sentence included.",
-        examples=[-1.2],
-    )
+    score: Normalised
+    log_prob: LogProb
     alignment: str | None = Field(
         default=None,
         description=(
-            "Where alignments were wanted: pairs of a word of `source` and one of"
-            " `text`, counted from 0. Words are separated by white space."
+            "With alignments: pairs of a word of `source` and a word of `text`, counted"
+            " from 0. Words are separated by white space."
         ),
         examples=["0-0 1-1 2-2 3-3 4-4"],
     )
@@ -126,13 +139,16 @@ class Hypothesis(ResponseBody):
 class TranslatedSegment(ResponseBody):
     """A sentence and its translations."""
 
-    source: str = Field(description="The sentence.", examples=["The cat sees the dog."])
+    source: str = Field(description="The sentence.", examples=[SENTENCE])
     before: str = Field(
-        description="What stands before it: white space, and text without a letter or"
-        " digit.",
+        description=(
+            "White space, and text without a letter or digit, before the sentence."
+        ),
         examples=["", " ", "\n\n"],
     )
-    hypotheses: list[Hypothesis] = Field(description="Its translations, best first.")
+    hypotheses: list[TranslationHypothesis] = Field(
+        description="Its translations, best first."
+    )
 
 
 class Translation(ResponseBody):
@@ -140,11 +156,14 @@ class Translation(ResponseBody):
 
     text: str = Field(
         description="The whole translation, with the text's white space.",
-        examples=["Die Katze sieht den Hund."],
+        examples=[TRANSLATION],
     )
     segments: list[TranslatedSegment]
     after: str = Field(
-        description="What stands behind the last sentence, likewise.", examples=[""]
+        description=(
+            "White space, and text without a letter or digit, after the last sentence."
+        ),
+        examples=[""],
     )
 
 
@@ -157,7 +176,7 @@ class TranslateResponse(ResponseBody):
 class StreamStart(ResponseBody):
     """The first line of a stream."""
 
-    segments: int = Field(description="How many lines of segments follow.")
+    segments: int = Field(description="The number of segments that follow.")
 
 
 class StreamedSegment(TranslatedSegment):
@@ -169,33 +188,30 @@ class StreamedSegment(TranslatedSegment):
 class StreamEnd(ResponseBody):
     """The last line of a stream."""
 
-    after: str = Field(description="What stands behind the last sentence.")
+    after: str = Field(description="The text after the last sentence.")
 
 
 class ScoreRequest(RequestBody):
-    """Pairs of sentences whose log-probabilities are wanted."""
+    """Pairs of sentences to score."""
 
     pairs: Annotated[list[Pair], StopAtFirst()] = Field(
         description="Each a sentence and its translation.",
-        examples=[[["The cat sees the dog.", "Die Katze sieht den Hund."]]],
+        examples=[[[SENTENCE, TRANSLATION]]],
     )
     source: Source = None
     target: Target = None
 
 
-class Score(ResponseBody):
+class PairScore(ResponseBody):
     """The log-probability of a pair."""
 
-    log_prob: float = Field(
-        description="Log-probability (natural) of the target given its source.",
-        examples=[-1.2],
-    )
+    log_prob: LogProb
 
 
 class ScoreResponse(ResponseBody):
     """A score for each pair."""
 
-    scores: list[Score]
+    scores: list[PairScore]
 
 
 class ParseRequest(RequestBody):
@@ -221,14 +237,9 @@ class ParsedSentence(ResponseBody):
             "The tree as nested lists: a label, then children; words are strings."
         )
     )
-    score: float = Field(
-        description=(
-            "Log-probability of the decoded sequence divided by the length penalty."
-        ),
-        examples=[-0.31],
-    )
+    score: Normalised
     repairs: dict[str, int] = Field(
-        description="What had to be repaired to make a tree, by kind."
+        description="Repairs that made the decoded sequence a tree, by kind."
     )
     svg: str = Field(
         description=(
@@ -246,7 +257,7 @@ class ParseResponse(ResponseBody):
 class AttentionRequest(RequestBody):
     """A sentence whose cross-attention is wanted."""
 
-    q: str = Field(description="The sentence.", examples=["The cat sees the dog."])
+    q: str = Field(description="The sentence.", examples=[SENTENCE])
     translation: str | None = Field(
         default=None, description="Its translation; by default the model's own."
     )
@@ -262,7 +273,7 @@ class AttentionPageRequest(AttentionRequest):
     api_key: str = Field(default="", description="Where one is needed.")
 
 
-class Word(ResponseBody):
+class PlacedWord(ResponseBody):
     """A word, as white space separates them, and where it is."""
 
     text: str
@@ -277,10 +288,10 @@ class AttentionResponse(ResponseBody):
 
     translation: str = Field(
         description="The translation, as given or the model's own.",
-        examples=["Die Katze sieht den Hund."],
+        examples=[TRANSLATION],
     )
-    source_words: list[Word]
-    target_words: list[Word]
+    source_words: list[PlacedWord]
+    target_words: list[PlacedWord]
     weights: list[list[float]] = Field(
         description=(
             "A row for each target word, a column for each source word; rows sum to 1."
@@ -288,7 +299,7 @@ class AttentionResponse(ResponseBody):
     )
 
 
-class Model(ResponseBody):
+class ModelDescription(ResponseBody):
     """A served model."""
 
     source: Code
@@ -319,111 +330,14 @@ class Model(ResponseBody):
             "Short sentences of the run's dev split, if its data is there and no API"
             " key is needed."
         ),
-        examples=[["The cat sees the dog."]],
+        examples=[[SENTENCE]],
     )
 
 
 class ModelsResponse(ResponseBody):
     """All served models."""
 
-    models: list[Model]
-
-
-class LibreTranslateRequest(BaseModel):
-    """What LibreTranslate's clients send; forms have numbers as text, and other fields
-    are ignored.
-    """
-
-    q: str | Texts = Field(
-        description="A text, or a list of texts.", examples=["The cat sees the dog."]
-    )
-    source: str = Field(description="Language code, or `auto`.", examples=["en"])
-    target: str = Field(description="Language code.", examples=["de"])
-    format: Literal["text", "html"] = Field(
-        default="text",
-        description=(
-            "`text`, or `html`: each sentence is translated whole, its inline tags are"
-            " put around the words aligned to theirs, and other markup, scripts, style"
-            " sheets, code, and elements with translate=no stay as they are."
-        ),
-    )
-    alternatives: int = Field(
-        default=0, description="Further translations.", ge=0, le=MAX_COUNT
-    )
-    api_key: str = Field(default="", description="Where one is needed.")
-
-
-class LibreDetection(ResponseBody):
-    """A language that a text may be in."""
-
-    confidence: float = Field(description="Percent.", examples=[90.0])
-    language: Code
-
-
-class LibreTranslateResponse(ResponseBody):
-    """Lists where q was a list."""
-
-    translatedText: str | list[str] = Field(  # noqa: N815
-        description="The translation of each text.",
-        examples=["Die Katze sieht den Hund."],
-    )
-    alternatives: list[str] | list[list[str]] | None = Field(
-        default=None, description="Where alternatives were wanted."
-    )
-    detectedLanguage: LibreDetection | list[LibreDetection] | None = Field(  # noqa: N815
-        None, description="Where source was `auto`."
-    )
-
-
-class LibreDetectRequest(BaseModel):
-    """What LibreTranslate's clients send."""
-
-    q: str | Texts = Field(
-        description="A text, or a list of texts.",
-        examples=["The cat sees the dog."],
-    )
-    api_key: str = Field(default="", description="Where one is needed.")
-
-
-class LibreLanguageName(ResponseBody):
-    """A language."""
-
-    code: Code
-    name: str = Field(description="Its English name.", examples=["English"])
-
-
-class LibreLanguage(LibreLanguageName):
-    """A language and what it can be translated to."""
-
-    targets: list[str] = Field(description="Language codes.", examples=[["de"]])
-
-
-class LibreDefaults(ResponseBody):
-    """The languages that a client chooses first."""
-
-    source: LibreLanguageName
-    target: LibreLanguageName
-
-
-class LibreSettings(ResponseBody):
-    """Limits and defaults, by the names that LibreTranslate gives them."""
-
-    apiKeys: bool = Field(description="Whether the server has API keys.")  # noqa: N815
-    keyRequired: bool = Field(description="Whether requests need one.")  # noqa: N815
-    charLimit: int = Field(  # noqa: N815
-        description="Most characters of a request.", examples=[20000]
-    )
-    filesTranslation: bool = Field(  # noqa: N815
-        default=False, description="Files are not translated."
-    )
-    frontendTimeout: int = Field(  # noqa: N815
-        default=500, description="Milliseconds that a page waits for typing to end."
-    )
-    language: LibreDefaults
-    suggestions: bool = Field(
-        default=False, description="Suggestions are not accepted."
-    )
-    supportedFilesFormat: Sequence[str] = Field(default=(), description="None.")  # noqa: N815
+    models: list[ModelDescription]
 
 
 class ErrorResponse(ResponseBody):

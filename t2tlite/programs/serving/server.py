@@ -1,5 +1,5 @@
-"""The server from start to end: it opens its port, loads the runs, and answers all that
-comes before a signal.
+"""The server from start to end: it opens its port, loads the runs, and answers until a
+signal comes.
 """
 
 from __future__ import annotations
@@ -23,43 +23,47 @@ from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
-from t2tlite.programs.serving.bounded_protocol import BoundedProtocol
-from t2tlite.programs.serving.connections import ConnectionLimits, Connections
+from t2tlite.programs.serving.connections import BoundedProtocol, Connections
 from t2tlite.programs.serving.languages import language_pairs, with_tags
-from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving.models import load_catalogue
+from t2tlite.programs.serving.options import (
+    ConnectionLimits,
+    ServedRunOptions,
+    ServerOptions,
+)
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
 from t2tlite.run_folder import RunFolder
 
-# without a request before the server ends: those on their way are still answered, with
-# 503
+# The server ends after so long without a request. Requests on their way get 503.
 QUIET_S = 1.0
 BACKLOG = 1024  # connections that may wait to be accepted
 SEND_BUFFER_BYTES = 1 << 18
-ACCEPTED_AT_ONCE = 32  # of them, before others are answered
-# Files that are open for other things, and for connections that were accepted while
+ACCEPTED_AT_ONCE = 32  # connections, before other events
+# Files that are open for other things, and for connections that are accepted while
 # others are being closed.
 RESERVED_FILES = 256
-QUIET_ERRORS_S = 60.0  # in which an error of accepting connections is reported once
-# after which Python lets another thread run: the event loop waits for those that read
-# long requests
+QUIET_ERRORS_S = 60.0  # an error of accepting connections is reported once in this time
+# Thread switch interval: shorter than Python's 5 ms, so that parsing long requests does
+# not stall the event loop.
 SWITCH_S = 0.0005
 
 
-def serve(runs: RunOptions, options: ServerOptions) -> None:
+def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     """Serves until a signal comes.
 
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
     """
     runs = with_tags(runs)
-    folders = [RunFolder(run) for run in runs.runs]
-    for folder in folders:
+    manifests = []
+    for run in runs.runs:
+        folder = RunFolder(run)
         folder.hparams()
+        manifest = folder.manifest()
         find_checkpoint(folder.path, runs.checkpoint_path)
-        decode_options(folder.manifest(), runs.decode_hparams)
-    pairs = language_pairs(
-        runs.runs, [folder.manifest() for folder in folders], runs.languages
-    )
+        decode_options(manifest, runs.decode_hparams)
+        manifests.append(manifest)
+    pairs = language_pairs(runs.runs, manifests, runs.languages)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -68,9 +72,6 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
         service = Service(options)
 
         def load() -> None:
-            # loads TensorFlow, while the port is open
-            from t2tlite.programs.serving.loading import load_catalogue
-
             try:
                 catalogue = load_catalogue(runs, pairs, say_with_time)
             except BaseException as error:  # also a SystemExit of a user's package
@@ -81,14 +82,13 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
             if service.status != DRAINING:
                 say_with_time(f"Ready: {address}")
 
-        server = DrainingServer(
-            service,
-            threading.Thread(target=load, daemon=True).start,
-            ConnectionLimits(connections=allowed_connections(options.max_connections)),
-        )
+        # the port is open meanwhile
+        loader = threading.Thread(target=load, daemon=True)
+        connections = allowed_connections(options.max_connections)
+        limits = ConnectionLimits(connections=connections)
+        server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
-    if failures:
-        [failure] = failures
+    for failure in failures:
         if isinstance(failure, Exception):
             raise failure
         raise ValueError(
@@ -97,8 +97,8 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
 
 
 def allowed_connections(wanted: int) -> int:
-    """How many connections of those wanted the limit of open files allows, after it is
-    raised as far as the system lets us; says so if they are fewer.
+    """Returns how many of the wanted connections the limit of open files allows. First
+    raises the limit as far as the system permits; reports if that is not enough.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft != hard:
@@ -119,8 +119,8 @@ def allowed_connections(wanted: int) -> int:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; ValueError if the port is in use or the host is not
-    this machine's.
+    """A socket that listens at this address. Raises ValueError if the port is in use or
+    the host is not this machine's.
     """
     try:
         family, *_, address = socket.getaddrinfo(
@@ -131,11 +131,11 @@ def bind(host: str, port: int) -> socket.socket:
             f"--host must be a name or address of this machine. Received: {host!r}"
             f" ({error})."
         ) from error
-    # For sockets of this protocol alone asyncio sets TCP_NODELAY, without which each
-    # answer's body waits 40 ms.
+    # With this protocol asyncio sets TCP_NODELAY. Without that, the body of each answer
+    # waits 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # of each connection: else the system lets each unread answer take megabytes
+    # of each connection; by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     try:
         listening.bind(address)
@@ -157,7 +157,7 @@ class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
     ends it at once.
 
-    `started` is called when it answers. `limits` are those of connections, by default
+    It calls `started` when it answers. The limits of connections are by default those
     with the number in the service's options.
     """
 
@@ -174,7 +174,7 @@ class DrainingServer(uvicorn.Server):
                 http=BoundedProtocol,
                 ws="none",
                 log_config=None,
-                log_level="error",  # not of clients' mistakes, which are answered
+                log_level="error",  # clients' mistakes are answered, not logged
                 access_log=False,
                 server_header=False,
                 lifespan="off",
@@ -182,11 +182,12 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=grace_s,
             )
         )
-        self._connections = Connections(
-            limits or ConnectionLimits(connections=service.options.max_connections)
-        )
+        if limits is None:
+            limits = ConnectionLimits(connections=service.options.max_connections)
+        self._connections = Connections(limits, service.metrics)
         self.server_state = self._connections
-        self._service, self._call_when_started = service, started
+        self._service = service
+        self._call_when_started = started
         self._quiet_since = time.monotonic()
         self._draining_since = 0.0
 
@@ -205,12 +206,12 @@ class DrainingServer(uvicorn.Server):
             self.should_exit = self.force_exit = True
             return
         name = signal.Signals(sig).name
-        # nothing is accepted yet, and the thread that loads cannot be stopped
+        # no request is accepted yet, and the thread that loads cannot be stopped
         if self._service.status == LOADING:
             say(f"{name}: ending while the runs are loaded.")
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
-            # as process 1 of a container, for which the default is to ignore the signal
+            # process 1 of a container ignores the signal by default
             os._exit(128 + sig)
         say(f"{name}: answering what was accepted; once more ends at once.")
         self._service.drain()
@@ -236,8 +237,8 @@ class DrainingServer(uvicorn.Server):
 
 
 class LoopErrors:
-    """Reports what goes wrong in the event loop: that no connection can be accepted
-    once in a while, all else as asyncio does.
+    """Reports errors of the event loop as asyncio does, except that connections which
+    cannot be accepted are reported once in a while.
     """
 
     def __init__(self) -> None:

@@ -1,5 +1,5 @@
-"""The state of the server: loading, ready or draining; and how a request waits for what
-is computed of it.
+"""The state of the server (loading, ready or draining), and the steps of a request that
+endpoints share: it is checked, read, queued and computed.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from typing import Annotated, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 
+from t2tlite.programs.serving import requests
 from t2tlite.programs.serving.batching import (
     Batcher,
-    BatchFunction,
     Item,
-    Job,
     Limits,
+    QueuedWork,
     Results,
     Value,
+    Work,
 )
-from t2tlite.programs.serving.errors import ClientGoneError, RequestError, log_failure
 from t2tlite.programs.serving.metrics import Metrics
+from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
-from t2tlite.programs.serving.served_model import Catalogue
+from t2tlite.programs.serving.requests import (
+    Body,
+    ClientGoneError,
+    Content,
+    RequestError,
+    log_failure,
+)
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
-BROKEN = "broken"  # shown, while requests are accepted as long as a thread is left
+BROKEN = "broken"  # shown by /ready; a request is accepted while a thread is left
 PREPARATION_THREADS = 2
 
 P = ParamSpec("P")
@@ -38,7 +45,7 @@ T = TypeVar("T")
 
 
 class Service:
-    """Knows whether requests are accepted, and computes them."""
+    """The models, the queues, and the rules for requests."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
@@ -51,18 +58,18 @@ class Service:
             self.metrics.observe_batch,
             workers=1,
         )
-        self.metrics.watch(self._queue_length, lambda: self.active)
+        self._batchers = [self.batcher, self.attention_batcher]
+        self.metrics.watch(self._queue_length, self._active_requests)
         self.status = LOADING
         self.active = 0  # requests that are being answered
         self.catalogue = Catalogue([])
         self._threads = ThreadPoolExecutor(PREPARATION_THREADS, "t2t-serve preparation")
 
-    @property
-    def _batchers(self) -> tuple[Batcher, ...]:
-        return self.batcher, self.attention_batcher
-
     def _queue_length(self) -> int:
         return sum(batcher.queue_length for batcher in self._batchers)
+
+    def _active_requests(self) -> int:
+        return self.active
 
     @property
     def shown_status(self) -> str:
@@ -79,7 +86,7 @@ class Service:
             self.status = READY
 
     def drain(self) -> None:
-        """Accepts no more requests; those accepted are still answered."""
+        """Refuses further requests; those accepted are still answered."""
         self.status = DRAINING
 
     def stop(self) -> None:
@@ -88,6 +95,8 @@ class Service:
             batcher.stop()
         self._threads.shutdown()
 
+    # checks
+
     def check_ready(self) -> None:
         """RequestError 503 while the models are loaded and while the server drains."""
         if self.status != READY:
@@ -95,8 +104,8 @@ class Service:
             raise RequestError(503, f"The server is {doing}. Try again later.", 5)
 
     def check_key(self, received: bytes | None) -> None:
-        """RequestError if an API key is needed and this is not it: 400 without one, 403
-        with another.
+        """Raises RequestError if the server has an API key: 400 if none is received,
+        403 if another is.
         """
         if not self.options.api_key:
             return
@@ -112,61 +121,98 @@ class Service:
     def check_size(
         self, texts: Sequence[str], count: int | None = None, status: int = 413
     ) -> None:
-        """RequestError if the texts are too many, or together longer than a request may
-        be.
+        """Raises RequestError if a request has too many texts or characters.
 
-        A blank text counts as a character. `count` is how many there are for the limit,
-        by default all.
+        A blank text counts as a character. `count` is the number of texts for the
+        limit, by default all.
         """
+        if count is None:
+            count = len(texts)
+        problem = ""
+        if count > self.options.max_texts:
+            problem = (
+                f"A request must have at most {self.options.max_texts:,} texts."
+                f" Received: {count:,}."
+            )
         characters = sum(max(1, len(text)) for text in texts)
-        for what, unit, size, limit in (
-            (
-                "A request",
-                "texts",
-                len(texts) if count is None else count,
-                self.options.max_texts,
-            ),
-            (
-                "The text of a request",
-                "characters",
-                characters,
-                self.options.max_characters,
-            ),
-        ):
-            if size > limit:
-                problem = (
-                    f"{what} must have at most {limit:,} {unit}. Received: {size:,}."
-                )
-                raise RequestError(status, f"{problem} Split it into several requests.")
+        if not problem and characters > self.options.max_characters:
+            problem = (
+                "The text of a request must have at most"
+                f" {self.options.max_characters:,} characters. Received:"
+                f" {characters:,}."
+            )
+        if problem:
+            raise RequestError(status, f"{problem} Split it into several requests.")
+
+    # bodies
+
+    async def read_json(self, request: Request, kind: type[Body]) -> Body:
+        """Reads a request in JSON after a check of its API key. Raises RequestError."""
+        self.check_key(_key_outside_body(request))
+        if requests.media_type(request) != requests.JSON:
+            raise requests.unsupported_type(
+                request,
+                f"JSON, with Content-Type: {requests.JSON}",
+                "With curl, send it by --json.",
+            )
+        body = await requests.read_body(request, self.options.timeout_s)
+        return await self.in_thread(requests.from_body, body, kind)
+
+    async def read_fields(self, request: Request, kind: type[Content]) -> Content:
+        """Reads a request in JSON, a form, or the address, as LibreTranslate's clients
+        send it. Raises RequestError.
+
+        An API key outside the body is checked before the body is read. Empty fields
+        count as missing.
+        """
+        key = _key_outside_body(request)
+        if key:
+            self.check_key(key)
+        media_type = requests.media_type(request)
+        body = await requests.read_body(request, self.options.timeout_s)
+        fields = requests.address_fields(request.scope["query_string"])
+        if media_type == requests.JSON:
+            fields = await self.in_thread(requests.json_object, body)
+        elif media_type in (requests.FORM, requests.MULTIPART):
+            content_type = request.headers["content-type"]
+            fields |= await self.in_thread(requests.form_fields, body, content_type)
+        elif body:
+            raise requests.unsupported_type(
+                request,
+                f"JSON, with Content-Type: {requests.JSON}, or a form",
+                "Name the type that it has.",
+            )
+        if not key:
+            api_key = fields.get("api_key")
+            if not isinstance(api_key, str):
+                api_key = ""
+            self.check_key(api_key.encode("utf-8", "replace"))
+        filled = {name: value for name, value in fields.items() if value}
+        return await self.in_thread(requests.checked, filled, kind, "missing or empty")
 
     async def in_thread(
         self, function: Callable[P, T], *args: P.args, **named: P.kwargs
     ) -> T:
-        """Calls a function in a thread, so that meanwhile the event loop answers
-        others.
-        """
+        """Calls a function in a thread, while the event loop answers others."""
         call = functools.partial(function, *args, **named)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    # results
 
     async def compute(
         self,
         request: Request,
-        function: BatchFunction[Item, Value],
-        items: Sequence[Item],
-        tokens: Sequence[int],
+        work: Work[Item, Value],
         batcher: Batcher | None = None,
     ) -> list[Value]:
         """The result of each item, in order. Raises RequestError 503, 504, or 499 if
         the client went away.
         """
-        values = self.stream(function, items, tokens, request, batcher)
-        return [value async for value in values]
+        return [value async for value in self.stream(work, request, batcher)]
 
     async def stream(
         self,
-        function: BatchFunction[Item, Value],
-        items: Sequence[Item],
-        tokens: Sequence[int],
+        work: Work[Item, Value],
         request: Request | None = None,
         batcher: Batcher | None = None,
     ) -> AsyncIterator[Value]:
@@ -176,7 +222,7 @@ class Service:
         With `request`, raises RequestError 499 if its client goes away; FastAPI ends a
         response that streams.
         """
-        if not items:
+        if not work.items:
             return
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[Results[Value] | Exception] = asyncio.Queue()
@@ -185,43 +231,40 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, part)
 
-        job = Job(function, items, tokens, deliver)
+        queued = QueuedWork(work, deliver)
         deadline = time.monotonic() + self.options.timeout_s
         batcher = batcher or self.batcher
-        batcher.submit(job)
-        watch = (
-            None
-            if request is None
-            else asyncio.ensure_future(_report_disconnect(request, arrived))
-        )
+        batcher.submit(queued)
+        watch = None
+        if request is not None:
+            watch = asyncio.ensure_future(_report_disconnect(request, arrived))
         waiting: Results[Value] = {}
         try:
-            for index in range(len(items)):
+            for index in range(len(work.items)):
                 while index not in waiting:
                     waiting |= await self._next_part(arrived, deadline)
                 yield waiting.pop(index)
         finally:
-            batcher.cancel(job)
+            batcher.cancel(queued)
             if watch is not None:
                 watch.cancel()
 
     async def _next_part(
         self, arrived: asyncio.Queue[Results[Value] | Exception], deadline: float
     ) -> Results[Value]:
-        """The results that arrive next; RequestError if they are errors, or do not
-        arrive in time.
+        """The results that arrive next. Raises RequestError for an error, or if nothing
+        arrives in time.
         """
         try:
             part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
         except asyncio.TimeoutError:
-            problem = (
-                f"The request was not done after {self.options.timeout_s:g} seconds."
-            )
             raise RequestError(
-                504, f"{problem} Send less text, or try again later."
+                504,
+                f"The request was not done after {self.options.timeout_s:g} seconds."
+                " Send less text, or try again later.",
             ) from None
         if isinstance(part, Exception):
-            raise _failure(part)
+            raise _request_error(part)
         return part
 
 
@@ -234,19 +277,30 @@ async def service_of(request: Request) -> Service:
 CurrentService = Annotated[Service, Depends(service_of)]  # a parameter of an endpoint
 
 
+def _key_outside_body(request: Request) -> bytes:
+    """The API key of the header, `Bearer KEY` or KEY alone, or of the address, in
+    UTF-8; empty if there is none.
+    """
+    first, _, rest = request.headers.get("authorization", "").partition(" ")
+    header = rest.strip() or first
+    if header:
+        return header.encode("latin-1")  # Starlette decodes headers so
+    return request.query_params.get("api_key", "").encode()
+
+
 async def _report_disconnect(
     request: Request, arrived: asyncio.Queue[Results[Value] | Exception]
 ) -> None:
-    """Puts an error into the queue when the client, whose body was read before, has
-    closed the connection.
+    """Puts an error into the queue when the client has closed the connection; the body
+    was read before.
     """
     while (await request.receive())["type"] != "http.disconnect":
         pass
     arrived.put_nowait(ClientGoneError())
 
 
-def _failure(error: Exception) -> RequestError:
-    """Maps a worker's exception to a response: ValueError is shown (400), others are
+def _request_error(error: Exception) -> RequestError:
+    """Maps a worker's exception to a response: a ValueError is shown (400), others are
     logged (500).
     """
     if isinstance(error, RequestError):

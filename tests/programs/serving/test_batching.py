@@ -11,8 +11,14 @@ import time
 
 import pytest
 
-from t2tlite.programs.serving.batching import Batcher, Job, Limits, best_batch
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.batching import (
+    Batcher,
+    Limits,
+    QueuedWork,
+    Work,
+    best_batch,
+)
+from t2tlite.programs.serving.requests import RequestError
 
 WAIT_S = 30
 
@@ -41,9 +47,10 @@ class Client:
 
     def __init__(self, batcher, work, items, tokens=None):
         self.arrived = queue.Queue()
-        self.job = Job(work, items, tokens or [1] * len(items), self.arrived.put)
+        tokens = tokens or [1] * len(items)
+        self.queued = QueuedWork(Work(work, items, tokens), self.arrived.put)
         self.items = items
-        batcher.submit(self.job)
+        batcher.submit(self.queued)
 
     def results(self):
         results_by_job = {}
@@ -152,7 +159,7 @@ def test_a_cancelled_job_leaves_the_queue(batcher):
     first = Client(batcher, work, ["x"])
     started(work)
     gone = Client(batcher, work, ["y", "z"])
-    batcher.cancel(gone.job)
+    batcher.cancel(gone.queued)
     assert batcher.queue_length == 0
     work.go.set()
     assert first.results() == ["xx"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import resource
 import signal
 import socket
 import threading
@@ -18,8 +16,7 @@ from fastapi import Request
 from running import WAIT_S, Running, running
 from starlette.responses import Response, StreamingResponse
 
-from t2tlite.programs.serving.connections import ConnectionLimits
-from t2tlite.programs.serving.server import LoopErrors, allowed_connections
+from t2tlite.programs.serving.options import ConnectionLimits
 
 HOST = b"Host: localhost\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
@@ -163,7 +160,8 @@ def test_request_whose_body_came_first_keeps_its_connection(quick):
     ],
     ids="chunks extension address header fields lines TLS CONNECT".split(),
 )
-def test_too_much_on_the_wire_is_refused(quick, content, status):
+def test_too_much_on_the_wire_is_refused_and_counted(quick, content, status):
+    before = refusals(quick, status)
     with Peer(quick) as peer:
         with contextlib.suppress(ConnectionError):
             peer.send(content)
@@ -171,6 +169,16 @@ def test_too_much_on_the_wire_is_refused(quick, content, status):
     assert answer.startswith(b"HTTP/1.1 %d " % status)
     assert answer.endswith(b'"}')
     assert b"connection: close\r\n" in answer
+    assert refusals(quick, status) == before + 1
+
+
+def refusals(server: Running, status: int) -> float:
+    """How many connections /metrics shows as ended with this status."""
+    name = f't2tlite_refused_connections_total{{status="{status}"}} '
+    for line in server.get("/metrics").text.splitlines():
+        if line.startswith(name):
+            return float(line.removeprefix(name))
+    return 0.0
 
 
 def test_chunks_of_usual_sizes_are_read(quick):
@@ -389,41 +397,3 @@ def test_mistakes_of_clients_are_not_logged(quick, caplog, capfd):
             peer.rest()
     assert caplog.text == ""
     assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("limits", "raised_to", "allowed"),
-    [
-        ((1024, 1024), None, 768),
-        ((1024, 524_288), 1256, 1000),
-        ((256, resource.RLIM_INFINITY), 1256, 1000),
-        ((4096, 8192), 4096, 1000),
-        ((64, 64), None, 16),
-        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 1000),
-    ],
-)
-def test_limit_of_open_files_bounds_connections(
-    monkeypatch, capsys, limits, raised_to, allowed
-):
-    set_limits = []
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
-    monkeypatch.setattr(
-        resource, "setrlimit", lambda kind, pair: set_limits.append(pair)
-    )
-    assert allowed_connections(1000) == allowed
-    assert set_limits == ([] if raised_to is None else [(raised_to, limits[1])])
-    said = capsys.readouterr().err
-    assert (f"there can be {allowed:,} connections, not 1,000." in said) == (
-        allowed < 1000
-    )
-
-
-def test_a_lack_of_open_files_is_reported_once(capsys):
-    report = LoopErrors()
-    error = OSError(errno.EMFILE, "Too many open files")
-    context = {"message": "socket.accept() out of system resource", "exception": error}
-    loop = asyncio.new_event_loop()
-    for _ in range(1000):
-        report(loop, context)
-    loop.close()
-    assert capsys.readouterr().err.count("\n") == 1

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from running import running
 
-from t2tlite.programs.serving.loading import load_catalogue
-from t2tlite.programs.serving.options import RunOptions
+from t2tlite.programs.serving.models import load_catalogue
+from t2tlite.programs.serving.options import ServedRunOptions
 
 SENTENCES = [
     "red cat sees dog",
@@ -22,7 +22,7 @@ SENTENCES = [
 def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
-    options = RunOptions(
+    options = ServedRunOptions(
         runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
     )
     said: list[str] = []
@@ -93,7 +93,7 @@ def test_text_between_tags_is_translated_by_itself(server, translator):
 def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path / "run")
-    options = RunOptions(
+    options = ServedRunOptions(
         runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3"
     )
     with pytest.raises(ValueError, match=r"Received: min_length=\d+\. Leave out"):

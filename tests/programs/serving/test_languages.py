@@ -9,10 +9,14 @@ import dataclasses
 import pytest
 
 from t2tlite.data.manifest import Languages
-from t2tlite.programs.serving.detection import detect
-from t2tlite.programs.serving.languages import language_name, language_pairs, with_tags
-from t2tlite.programs.serving.options import RunOptions
-from t2tlite.programs.serving.schemas import LibreDetection
+from t2tlite.programs.serving.languages import (
+    LibreDetection,
+    detect,
+    language_name,
+    language_pairs,
+    with_tags,
+)
+from t2tlite.programs.serving.options import ServedRunOptions
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def with_languages(manifest, source="", target="", **more):
 
 def pairs_of(manifest, given_languages):
     """The pairs of one run with a value of --languages."""
-    options = with_tags(RunOptions(runs=("RUN",), languages=given_languages))
+    options = with_tags(ServedRunOptions(runs=("RUN",), languages=given_languages))
     return language_pairs(["RUN"], [manifest], options.languages)
 
 
@@ -108,7 +112,7 @@ def test_recorded_names_of_languages_are_refused(manifest):
 
 def test_one_run_serves_several_pairs_by_tag():
     options = with_tags(
-        RunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>"))
+        ServedRunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>"))
     )
     assert (options.runs, options.languages, options.tags) == (
         ("RUN", "RUN"),
@@ -116,9 +120,9 @@ def test_one_run_serves_several_pairs_by_tag():
         ("<2de>", "<2fr>"),
     )
     # without tags refused
-    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))
+    untagged = with_tags(ServedRunOptions(runs=("RUN",), languages=("en-de", "en-fr")))
     assert (untagged.runs, untagged.tags) == (("RUN",), ("", ""))
-    assert with_tags(RunOptions(runs=("RUN",))).runs == ("RUN",)
+    assert with_tags(ServedRunOptions(runs=("RUN",))).runs == ("RUN",)
 
 
 def test_two_runs_of_a_pair_are_refused(manifest):

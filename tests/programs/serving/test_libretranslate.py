@@ -139,7 +139,7 @@ def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
 ):
     tokens = len(translator.source_encoder.encode(SENTENCE))
     monkeypatch.setattr(
-        "t2tlite.programs.serving.served_model.MAX_SENTENCE_TOKENS", tokens - 1
+        "t2tlite.programs.serving.models.MAX_SENTENCE_TOKENS", tokens - 1
     )
     assert re.fullmatch(
         IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"]
@@ -254,7 +254,7 @@ def test_text_without_letters_needs_no_language(from_two_languages):
 
 
 def test_hypotheses_are_bounded_over_all_languages(from_two_languages, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.serving.translation_job.MAX_HYPOTHESES", 7)
+    monkeypatch.setattr("t2tlite.programs.serving.computing.MAX_HYPOTHESES", 7)
     request = {"q": [ENGLISH, FRENCH], "source": "auto", "target": "de"}
     assert from_two_languages.post("/translate", request).status_code == 200
     response = from_two_languages.post("/translate", {**request, "alternatives": 1})

@@ -4,7 +4,6 @@ nothing that stops the server.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import random
@@ -18,8 +17,9 @@ import pytest
 from malformed import MALFORMED, PATHS
 from running import WAIT_S, Changed, Gated, Running, running, served
 
+from t2tlite.programs.serving import own_api
 from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.server import bind
+from t2tlite.programs.serving.requests import log_failure
 from t2tlite.vocabularies.normalisation import is_blank
 
 SENTENCE = "red cat sees dog"
@@ -207,32 +207,6 @@ def test_server_survives_requests_that_are_not_http(server):
     assert server.get("/health").status_code == 200
 
 
-def test_response_body_does_not_wait_for_an_acknowledgement():
-    """Headers and body are written one after the other: without TCP_NODELAY the body
-    comes 40 ms later.
-    """
-    accepted = []
-
-    async def answer(reader, writer):
-        accepted.append(
-            writer.get_extra_info("socket").getsockopt(
-                socket.IPPROTO_TCP, socket.TCP_NODELAY
-            )
-        )
-        writer.close()
-
-    async def connect():
-        listening = bind("127.0.0.1", 0)
-        async with await asyncio.start_server(answer, sock=listening):
-            reader, writer = await asyncio.open_connection(*listening.getsockname())
-            await reader.read()
-            writer.close()
-
-    asyncio.run(connect())
-    assert len(accepted) == 1
-    assert accepted[0]
-
-
 def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
     def fail(*_):
         raise RuntimeError("a secret of /home/someone")
@@ -374,3 +348,40 @@ def test_memory_does_not_grow_with_requests(server: Running):
     # the count falls after the answer is sent
     until(lambda: server.service.active == 0)
     assert server.service.batcher.queue_length == 0
+
+
+def test_unhandled_error_is_counted_and_has_security_headers(
+    translator, monkeypatch, caplog
+):
+    def fail(*_):
+        raise RuntimeError("a secret of /home/someone")
+
+    monkeypatch.setattr(own_api, "_description", fail)
+    with running([served(translator)]) as server:
+        response = server.get("/v1/models")
+        assert response.status_code == 500
+        assert response.json() == {
+            "error": "The server could not answer this request; its log says why."
+        }
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert (
+            't2tlite_requests_total{method="GET",path="/v1/models",status="500"} 1.0'
+            in server.get("/metrics").text
+        )
+    assert "a secret" in caplog.text
+
+
+def test_log_escapes_and_cuts_what_a_client_may_have_written(caplog):
+    try:
+        try:
+            raise ValueError("\x1b[31msecret\nINFO: all is well" + "a" * 1000)
+        except ValueError as error:
+            raise KeyError("q") from error
+    except KeyError as error:
+        log_failure(error)
+    (record,) = caplog.records
+    lines = record.getMessage().splitlines()
+    assert lines[0] == "A request failed."
+    assert r"ValueError: '\x1b[31msecret\nINFO: all is well" in record.getMessage()
+    assert max(map(len, lines)) < 200
+    assert "Traceback (most recent call last):" in lines

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 from running import parser_of, running, served
 
-from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving import languages, libretranslate, schemas
 
 PAIR = {"source": "en", "target": "de"}
 TEXT = "red cat sees dog"
@@ -34,17 +34,17 @@ def both(translator):
         (
             "/translate",
             {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1},
-            schemas.LibreTranslateResponse,
+            libretranslate.LibreTranslateResponse,
         ),
         (
             "/translate",
             {"q": [TEXT], **PAIR, "alternatives": 1},
-            schemas.LibreTranslateResponse,
+            libretranslate.LibreTranslateResponse,
         ),
-        ("/detect", {"q": TEXT}, list[schemas.LibreDetection]),
-        ("/detect", {"q": [TEXT]}, list[list[schemas.LibreDetection]]),
-        ("/languages", None, list[schemas.LibreLanguage]),
-        ("/frontend/settings", None, schemas.LibreSettings),
+        ("/detect", {"q": TEXT}, list[languages.LibreDetection]),
+        ("/detect", {"q": [TEXT]}, list[list[languages.LibreDetection]]),
+        ("/languages", None, list[libretranslate.LibreLanguage]),
+        ("/frontend/settings", None, libretranslate.LibreSettings),
         ("/health", None, schemas.StatusResponse),
         ("/ready", None, schemas.StatusResponse),
     ],
@@ -83,6 +83,6 @@ def test_lists_are_described_where_they_are_taken(both):
 
 def test_missing_number_is_no_answer():
     with pytest.raises(ValueError, match="log_prob\n  Input should be a valid number"):
-        schemas.Hypothesis(text="a", score=0.0, log_prob=None)
+        schemas.TranslationHypothesis(text="a", score=0.0, log_prob=None)
     with pytest.raises(ValueError, match="log_prob\n  Input should be a finite number"):
-        schemas.Score(log_prob=float("-inf"))
+        schemas.PairScore(log_prob=float("-inf"))

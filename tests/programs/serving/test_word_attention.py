@@ -11,7 +11,7 @@ import sentencepiece
 from running import running, served
 
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.programs.serving.word_attention import word_attention
+from t2tlite.programs.serving.attention_api import word_attention
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder

@@ -12,7 +12,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 from running import Running, parser_of, running, served
 
-from t2tlite.programs.serving.served_model import ServedModel
+from t2tlite.programs.serving.models import ServedModel
 
 SENTENCE = "red cat sees dog today"
 TEXT = f"😀 {SENTENCE}.\n\nBird likes white fish."

@@ -22,7 +22,7 @@ from page_use import (
 from playwright.sync_api import Page, expect
 from running import tree_of
 
-from t2tlite.programs.serving.served_model import Catalogue
+from t2tlite.programs.serving.models import Catalogue
 from t2tlite.trees.tree import format_tree
 from t2tlite.trees.tree_drawing import tree_svg
 

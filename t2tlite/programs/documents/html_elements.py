@@ -1,10 +1,10 @@
 """Where the elements of an HTML document begin and end, and which are not translated.
 
-A document is read as browsers read it, as far as that decides which text is inside
-which element: void elements have no content, <p>, <li>, <td> and others end without end
-tags, and an end tag inside a table cell does not end what is around the cell. An end
-tag of an inline element does not end the block or the untouched element that it stands
-in. Elements are neither moved nor repeated.
+Elements begin and end as in browsers: void elements have no content, <p>, <li>, <td>
+and others end without end tags, and an end tag inside a table cell does not end an
+element around the cell. An end tag of an inline element does not end the block or the
+untouched element around the tag. Unlike in browsers, elements are neither moved nor
+repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.serving.html_tokens import (
+from t2tlite.programs.documents.html_tokens import (
     FOREIGN,
     INTEGRATION_POINTS,
     Kind,
@@ -37,7 +37,7 @@ BLOCKS = frozenset(
 UNTOUCHED = frozenset("code kbd math ruby samp svg var".split())
 PREFORMATTED = frozenset("listing pre textarea".split())
 
-# An end tag does not end an element outside the innermost of these
+# an end tag does not end an element around the innermost of these
 SCOPES = frozenset(
     "applet caption html marquee math object svg table td template th".split()
 )
@@ -45,7 +45,7 @@ CELLS = frozenset("td th".split())
 ROWS = CELLS | {"tr"}
 GROUPS = ROWS | {"tbody", "thead", "tfoot", "caption", "colgroup"}
 TERMS = frozenset("dd dt".split())
-# The elements that the start tag of an element ends, if they are inside the second
+# For a start tag: the elements that it ends, and the elements around which it ends none
 ENDED_BY_START = {
     "li": (frozenset(["li"]), frozenset("ol ul menu dir".split())),
     **dict.fromkeys(TERMS, (TERMS, frozenset(["dl"]))),
@@ -67,11 +67,11 @@ YES = frozenset(["", "yes"])
 
 
 class Elements(NamedTuple):
-    """Of each token of a document, by index."""
+    """Properties of each token of a document, by index."""
 
     partners: list[int | None]  # the other tag of its element, or None
     ends: list[int]  # of a start tag: the index behind its element's last token
-    is_translated: list[bool]  # whether its text is, or of a tag its element's
+    is_translated: list[bool]  # whether its text, or its element's text, is translated
     is_preformatted: list[bool]  # whether white space in its text counts
     separates: list[bool]  # of a start tag: whether its content has blocks of text
 
@@ -98,7 +98,7 @@ class _OpenElements:
         self._scopes: list[int] = []
 
     def start(self, index: int, token: Token) -> None:
-        """Opens an element, after those are closed that its start tag ends."""
+        """Opens an element after closing the elements that its start tag ends."""
         if token.breaks_out:
             self._break_out(index)
         self._end_by_start(index, token.name)
@@ -115,7 +115,7 @@ class _OpenElements:
             self._scopes.append(place)
 
     def end(self, index: int, name: str) -> None:
-        """Closes the innermost element of this name that the end tag can close."""
+        """Closes the innermost element of this name, if the end tag can close it."""
         if not self._by_name[name]:
             return
         place = self._by_name[name][-1]
@@ -144,7 +144,7 @@ class _OpenElements:
                 self.ends[start] = start + 1
 
     def _break_out(self, index: int) -> None:
-        """Closes each <svg> and <math> whose content is not HTML."""
+        """Closes every <svg> and <math> around the tag, up to an integration point."""
         while True:
             place = max(self._places(FOREIGN), default=-1)
             if place <= max(self._places(INTEGRATION_POINTS), default=-1):
@@ -205,7 +205,7 @@ def find_elements(tokens: Sequence[Token]) -> Elements:
 
 
 class _Region(NamedTuple):
-    """What the tokens before `end` inherit."""
+    """Properties that the tokens before `end` inherit."""
 
     end: int
     is_translated: bool

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from t2tlite.programs.serving.sentence_splitter import sentence_pieces
+from t2tlite.programs.documents.sentences import sentence_pieces
 from t2tlite.vocabularies.normalisation import words
 
 END_MARKS = frozenset(".!?…。！？")

@@ -16,22 +16,22 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
-from t2tlite.programs.serving.html_elements import BLOCKS, Elements, find_elements
-from t2tlite.programs.serving.html_runs import Item, Run, find_runs
-from t2tlite.programs.serving.html_tokens import RAW_TEXT, Kind, Token, tokens
-from t2tlite.programs.serving.sentence_splitter import SplitText
-from t2tlite.programs.serving.tag_projection import Mark, Role, project, with_marks
+from t2tlite.programs.documents.html_elements import BLOCKS, Elements, find_elements
+from t2tlite.programs.documents.html_runs import Item, Run, find_runs
+from t2tlite.programs.documents.html_tokens import RAW_TEXT, Kind, Token, tokens
+from t2tlite.programs.documents.sentences import SplitText
+from t2tlite.programs.documents.tag_projection import Mark, Role, project, with_marks
 
-# what is seen at its place, as an untouched element is
+# visible at their place, like untouched elements
 VISIBLE_VOID = frozenset("embed img input".split())
 LINE_BREAK = re.compile(r"\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?")
 
-# of each sentence the translation and alignment
+# a text, and the translation and alignment of each of its sentences
 Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
 
 
 class PlainText(NamedTuple):
-    """A text that is translated as it is, with the interface of `HtmlText`."""
+    """Plain text, with the interface of `HtmlText`."""
 
     text: str
     inline_tags: int = 0
@@ -47,8 +47,8 @@ class PlainText(NamedTuple):
 
 
 class HtmlText:
-    """A document: `texts` are those of its runs, without character references;
-    `translated` puts others there.
+    """An HTML document. `texts` are the texts of its runs, without character
+    references; `translated` replaces them.
 
     If tags are not `inline`, all markup separates runs.
     """
@@ -66,9 +66,7 @@ class HtmlText:
         return sum(len(run.marks) for run in self._runs)
 
     def translated(self, translations: Iterator[Translated]) -> str:
-        """The document with the next translations, one of each of `texts`, as its
-        runs.
-        """
+        """The document with the next translations, one for each of `texts`."""
         parts: list[str] = []
         at = 0
         for run in self._runs:
@@ -112,7 +110,7 @@ def _moved(marks: Sequence[Mark], distance: int) -> list[Mark]:
 
 
 def _blocks(document: str, inline: bool) -> Iterator[list[Item]]:
-    """The text and the inline markup between two blocks, for all of them."""
+    """Yields the text and the inline markup between two blocks."""
     document_tokens = list(tokens(document))
     elements = find_elements(document_tokens)
     items: list[Item] = []
@@ -159,9 +157,9 @@ def _lines(document: str, token: Token, is_preformatted: bool) -> list[tuple[int
 def _inline_markup(
     document_tokens: Sequence[Token], elements: Elements, index: int
 ) -> tuple[int, Role, bool] | None:
-    """Of inline markup at a token the index behind its last token, its role, and
-    whether it is seen at its place; None if it separates blocks or is inside what is
-    not translated.
+    """Returns the index behind the inline markup that begins at a token, its role, and
+    whether it is visible at its place. Returns None if the token separates blocks, or
+    is inside an element that is not translated.
     """
     token = document_tokens[index]
     if token.kind is Kind.OTHER and elements.is_translated[index]:

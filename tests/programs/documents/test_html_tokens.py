@@ -13,7 +13,7 @@ from html5lib.constants import tokenTypes
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.serving.html_tokens import Kind, tokens
+from t2tlite.programs.documents.html_tokens import Kind, tokens
 
 CHARACTERS = (tokenTypes["Characters"], tokenTypes["SpaceCharacters"])
 RAW_STATES = {

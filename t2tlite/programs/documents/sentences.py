@@ -1,19 +1,19 @@
-"""Splits text into sentences, so that they and what stands between them make the same
+"""Splits text into sentences. The sentences and the text between them, joined, are the
 text again.
 
-A line is split where sentencex splits it, a splitter with rules and abbreviations for
-some 300 languages. The rules of this module come after its own:
+sentencex, a splitter with rules and abbreviations for about 300 languages, splits each
+line. This module then applies rules of its own:
 
 - A line break always ends a sentence.
-- What the rule for text removes, such as a zero-width space, is not seen.
+- Characters that the rule for text removes, such as a zero-width space, are ignored.
 - A sentence ends before white space, or behind a full stop that needs none, such as 。.
-  What follows does not begin in lower case.
-- The number of a list item, such as `2.` or `b)`, belongs to the sentence behind it,
-  and so does what follows an ordinal number (`am 3. Mai`) in languages that write it
-  with a full stop.
+  The next sentence does not begin in lower case.
+- The number of a list item, such as `2.` or `b)`, belongs to the sentence behind it. In
+  languages that write ordinal numbers with a full stop, no sentence ends there
+  (`am 3. Mai`).
 - A sentence in brackets ends behind its bracket: `(See there.) Then go.`
-- Text without a letter or digit is not a sentence. It stands between sentences, and so
-  do emoji and bullets before and behind a sentence.
+- Text without a letter or digit is not a sentence. It is between sentences, like emoji
+  and bullets at either end of a sentence.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from t2tlite.vocabularies.normalisation import IGNORED, JOINER, MAY_BE_IGNORED
 # letters, nor the digit of an emoji such as 1️⃣
 LETTER_OR_DIGIT = re.compile(r"[^\W_\u115f\u1160\u3164\uffa0](?!\ufe0f?\u20e3)")
 
-# Characters of a line that sentencex reads at once: its time grows with the square of
-# the length if nearly all are quotation marks
+# Characters that sentencex reads at once. Its time grows with the square of the length
+# if nearly all characters are quotation marks.
 WINDOW = 4000
 WHITE_SPACE = re.compile(r"\s")
 OPENING = "\"'“‘«([„‚¿¡›»–—-"  # what a sentence may begin with before its first letter
@@ -46,12 +46,12 @@ ORDINAL = re.compile(r"(?<![\d.,])\d{1,3}\.\s*\Z")
 ORDINAL_LANGUAGES = frozenset(
     "bs cs da de et eu fi fo hr hu is lb lt lv nb nn no pl sk sl sr tr".split()
 )
-# that sentencex does not know
+# unknown to sentencex
 ABBREVIATIONS = {
     "fr": frozenset("M MM Mme Mmes Mlle Mlles Mgr Me Dr Pr St Ste".split()),
 }
-# Texts have names and dates of other languages, so a short word in capitals that is an
-# abbreviation in one of these is one in every language: Okt. 2020, Acme Corp.
+# Texts have names and dates of other languages. So a capitalised short word that is an
+# abbreviation in one of these languages is one in all: Okt. 2020, Acme Corp.
 COMMON_LANGUAGES = ("en", "de", "fr")
 SHORT_NAME = re.compile(r"\w[^\w(]+([A-ZÄÖÜÉ][a-zäöüßéè]{2,4})\.\s*\Z")
 LAST_WORD = re.compile(r"(\w+)\.\s*\Z")
@@ -65,29 +65,28 @@ EMOJI_TAGS = range(0xE0020, 0xE0080)  # of flags
 
 
 class Segment(NamedTuple):
-    """A sentence and what stands before it."""
+    """A sentence and the text before it."""
 
     before: str  # without a letter or digit
     sentence: str  # without line breaks, and without white space at either end
 
 
 class SplitText(NamedTuple):
-    """A text in sentences: `join` of the sentences themselves is the text."""
+    """A text in sentences; `join` of its own sentences is the text."""
 
     segments: list[Segment]
     after: str  # what stands behind the last sentence, without a letter or digit
 
     def join(self, sentences: Sequence[str]) -> str:
-        """The text with these in place of its sentences."""
-        parts = (
-            segment.before + text
-            for segment, text in zip(self.segments, sentences, strict=True)
-        )
-        return "".join(parts) + self.after
+        """The text with other sentences in place of its own."""
+        parts = []
+        for segment, sentence in zip(self.segments, sentences, strict=True):
+            parts += [segment.before, sentence]
+        return "".join([*parts, self.after])
 
 
 def split_text(text: str, language: str = "en") -> SplitText:
-    """The sentences of a text in a language, each with what stands before it.
+    """Splits a text in a language into sentences.
 
     A language that sentencex does not know is split as a related one, or as English.
 
@@ -113,8 +112,8 @@ def split_text(text: str, language: str = "en") -> SplitText:
 
 
 def sentence_pieces(line: str, language: str) -> Iterator[str]:
-    """A line cut where sentences begin. Invisible characters that stand there belong to
-    the sentence that begins.
+    """Cuts a line where sentences begin. Invisible characters between two sentences
+    belong to the second.
     """
     ignored = list(IGNORED.finditer(line))
     visible_pieces = _visible_pieces(IGNORED.sub("", line), language)
@@ -147,7 +146,7 @@ def _visible_pieces(line: str, language: str) -> Iterator[str]:
 
 
 def _boundaries(line: str, code: str) -> Iterator[int]:
-    """Offsets of a line where sentencex begins a sentence, and those behind sentences
+    """Yields the offsets where sentencex begins a sentence, and those behind sentences
     in brackets.
     """
     start = 0
@@ -166,10 +165,10 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
 
 
 def _segment(code: str, line: str) -> list[str]:
-    """The sentences of a line by sentencex, whose texts are the line.
+    """Splits a line by sentencex alone.
 
-    It reads every white space as a space: some of its rules (those for initials in
-    Portuguese) panic at a no-break space. Where another rule does, the line is one
+    sentencex gets every white space as a space: some of its rules (those for initials
+    in Portuguese) panic at a no-break space. If another rule panics, the line is one
     sentence.
     """
     try:

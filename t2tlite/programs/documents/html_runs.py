@@ -3,12 +3,13 @@
 A run ends where the words of neighbouring elements would touch: behind `</a>` in
 `<a>The dog</a><a>The bird</a>`, and behind a sentence in `<span>We cry.</span>The dog`.
 Elements that format letters, such as <b>, do not end a word, and neither does an
-element at one of its ends alone: `<b>H</b><i>ello</i>` and `<a>dog</a>s` are words.
+element whose tag stands at one side of the word alone: `<b>H</b><i>ello</i>` and
+`<a>dog</a>s` are words.
 
-Where all words are in links, as in a menu, each link is a run.
+If all words are in links, as in a menu, each link is a run.
 
-Markup before the first and behind the last word of a run is outside of it, if the
-elements around the run are still around it then.
+Markup before the first and behind the last word is outside the run, unless that would
+separate the two tags of an element around a part of the run.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.serving.html_tokens import Token
-from t2tlite.programs.serving.sentence_splitter import LETTER_OR_DIGIT, OPENING
-from t2tlite.programs.serving.tag_projection import CLOSING_MARKS, Mark, Role
+from t2tlite.programs.documents.html_tokens import Token
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING
+from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Mark, Role
 from t2tlite.vocabularies.normalisation import IGNORED
 
 # These elements may begin and end within a word
@@ -48,13 +49,13 @@ class Item(NamedTuple):
     core_start: int
     core_end: int
     text: str = ""  # visible characters, with one space for white space inside
-    space_before: bool = False  # whether a text begins with white space
+    space_before: bool = False  # whether the text begins with white space
     space_behind: bool = False
     markup: str = ""
     name: str = ""  # of a tag
     role: Role = Role.POINT
     element: int = -1  # a number that both tags of an element share
-    is_object: bool = False  # whether markup is seen at its place
+    is_object: bool = False  # whether the markup is visible at its place
 
     @classmethod
     def of_text(cls, document: str, start: int, end: int) -> Item:
@@ -176,8 +177,8 @@ def _is_menu(items: Sequence[Item]) -> bool:
 
 
 def _link_cuts(items: Sequence[Item]) -> Iterator[int]:
-    """The indices of the items at which links begin and end, with what is around
-    each.
+    """The indices of the items at which links begin and end, each with the elements
+    around it.
     """
     markup: list[int] = []  # since the last word
     for index, item in enumerate(items):
@@ -194,8 +195,8 @@ def _link_cuts(items: Sequence[Item]) -> Iterator[int]:
 def _unmatched(
     items: Sequence[Item], markup: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """The closing tags whose elements begin before some markup, and the opening tags
-    whose elements end behind it.
+    """The closing tags in some markup whose elements begin before it, and the opening
+    tags whose elements end behind it.
     """
     opened: list[int] = []
     closed: list[int] = []
@@ -315,7 +316,7 @@ def _run(items: Sequence[Item]) -> Run:
 
 
 class _Text:
-    """The text of a run and its marks, as far as its items are read."""
+    """The text of a run and its marks, while its items are added."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -366,7 +367,7 @@ class _Text:
         self._last = text[-1]
 
     def _add_space(self) -> None:
-        """Adds white space, and notes it behind an object that stands before it."""
+        """Adds white space, and records it for an object before it."""
         if self._objects:
             index = self._objects[-1]
             self._marks[index] = self._marks[index]._replace(space_behind=True)
@@ -374,7 +375,7 @@ class _Text:
             self._add(" ")
 
     def _meet_objects(self, character: str) -> None:
-        """Joins or parts the words at both sides of objects, which the text lacks."""
+        """Joins or separates the words on both sides of objects, which have no text."""
         first = self._marks[self._objects[0]]
         last = self._marks[self._objects[-1]]
         has_space = first.space_before or last.space_behind

@@ -4,11 +4,15 @@ character.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.documents.sentences import split_text
+
+LIMIT_S = 3  # of CPU time, for what took 5 to 44 seconds, and takes about 0.05
 
 
 @pytest.mark.parametrize(
@@ -203,3 +207,16 @@ def test_a_long_line_is_split_as_a_short_one():
         ]
         * 200
     )
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! ", "‹", "‘", "「a。", "!(",
+     "a. “", "(a.) ", "a😀", "* ", "\u00a0", "a\u200b"],
+)  # fmt: skip
+def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
+    text = (piece * 200_000)[:200_000]
+    started = time.process_time()
+    split = split_text(text)
+    assert split.join([segment.sentence for segment in split.segments]) == text
+    assert time.process_time() - started < LIMIT_S

@@ -1,18 +1,17 @@
 """Puts the inline tags of a sentence into its translation, by its word alignment.
 
-The rule: an element encloses the smallest range of target words that holds all that are
-aligned to a source word inside it. Elements stay nested as they were: where the words
-of neighbouring elements are mixed, each encloses the longest row of its own words. An
-element without words, or markup that is seen at its place, goes before the word that is
-aligned to the next source word, within what encloses it and not within a neighbour.
-Punctuation before the first word of a range and behind its last is inside if the
-element encloses punctuation there in the source, or begins or ends with the sentence.
-A tag whose other half is in another sentence begins before, or ends behind, all words
-inside it.
+The rule: an element encloses the smallest range of target words that holds every word
+aligned to a source word inside the element. Elements stay nested as they were. If the
+words of neighbouring elements are mixed, each element encloses the longest row of its
+own words. An element without words, and markup that is visible at its place, precedes
+the word that is aligned to the next source word; it stays inside its parent and outside
+its neighbours. Punctuation at either end of a range is inside if the element encloses
+punctuation there in the source, or begins or ends with the sentence. A tag whose other
+half is in another sentence begins before, or ends behind, all words inside it.
 
-Each tag is looked at a limited number of times, except that NumPy finds the range of
-its words; for as many words as a request may have, that takes microseconds. Words of
-mixed neighbours are looked at once for each element around them.
+The time is linear in tags and words, apart from NumPy calls that find the range of a
+tag's words in microseconds. Words of mixed neighbours are visited once for each element
+around them.
 """
 
 from __future__ import annotations
@@ -33,13 +32,15 @@ from t2tlite.decoding.alignment import Alignment
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
-# Places where a tag may stand in a target word: an opening tag at an even one, a
-# closing tag at an odd one
-BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES = range(
-    7
-)
-
-
+# The places of a tag in a target word: an opening tag has an even place, a closing tag
+# an odd one.
+BEFORE = 0
+BEHIND_PREFIX = 1
+BEFORE_CORE = 2
+BEHIND_CORE = 3
+BEFORE_SUFFIX = 4
+BEHIND = 5
+PLACES = 6  # of a word
 # Punctuation that stands directly behind a word
 CLOSING_MARKS = frozenset(".,;:!?…%)]}»”’'。，、；：！？）」』")
 
@@ -49,7 +50,7 @@ class Role(enum.Enum):
 
     OPENING = enum.auto()
     CLOSING = enum.auto()
-    POINT = enum.auto()  # the whole of it, or no element at all
+    POINT = enum.auto()  # the whole element, or no element at all
 
 
 class Mark(NamedTuple):
@@ -59,13 +60,12 @@ class Mark(NamedTuple):
     markup: str
     role: Role = Role.POINT
     element: int = -1  # a number that both tags of an element share
-    # Whether it is seen at its place, and then has white space before and behind it
-    is_object: bool = False
-    space_before: bool = False
-    space_behind: bool = False
+    is_object: bool = False  # whether it is visible at its place
+    space_before: bool = False  # whether white space precedes an object
+    space_behind: bool = False  # whether white space follows an object
 
 
-class Word(NamedTuple):
+class WordSpan(NamedTuple):
     """Where a word is in its text; its core is the whole word if it has no letter or
     digit.
     """
@@ -96,7 +96,7 @@ class Range(NamedTuple):
     low: int
     high: int
     first: int  # the index of its first mark
-    last: int  # and of its last, the closing tag
+    last: int  # the index of its last mark, the closing tag
 
 
 def project(
@@ -112,16 +112,18 @@ def project(
     """
     if not marks:
         return []
-    words = _words(target)
-    end = len(words) * PLACES
-    offsets = [offset for word in words for offset in word.offsets] + [len(target)]
+    offsets: list[int] = []  # of each place in the target
+    for word in _words(target):
+        offsets += word.offsets
+    end = len(offsets)
+    offsets.append(len(target))
     places = _Places(source, alignment, end)
     partners = _partners(marks)
     halves = [i for i, partner in enumerate(partners) if partner is None]
     projected: list[Mark] = []
     first = 0
     low = 0
-    for half in [*halves, len(marks)]:  # what is between two halves stays between them
+    for half in [*halves, len(marks)]:  # marks between two halves stay between them
         high = end
         if half < len(marks):
             high = min(max(low, places.of_half(marks[half])), end)
@@ -135,11 +137,12 @@ def project(
     return projected
 
 
-def _words(text: str) -> list[Word]:
+def _words(text: str) -> list[WordSpan]:
     words = []
     for match in WORD.finditer(text):
         core = CORE.search(text, *match.span()) or match
-        words.append(Word(match.start(), core.start(), core.end(), match.end()))
+        word = WordSpan(match.start(), core.start(), core.end(), match.end())
+        words.append(word)
     return words
 
 
@@ -152,75 +155,74 @@ class _Places:
         self._words = _words(source)
         self._starts = [word.start for word in self._words]
         self._ends = [word.end for word in self._words]
-        aligned: dict[int, list[int]] = collections.defaultdict(list)
+        # the first places of the target words that are aligned to each source word
+        self._aligned: dict[int, list[int]] = collections.defaultdict(list)
         for source_word, target_word in alignment:
-            aligned[source_word].append(target_word * PLACES)
-        self._aligned = aligned
-        numbers = range(len(self._words))
-        # end, -1: not aligned
-        self._first = np.array([min(aligned[i], default=end) for i in numbers])
-        self._last = np.array([max(aligned[i], default=-1) for i in numbers])
-        # of each word, or else of the next that is aligned
-        self._next = [*map(int, self._first), end]
-        for i in reversed(numbers):
-            if self._next[i] == end:
-                self._next[i] = self._next[i + 1]
+            self._aligned[source_word].append(target_word * PLACES)
+        count = len(self._words)
+        self._first = np.full(count, end)  # a word that is not aligned has the end
+        self._last = np.full(count, -1)  # and -1
+        # of each word the first, or else that of the next word that is aligned
+        self._next = [end] * (count + 1)
+        for i in reversed(range(count)):
+            self._next[i] = self._next[i + 1]
+            if self._aligned[i]:
+                self._first[i] = min(self._aligned[i])
+                self._last[i] = max(self._aligned[i])
+                self._next[i] = int(self._first[i])
 
     def of_point(self, offset: int) -> int:
         """The place of a tag without words."""
         word = bisect_right(self._ends, offset)
+        place = self._next[word]
         if word == len(self._words) or self._last[word] < 0:
-            return self._next[word]
-        start, _, core_end, _ = self._words[word]
-        return self._next[word] + (
-            BEFORE
-            if offset <= start
-            else BEFORE_CORE
-            if offset < core_end
-            else BEFORE_SUFFIX
-        )
+            return place
+        if offset <= self._words[word].start:
+            return place + BEFORE
+        if offset < self._words[word].core_end:
+            return place + BEFORE_CORE
+        return place + BEFORE_SUFFIX
 
     def of_span(self, start: int, end: int) -> tuple[int, int]:
-        """The places of a tag around these characters."""
+        """The places of an element around these characters."""
         first, behind = self._word_indices(start, end)
         last = behind - 1
         if start >= end or first > last:
             return (self.of_point(start),) * 2
-        start, end = max(start, self._starts[first]), min(end, self._ends[last])
-        after_core, before_core = (
-            start >= self._words[first].core_end,
-            end <= self._words[last].core_start,
-        )
+        start = max(start, self._starts[first])
+        end = min(end, self._ends[last])
+        after_core = start >= self._words[first].core_end
         if after_core and first < last:  # of this word, punctuation alone is inside
-            first, after_core = first + 1, False
+            first += 1
+            after_core = False
+        before_core = end <= self._words[last].core_start
         if before_core and first < last:
-            last, before_core = last - 1, False
-        low, high = (
-            int(self._first[first : last + 1].min()),
-            int(self._last[first : last + 1].max()),
-        )
-        if high < 0:
+            last -= 1
+            before_core = False
+        low = int(self._first[first : last + 1].min())
+        high = int(self._last[first : last + 1].max())
+        if high < 0:  # no word is aligned
             return (self.of_point(start),) * 2
         if after_core:
             return high + BEFORE_SUFFIX, high + BEHIND
         if before_core:
             return low + BEFORE, low + BEHIND_PREFIX
-        opening = (
-            BEFORE
-            if start == self._starts[0] or start < self._words[first].core_start
-            else BEFORE_CORE
-        )
-        closing = (
-            BEHIND
-            if end == self._ends[-1] or end > self._words[last].core_end
-            else BEHIND_CORE
-        )
-        return low + opening, high + closing
+        encloses_prefix = start < self._words[first].core_start
+        if start == self._starts[0] or encloses_prefix:
+            low += BEFORE
+        else:
+            low += BEFORE_CORE
+        encloses_suffix = end > self._words[last].core_end
+        if end == self._ends[-1] or encloses_suffix:
+            high += BEHIND
+        else:
+            high += BEHIND_CORE
+        return low, high
 
     def separate(
         self, marks: Sequence[Mark], ranges: Sequence[Range], limits: Range
     ) -> list[Range]:
-        """Ranges of neighbours whose words are mixed, in order, each made to enclose
+        """The ranges of neighbours whose words are mixed, in order, each narrowed to
         the longest row of its own words.
         """
         owners: dict[int, int] = {}  # of source words, by index
@@ -266,10 +268,9 @@ class _Places:
 
 
 def _partners(marks: Sequence[Mark]) -> list[int | None]:
-    """Of each tag the index of its other half, its own if it has none, or None if that
-    is in another sentence.
-
-    A tag that is not closed before the tag around it is has no other half.
+    """The index of each tag's other half: its own if it has none, or None if that is in
+    another sentence. A tag that is still open when the tag around it closes has no
+    other half.
     """
     partners: list[int | None] = list(range(len(marks)))
     opened: list[int] = []
@@ -348,7 +349,7 @@ def _inside(
         if item.low < item.high and item.low >= end:
             placed.append(item)
             end = item.high
-        else:  # its words are those of its neighbours
+        else:  # its neighbours enclose its words
             points.append(item._replace(high=item.low))
     return _with_points(placed, points)
 
@@ -358,7 +359,7 @@ def _low(item: Range) -> int:
 
 
 def _overlap(ranges: Sequence[Range]) -> Iterator[bool]:
-    """Whether each of the ranges, in order, begins before the one before it ends."""
+    """Whether each range, in order, begins before the preceding range ends."""
     for before, behind in itertools.pairwise(ranges):
         yield behind.low < before.high
 
@@ -382,12 +383,11 @@ def _order(item: Range) -> tuple[int, bool, int]:
 
 
 def with_marks(text: str, marks: Sequence[Mark]) -> str:
-    """Text as HTML, with the marks, which are in order.
-
-    Markup that is seen at its place has white space around it as in the source.
+    """Text as HTML with the marks, which are in order. Objects have white space around
+    them as in the source.
     """
     parts: list[str] = []
-    last = ""  # the last character that is seen
+    last = ""  # the last visible character
     needs_space = False
     at = 0
     for mark in [*marks, None]:

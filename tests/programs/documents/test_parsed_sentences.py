@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from t2tlite.programs.serving.parsed_sentences import parsed_sentences
+from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 
 
 @pytest.mark.parametrize(

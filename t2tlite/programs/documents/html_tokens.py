@@ -1,15 +1,14 @@
 """Cuts an HTML document into tags, comments and text, which together are the document.
 
 The rules are those of the HTML standard's tokenizer (13.2.5), so that markup ends where
-browsers end it: quotes count only around the value of an attribute, `-->`, `--!>`,
-`<!-->` and `<!--->` end a comment, and `<?x>`, `</ >` and `<![CDATA[x]]>` are comments
-up to the next `>`. The content of <script>, <style> and the like has no tags, and
-neither has that of <title> and <textarea>. A tag or comment without an end reaches to
-the end of the document.
+browsers end it. Quotes count only around the value of an attribute; `-->`, `--!>`,
+`<!-->` and `<!--->` end a comment; `<?x>`, `</ >` and `<![CDATA[x]]>` are comments up
+to the next `>`. The content of <script>, <style>, <title>, <textarea> and others has no
+tags. A tag or comment without an end reaches to the end of the document.
 
-Tokens keep their offsets, so that markup can be returned as it came. Parsers that are
-libraries do not return it: html5lib's tokenizer has no offsets, and justhtml and lxml
-give those of elements in a repaired tree, without stray tags.
+Tokens have offsets, so that markup can be returned as it came. Libraries do not return
+it: html5lib's tokenizer has no offsets, and justhtml and lxml have those of elements in
+a repaired tree, without stray tags.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class Token(NamedTuple):
 
 
 def tokens(document: str) -> Iterator[Token]:
-    """The tokens of a document, in order; together they are the document.
+    """Yields the tokens of a document, in order; joined they are the document.
 
     >>> [document_token.kind.name for document_token in tokens("<p title=it's>Hi<!-->")]
     ['START', 'TEXT', 'OTHER']
@@ -198,7 +197,7 @@ class _ForeignElements:
         return bool(self._names) and self._names[-1] in FOREIGN
 
     def note(self, token: Token) -> None:
-        """Opens and closes elements as a token does."""
+        """Opens and closes elements at a token."""
         if token.kind is Kind.END and self._counts[token.name]:
             while self._pop() != token.name:
                 pass
@@ -232,8 +231,8 @@ def _content_end(document: str, start: int, name: str) -> int | None:
 
 
 def _script_end(document: str, start: int) -> int:
-    """Where a script ends: at its end tag, unless that stands in a comment in which
-    another script begins.
+    """Where a script ends: at its first end tag outside a comment in which another
+    script begins.
     """
     is_comment = False
     is_nested = False

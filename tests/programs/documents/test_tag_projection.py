@@ -4,17 +4,10 @@ hand.
 
 from __future__ import annotations
 
-import re
-import sys
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from t2tlite.programs.serving.html_text import HtmlText
-from t2tlite.programs.serving.sentence_splitter import split_text
-
-MARKUP = re.compile(r"<[^>]*>")
+from t2tlite.programs.documents.html_text import HtmlText
+from t2tlite.programs.documents.sentences import split_text
 
 
 def translated(document: str, *sentences: tuple[str, str]) -> str:
@@ -128,74 +121,5 @@ def test_blocks_are_translated_apart():
     assert translated(document, *sentences) == expected
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
-@given(
-    st.lists(
-        st.sampled_from(
-            ["<b>", "</b>", "<i>", "</i>", "<img>", "a", " ", ".", "<!---->"]
-        ),
-        max_size=30,
-    )
-)
-def test_any_markup_is_kept(pieces):
-    document = "".join(pieces)
-    html = HtmlText(document)
-    result = html.translated(map(reversed_words, html.texts))
-    assert sorted(MARKUP.findall(result)) == sorted(MARKUP.findall(document))
-    assert sorted(MARKUP.sub("", result).replace(" ", "")) == sorted(
-        MARKUP.sub("", document).replace(" ", "")
-    )
-
-
-def reversed_words(text):
-    """The text, and as the translation of each sentence its words from last to
-    first.
-    """
-    split = split_text(text)
-    sentences = []
-    for segment in split.segments:
-        words = segment.sentence.split()
-        sentences.append(
-            (
-                " ".join(reversed(words)),
-                [(len(words) - 1 - i, i) for i in range(len(words))],
-            )
-        )
-    return split, sentences
-
-
 def test_translation_without_words_has_all_tags():
     assert translated("<b>the</b> cat <i>sleeps", ("", "0-0 2-0")) == "<b></b><i>"
-
-
-@pytest.mark.parametrize(
-    "document",
-    [lambda n: "<a>" * n + "w", lambda n: "w" + "</a>" * n, lambda n: "<a>w " * n, lambda n: "<a>w</a> " * n,
-     lambda n: "<img>w " * n, lambda n: "<a>w " * n + "</a>" * n, lambda n: "w " + "<a></a>" * n,
-     lambda n: "<a><b>w</a> " * n, lambda n: "<a/>. A" * n,
-     lambda n: "".join(f"<a{i}>" for i in range(n)) + "w" + "".join(f"</a{i}>" for i in range(n))],
-    ids=lambda document: document(1),
-)  # fmt: skip
-def test_steps_are_proportional_to_the_number_of_tags(document):
-    few, many = (lines_executed(document(n)) for n in (50, 500))
-    assert many < 11 * few
-
-
-def lines_executed(document):
-    """How many lines of Python put the tags of a document into its translation."""
-    html = HtmlText(document)
-    translations = list(map(reversed_words, html.texts))
-    count = 0
-
-    def trace(frame, event, argument):
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        html.translated(iter(translations))
-    finally:
-        sys.settrace(before)
-    return count

@@ -1,0 +1,355 @@
+"""What the server reads and refuses: the body of a request, as JSON or as a form, and
+the error that a client gets.
+
+A body is read up to a limit. It is parsed outside the event loop, since that takes
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import io
+import json
+import logging
+import re
+import traceback
+import urllib.parse
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from fastapi import Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, from_json
+from python_multipart import parse_form
+from python_multipart.multipart import Field, File
+from starlette.requests import ClientDisconnect
+
+from t2tlite.programs.serving.options import MAX_BODY_BYTES
+from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+MAX_FIELDS = 1000  # of a form
+# Python's codecs for the charsets of forms. Browsers read ISO-8859-1 as Windows-1252,
+# which has letters in place of control characters.
+FORM_ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "utf-8",
+    "iso-8859-1": "cp1252",
+    "latin1": "cp1252",
+    "windows-1252": "cp1252",
+}
+CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
+NOT_A_FORM = (
+    "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
+)
+SHOWN = 80  # characters of a client's value in a message
+MAX_CAUSES = 8  # of an error that are logged
+CLIENT_GONE = 499  # status in logs and metrics; nobody receives it
+
+logger = logging.getLogger("t2tlite.programs.serving")
+# The client gets an answer to a malformed form. The parser's log lines would hold text
+# of clients without a key.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
+
+Fields = dict[str, object]  # of a form, or of a JSON object
+Body = TypeVar("Body", bound=RequestBody)
+Content = TypeVar("Content", bound=BaseModel)
+
+
+class RequestError(Exception):
+    """A request that is answered with {"error": message} and a status, and with
+    Retry-After if the client may repeat it.
+    """
+
+    def __init__(
+        self, status: int, message: str, retry_after_s: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class ClientGoneError(RequestError):
+    """A request whose client has closed the connection."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_GONE, "The client closed the connection.")
+
+
+def error_response(error: RequestError) -> Response:
+    """The response of an error."""
+    # a lone surrogate has no bytes
+    message = error.message.encode("utf-8", "replace").decode()
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
+    content = ErrorResponse(error=message).model_dump_json()
+    return Response(content, error.status, headers, JSON)
+
+
+def log_failure(error: BaseException) -> None:
+    """Logs an error of the server, its causes, and where they were raised.
+
+    A message may hold a client's text, which must not reach the log as it is: the
+    message is cut, and escaped so that it stays on its line.
+    """
+    lines = ["A request failed."]
+    cause: BaseException | None = error
+    while cause is not None and len(lines) <= MAX_CAUSES:
+        frames = "".join(traceback.format_tb(cause.__traceback__))
+        message = ascii(str(cause)[:SHOWN])
+        lines.append(
+            f"Traceback (most recent call last):\n{frames}"
+            f"{type(cause).__name__}: {message}"
+        )
+        cause = cause.__cause__ or cause.__context__
+    logger.error("%s", "\n".join(lines))
+
+
+def media_type(request: Request) -> str:
+    """The media type of the body, without its parameters, in lower case."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def unsupported_type(request: Request, required: str, advice: str) -> RequestError:
+    """The error of a body whose media type is not the required one."""
+    received = media_type(request)[:SHOWN] or "none"
+    return RequestError(
+        415, f"The body must be {required}. Received: {received}. {advice}"
+    )
+
+
+def body_description(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:
+    """The description of a body for /openapi.json."""
+    types = [JSON]
+    if form:
+        types += [FORM, MULTIPART]
+    description = {"schema": kind.model_json_schema()}
+    content = dict.fromkeys(types, description)
+    return {"requestBody": {"required": True, "content": content}}
+
+
+async def read_body(request: Request, timeout_s: float) -> bytes:
+    """The body. Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it
+    does not arrive in time, and 499 if the client goes away.
+    """
+    try:
+        return await asyncio.wait_for(_read_up_to_limit(request), timeout_s)
+    except asyncio.TimeoutError:
+        raise RequestError(
+            408, f"The body of a request must arrive within {timeout_s:g} seconds."
+        ) from None
+    except ClientDisconnect:
+        raise ClientGoneError from None
+
+
+async def _read_up_to_limit(request: Request) -> bytes:
+    too_long = RequestError(
+        413,
+        f"The body of a request must have at most {MAX_BODY_BYTES:,} bytes. Send less"
+        " text.",
+    )
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
+        raise too_long
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise too_long
+    return bytes(body)
+
+
+def json_object(body: bytes) -> Fields:
+    """The fields of a JSON object, perhaps behind a byte order mark. Raises
+    RequestError 400 if the body is not an object, or has a field twice.
+    """
+    text = body.removeprefix(codecs.BOM_UTF8)
+    try:
+        content = from_json(text)
+        # `from_json` keeps the last of several values; this reads names alone
+        json.loads(text, object_pairs_hook=_check_names, parse_int=_no_number)
+    except ValueError as error:
+        raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
+    if not isinstance(content, dict):
+        raise RequestError(
+            400, f"The body must be a JSON object. Received: {_shown(content)}."
+        )
+    return content
+
+
+def _check_names(pairs: Sequence[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise RequestError(
+                400, f"Each field must be given once. Received: {name[:SHOWN]!r} twice."
+            )
+        names.add(name)
+
+
+def _no_number(digits: str) -> None:
+    """Stands for a number, whose digits may be more than Python reads."""
+
+
+def from_body(body: bytes, kind: type[Body]) -> Body:
+    """A request from JSON. Raises RequestError 400 if the body is not JSON, or a field
+    is missing, unknown or wrong.
+    """
+    content = json_object(body)
+    # before pydantic, which would make a record of each unknown field
+    for name in content:
+        if name not in kind.model_fields:
+            raise RequestError(
+                400,
+                f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.",
+            )
+    return checked(content, kind)
+
+
+def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Content:
+    """A request from its fields. Raises RequestError 400 if a field is wrong, or is
+    `absent`.
+    """
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise RequestError(
+            400, sentence_about(error.errors(include_url=False), absent)
+        ) from error
+
+
+def form_fields(body: bytes, content_type: str) -> Fields:
+    """The fields of a form; a field that is given several times is a list.
+
+    Raises RequestError 400 if the body is not a form, and 415 if the server does not
+    know its charset.
+    """
+    encoding = _form_encoding(content_type)
+    try:
+        if content_type.lower().startswith(MULTIPART):
+            pairs = _multipart(body, content_type, encoding)
+        else:
+            pairs = _url_encoded(body, encoding)
+    except ValueError as error:
+        problem = NOT_A_FORM
+        if encoding != "utf-8":
+            problem = "The body must be a form in the charset of its Content-Type."
+        raise RequestError(400, problem) from error
+    return _fields(pairs)
+
+
+def address_fields(query: bytes) -> Fields:
+    """The fields of an address. Raises RequestError 400 if they are not in UTF-8."""
+    try:
+        return _fields(_url_encoded(query, "utf-8"))
+    except ValueError as error:
+        raise RequestError(
+            400,
+            f"The address must have at most {MAX_FIELDS} fields, percent-encoded in"
+            " UTF-8.",
+        ) from error
+
+
+def _form_encoding(content_type: str) -> str:
+    """Python's codec for a form."""
+    parameter = CHARSET.search(content_type)
+    charset = parameter[1] if parameter else "utf-8"
+    name = charset.lower()
+    if name not in FORM_ENCODINGS:
+        raise RequestError(
+            415,
+            "The charset of a form must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
+            f" {charset[:SHOWN]!r}.",
+        )
+    return FORM_ENCODINGS[name]
+
+
+def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:
+    """The names and values of a form or an address, percent-encoded or not.
+
+    A form may be sent from a file, with a byte order mark at its beginning and a line
+    end at its end.
+    """
+    return urllib.parse.parse_qsl(
+        text.decode(encoding).removeprefix("\ufeff").rstrip("\r\n"),
+        keep_blank_values=True,
+        encoding=encoding,
+        errors="strict",
+        max_num_fields=MAX_FIELDS,
+    )
+
+
+def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+
+    def add(name: bytes | None, value: bytes | None) -> None:
+        if name is None or len(pairs) == MAX_FIELDS:
+            raise ValueError(
+                f"A form must have at most {MAX_FIELDS} fields, each with a name."
+            )
+        pairs.append((name.decode(encoding), (value or b"").decode(encoding)))
+
+    def add_field(field: Field) -> None:
+        add(field.field_name, field.value)
+
+    def add_file(file: File) -> None:
+        file.file_object.seek(0)
+        add(file.field_name, file.file_object.read())
+
+    headers = {"Content-Type": content_type.encode("latin-1")}
+    parse_form(headers, io.BytesIO(body), add_field, add_file)
+    return pairs
+
+
+def _fields(pairs: list[tuple[str, str]]) -> Fields:
+    """The values by name; a name that is given several times has a list."""
+    values_of: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values_of.setdefault(name, []).append(value)
+    fields: Fields = {}
+    for name, values in values_of.items():
+        fields[name] = values[0] if len(values) == 1 else values
+    return fields
+
+
+def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> str:
+    """A sentence about the first of pydantic's errors."""
+    first = errors[0]
+    field = str(first["loc"][0])
+    if first["type"] == "missing":
+        return f"The field {field} is required. It is {absent}."
+    needed = first["msg"].removeprefix("Input should be ")
+    if first["type"] == "int_parsing_size":  # thousands of digits, as text
+        needed = "a smaller number"
+    # a text, or a list of texts: one error for each choice, the list's at its entry
+    same_field = [error for error in errors if error["loc"][0] == field]
+    if len(same_field) > 1:
+        needed = "a string or a list of strings"
+        for error in same_field:
+            if _indices(error):
+                first = error
+                needed = "a string"
+                break
+    where = field + "".join(f"[{index}]" for index in _indices(first))
+    return f"{where} must be {needed}. Received: {_shown(first['input'])}."
+
+
+def _indices(error: ErrorDetails) -> list[int]:
+    """The indices in the field that an error is about."""
+    return [part for part in error["loc"] if isinstance(part, int)]
+
+
+def _shown(value: object) -> str:
+    """A value as JSON, cut."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        text = type(value).__name__
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -1,0 +1,224 @@
+"""Who may send requests: hosts, other sites' pages, damaged headers, API keys."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+from running import running, served
+
+from t2tlite.programs.serving.app import check_sender
+from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.requests import RequestError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SENTENCE = "red cat sees dog"
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "localhost:5000"}, 0),
+        ({"host": "192.168.1.2:5000"}, 0),
+        ({"host": "[::1]:5000"}, 0),
+        ({"host": "Translate.example.org"}, 0),
+        ({"host": "evil.example"}, 400),
+        ({"host": "127.0.0.1.evil.example:5000"}, 400),
+        ({"host": "localhost:5000", "origin": "http://localhost:5000"}, 0),
+        ({"host": "localhost", "origin": "https://friend.example"}, 0),
+        ({"host": "localhost", "origin": "https://evil.example"}, 403),
+        ({"host": "localhost", "origin": "null"}, 403),
+        # what is not an origin
+        ({"host": "localhost", "origin": "http://["}, 403),
+        ({"host": "localhost", "origin": "http://"}, 403),
+        ({"host": "localhost", "origin": "localhost"}, 403),
+        ({"host": "localhost", "origin": ""}, 403),
+        ({"host": "localhost", "origin": "http://localhost/"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "no such value"}, 403),
+        ({"host": "localhost", "sec-fetch-site": "none"}, 0),
+        # default ports
+        ({"host": "localhost:443", "origin": "https://localhost"}, 0),
+        ({"host": "localhost", "origin": "http://localhost:80"}, 0),
+        ({"host": "localhost:80", "origin": "https://localhost"}, 403),
+        # a proxy that sends the server's own address as Host
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "Translate.example.org:8080",
+                "origin": "http://translate.example.org:8080",
+            },
+            0,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "x-forwarded-host": "evil.example",
+                "origin": "http://evil.example",
+            },
+            403,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "origin": "http://translate.example.org:8080",
+            },
+            403,
+        ),
+        (
+            {
+                "host": "127.0.0.1:5000",
+                "origin": "https://translate.example.org",
+                "sec-fetch-site": "same-origin",
+            },
+            0,
+        ),
+        ({"host": "localhost", "sec-fetch-site": "cross-site"}, 403),
+    ],
+)
+def test_requests_of_other_sites_are_refused(headers, status):
+    options = ServerOptions(
+        allowed_hosts=("translate.example.org",),
+        cors_origins=("https://friend.example",),
+    )
+    if not status:
+        check_sender(httpx.Headers(headers), options)
+        return
+    with pytest.raises(
+        RequestError, match=r"does not know the host|Pages of other sites may not"
+    ) as refused:
+        check_sender(httpx.Headers(headers), options)
+    assert refused.value.status == status
+
+
+def test_documented_nginx_lets_the_pages_own_posts_through(translator):
+    """What nginx sends: without a line of its configuration for it, Host is that of
+    proxy_pass. Over plain HTTP a browser sends Origin, and no Sec-Fetch-Site.
+    """
+    text = (REPOSITORY / "docs" / "serving.md").read_text(encoding="utf-8")
+    (location,) = re.findall(
+        r"^location / \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE
+    )
+    lines = dict(
+        re.findall(r"^ +proxy_set_header (\S+) (\S+);", location, re.MULTILINE)
+    )
+    public = "translate.example.org:8080"
+    variables = {"$http_host": public, "$scheme": "http", "$remote_addr": "192.0.2.1"}
+    sent = {"Host": re.search(r"proxy_pass http://(\S+);", location)[1]}
+    sent |= {name: variables[value] for name, value in lines.items()}
+    hosts = ("translate.example.org",)
+    with running([served(translator)], allowed_hosts=hosts) as server:
+        for origin, status in ((f"http://{public}", 200), ("http://evil.example", 403)):
+            headers = {**sent, "Origin": origin}
+            for path in ("/v1/translate", "/v1/attention.html"):
+                response = server.post(path, {"q": SENTENCE}, headers=headers)
+                assert response.status_code == status
+
+
+def test_request_of_an_unknown_host_is_not_computed(server):
+    response = server.post(
+        "/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"}
+    )
+    assert response.status_code == 400
+    assert (
+        "The server does not know the host 'evil.example'." in response.json()["error"]
+    )
+    assert server.get("/health", headers={"Host": "evil.example"}).status_code == 200
+
+
+HEADERS = {
+    "Origin": (
+        b"http://[",
+        b"http://[::1",
+        b"[",
+        b"\xff",
+        b"null",
+        b"://",
+        b"x" * 9000,
+    ),
+    "Host": (
+        b"[",
+        b"[::1",
+        b"]",
+        b":",
+        b"localhost:x",
+        b"\xff",
+        b"a b",
+        b"@",
+        b"1.2.3",
+    ),
+    "Sec-Fetch-Site": (b"[", b"\xff", b"Same-Origin"),
+    "X-Forwarded-Host": (b"[", b"\xff", b",", b"localhost, ["),
+    "X-Forwarded-For": (b"[", b"\xff", b","),
+    "X-Forwarded-Proto": (b"[", b"\xff", b","),
+    "Authorization": (b"[", b"\xff", b"Bearer", b"Bearer \xff", b"Basic x", b"\x80 "),
+    "Content-Type": (
+        b"[",
+        b"\xff",
+        b"application/json; charset=[",
+        b"application/json; charset=utf-7",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=\xff",
+        b"multipart/form-data; boundary=" + b"x" * 5000,
+        b"application/x-www-form-urlencoded; charset=x",
+    ),
+    "Content-Length": (b"[", b"9" * 5000, b"-1", b"+3", b"0x9", b"1, 2"),
+    "Accept": (b"[", b"\xff"),
+    "Cookie": (b"[", b"\xff=\xff"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_damaged_header_is_no_failure_of_the_server(translator, name):
+    """It has a status below 500, also where a key is needed that it does not have."""
+    body = b'{"q": "red cat", "source": "en", "target": "de"}'
+    usual = {"Host": b"localhost", "Content-Type": b"application/json"}
+    usual["Content-Length"] = str(len(body)).encode()
+    with running([served(translator)], api_key="sesame") as server:
+        for value in HEADERS[name]:
+            for path in (b"/translate", b"/v1/attention.html", b"/nothing", b"/"):
+                fields = {**usual, name: value}
+                lines = [b"POST " + path + b" HTTP/1.1"]
+                lines += [key.encode() + b": " + fields[key] for key in fields]
+                with socket.create_connection(("127.0.0.1", server.port), 60) as sent:
+                    sent.sendall(b"\r\n".join([*lines, b"", body]))
+                    status = sent.recv(12)
+                assert re.fullmatch(rb"HTTP/1.1 4\d\d?", status), (value, path, status)
+        assert server.get("/ready").status_code == 200
+
+
+def test_pages_are_framed_only_by_sites_that_may_send_requests(server, translator):
+    """A page in a frame would translate the text of its address."""
+    usual = "frame-ancestors 'self'"
+    for path in ("/", "/docs", "/health", "/nothing"):
+        assert server.get(path).headers["content-security-policy"] == usual
+    origins = ("https://friend.example",)
+    with running([served(translator)], cors_origins=origins) as friendly:
+        policy = friendly.get("/").headers["content-security-policy"]
+    assert policy == f"{usual} https://friend.example"
+
+
+def test_api_key_may_have_any_letters(translator):
+    with running([served(translator)], api_key="schlüssel") as keyed:
+        for key, status in (("schlüssel", 200), ("schlussel", 403)):
+            headers = {"Authorization": f"Bearer {key}".encode()}
+            assert (
+                keyed.post(
+                    "/v1/translate", {"q": SENTENCE}, headers=headers
+                ).status_code
+                == status
+            )
+
+
+def test_api_key_is_checked_before_the_body(translator):
+    with running([served(translator)], api_key="sesame") as keyed:
+        for path in ("/translate", "/v1/translate"):
+            assert (
+                keyed.send(
+                    path, b"x" * 2_000_000, MULTIPART, Authorization="wrong"
+                ).status_code
+                == 403
+            )

@@ -1,0 +1,129 @@
+"""The server's start: example sentences of a run, runs that cannot be loaded, sockets
+and open files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import resource
+import socket
+
+import pytest
+from tiny_run import change_manifest
+
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.serving import server as server_module
+from t2tlite.programs.serving.models import MAX_EXAMPLE, MAX_EXAMPLES, example_sentences
+from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
+from t2tlite.programs.serving.server import (
+    LoopErrors,
+    allowed_connections,
+    bind,
+    serve,
+)
+from t2tlite.run_folder import RunFolder
+
+
+def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):
+    sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
+    examples = example_sentences(str(tiny_run.run))
+    assert len(set(examples)) == MAX_EXAMPLES
+    assert {*examples} <= {source for source in sources if len(source) <= MAX_EXAMPLE}
+    monkeypatch.setattr("t2tlite.programs.serving.models.MAX_EXAMPLE", 1)
+    assert example_sentences(str(tiny_run.run)) == ()
+
+
+def test_examples_of_a_tag_are_shown_without_it(tiny_run):
+    sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
+    examples = example_sentences(str(tiny_run.run), "red")
+    assert examples
+    assert {f"red {sentence}" for sentence in examples} <= {*sources}
+
+
+def test_data_that_is_gone_gives_no_examples(tiny_run_copy, tmp_path):
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
+    assert example_sentences(str(tiny_run_copy)) == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SystemExit(0), r"The runs must be loaded\. Received: SystemExit\(0\) while"),
+        (ValueError("a damaged run"), "a damaged run"),
+    ],
+)
+def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message):
+    """`sys.exit` in a user's package too, which would leave a server that loads."""
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(server_module, "load_catalogue", fail)
+    with pytest.raises(ValueError, match=message):
+        serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
+
+
+def test_response_body_does_not_wait_for_an_acknowledgement():
+    """Headers and body are written one after the other: without TCP_NODELAY the body
+    comes 40 ms later.
+    """
+    accepted = []
+
+    async def answer(reader, writer):
+        accepted.append(
+            writer.get_extra_info("socket").getsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY
+            )
+        )
+        writer.close()
+
+    async def connect():
+        listening = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(answer, sock=listening):
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            await reader.read()
+            writer.close()
+
+    asyncio.run(connect())
+    assert len(accepted) == 1
+    assert accepted[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised_to", "allowed"),
+    [
+        ((1024, 1024), None, 768),
+        ((1024, 524_288), 1256, 1000),
+        ((256, resource.RLIM_INFINITY), 1256, 1000),
+        ((4096, 8192), 4096, 1000),
+        ((64, 64), None, 16),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 1000),
+    ],
+)
+def test_limit_of_open_files_bounds_connections(
+    monkeypatch, capsys, limits, raised_to, allowed
+):
+    set_limits = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    monkeypatch.setattr(
+        resource, "setrlimit", lambda kind, pair: set_limits.append(pair)
+    )
+    assert allowed_connections(1000) == allowed
+    assert set_limits == ([] if raised_to is None else [(raised_to, limits[1])])
+    said = capsys.readouterr().err
+    assert (f"there can be {allowed:,} connections, not 1,000." in said) == (
+        allowed < 1000
+    )
+
+
+def test_a_lack_of_open_files_is_reported_once(capsys):
+    report = LoopErrors()
+    error = OSError(errno.EMFILE, "Too many open files")
+    context = {"message": "socket.accept() out of system resource", "exception": error}
+    loop = asyncio.new_event_loop()
+    for _ in range(1000):
+        report(loop, context)
+    loop.close()
+    assert capsys.readouterr().err.count("\n") == 1
