@@ -131,10 +131,17 @@ def _names(cls: type[N], section: str) -> list[N]:
     """The names in a section."""
     names = []
     for label, *columns in _TABLES[section]:
-        person = int(label[0])
-        is_plural = "plural" in label
-        is_feminine = "feminine" in label
-        names.append(cls(label, *_forms(columns, 4), person, is_plural, is_feminine))
+        english, german, french = _forms(columns, 4)
+        name = cls(
+            label,
+            english,
+            german,
+            french,
+            person=int(label[0]),
+            plural="plural" in label,
+            feminine="feminine" in label,
+        )
+        names.append(name)
     return names
 
 

@@ -149,7 +149,7 @@ def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
         hidden_size: d, even; the result is float32 [T, d].
     """
     half = hidden_size // 2
-    steps = np.arange(half, dtype=np.float64)
+    steps: np.ndarray = np.arange(half, dtype=np.float64)
     rates = np.exp(-steps * math.log(10000.0) / max(half - 1, 1))
     angles = _angles(positions, rates)  # [T, d/2]
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)

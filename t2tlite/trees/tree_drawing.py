@@ -95,14 +95,14 @@ def _place(tree: Tree) -> list[_Node]:
     for node in reversed(nodes):  # widths from the words up
         if node.is_word:
             node.y = bottom
-        for child in node.children:
-            node.children_width += child.width
+        for placed in node.children:
+            node.children_width += placed.width
         node.width = max(text_width(node.text) + GAP, node.children_width)
     for node in nodes:  # columns from the root down
         left = node.left + (node.width - node.children_width) / 2
-        for child in node.children:
-            child.left = left
-            left += child.width
+        for placed in node.children:
+            placed.left = left
+            left += placed.width
     for node in reversed(nodes):
         node.x = node.left + node.width / 2
         if node.children:

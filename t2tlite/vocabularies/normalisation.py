@@ -143,8 +143,8 @@ def _spellings(character: str) -> set[str]:
     """
     decomposed = unicodedata.normalize("NFD", character)
     spellings: set[str] = set()
-    base, *marks = decomposed
-    for order in itertools.permutations(marks):
+    base = decomposed[0]
+    for order in itertools.permutations(decomposed[1:]):
         waiting = [base + "".join(order)]
         while waiting:
             spelling = waiting.pop()

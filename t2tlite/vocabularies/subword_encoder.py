@@ -216,8 +216,9 @@ def _read_subtokens(path: Path) -> list[str]:
     subtokens = []
     for line in read_lines(path):
         subtokens.append(_without_quotes(line.replace("\r", "").rstrip()))
-    first = tuple(subtokens[:2])
-    if first not in itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS):
+    first = subtokens[:2]
+    special = [list(pair) for pair in itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS)]
+    if first not in special:
         shown = [repr(subtoken[:40]) for subtoken in first]
         raise ValueError(
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"

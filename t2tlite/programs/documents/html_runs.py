@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.documents.html_tokens import Token
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING
 from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Mark, Role
 from t2tlite.vocabularies.normalisation import IGNORED
@@ -41,13 +40,12 @@ REFERENCE_AT_END = re.compile(r"&#?\w{1,12};\Z")
 
 
 class Item(NamedTuple):
-    """A text or a piece of inline markup, from offset `start` to `end`."""
+    """A text or a piece of inline markup, from offset `start` to `end`; of a text
+    without the white space at its ends.
+    """
 
     start: int
     end: int
-    # of a text without the white space at its ends, which are empty for markup
-    core_start: int
-    core_end: int
     text: str = ""  # visible characters, with one space for white space inside
     space_before: bool = False  # whether the text begins with white space
     space_behind: bool = False
@@ -59,40 +57,12 @@ class Item(NamedTuple):
 
     @classmethod
     def of_text(cls, document: str, start: int, end: int) -> Item:
-        core_start, core_end = _core(document, start, end)
         written = IGNORED.sub("", html.unescape(document[start:end]))
         return cls(
-            start,
-            end,
-            core_start,
-            core_end,
+            *_without_space(document, start, end),
             text=" ".join(written.split()),
             space_before=written[:1].isspace(),
             space_behind=written[-1:].isspace(),
-        )
-
-    @classmethod
-    def of_markup(
-        cls,
-        document: str,
-        token: Token,
-        end: int,
-        role: Role,
-        element: int,
-        is_object: bool,
-    ) -> Item:
-        start = token.start
-        markup = document[start:end]
-        return cls(
-            start,
-            end,
-            start,
-            end,
-            markup=markup,
-            name=token.name,
-            role=role,
-            element=element,
-            is_object=is_object,
         )
 
 
@@ -118,7 +88,7 @@ def find_runs(items: Sequence[Item]) -> Iterator[Run]:
             yield _run(_without_edges(part))
 
 
-def _core(document: str, start: int, end: int) -> tuple[int, int]:
+def _without_space(document: str, start: int, end: int) -> tuple[int, int]:
     """Where a text begins and ends without the white space around it."""
     while start < end:
         if document[start].isspace():
@@ -312,7 +282,7 @@ def _run(items: Sequence[Item]) -> Run:
             text.add_markup(item)
         else:
             text.add_text(item)
-    return Run(items[0].core_start, items[-1].core_end, *text.finished())
+    return Run(items[0].start, items[-1].end, *text.finished())
 
 
 class _Text:

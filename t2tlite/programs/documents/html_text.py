@@ -130,8 +130,15 @@ def _blocks(document: str, inline: bool) -> Iterator[list[Item]]:
             if markup is not None:
                 behind, role, is_object = markup
                 end = document_tokens[behind - 1].end
-                element = _element_of(elements, index)
-                item = Item.of_markup(document, token, end, role, element, is_object)
+                item = Item(
+                    token.start,
+                    end,
+                    markup=document[token.start : end],
+                    name=token.name,
+                    role=role,
+                    element=_element_of(elements, index),
+                    is_object=is_object,
+                )
                 items.append(item)
             if markup is None or not inline:
                 yield items

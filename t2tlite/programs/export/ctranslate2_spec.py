@@ -91,7 +91,7 @@ def position_table(hparams: HParams) -> np.ndarray:
         rates = np.exp(
             -np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1)
         )
-    positions = np.arange(LONGEST_BUCKET, dtype=np.float32)
+    positions: np.ndarray = np.arange(LONGEST_BUCKET, dtype=np.float32)
     angles = positions[:, None] * rates.astype(np.float32)  # [LONGEST_BUCKET, D / 2]
     both = np.sin(angles), np.cos(angles)
     if hparams.pos == "timing":

@@ -79,7 +79,8 @@ class Connections(ServerState):
                 waiting.append(connection)
         if not waiting:
             new.refuse(TOO_MANY)
-        for connection in heapq.nsmallest(EVICTED_AT_ONCE, waiting, _patience):
+        key = BoundedProtocol.closing_order
+        for connection in heapq.nsmallest(EVICTED_AT_ONCE, waiting, key):
             connection.drop()
 
     def close_overdue(self) -> None:
@@ -90,7 +91,7 @@ class Connections(ServerState):
         for connection in list(self.open):
             connection.close_if_overdue(now)
         unread = [connection for connection in self.open if connection.unsent_bytes()]
-        unread.sort(key=_last_progress)
+        unread.sort(key=BoundedProtocol.last_progress)
         unsent = sum(connection.unsent_bytes() for connection in unread)
         self._peak_bytes = max(self._peak_bytes, unsent)
         for connection in unread:
@@ -144,7 +145,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._limits = server_state.limits
         self._stage = HEAD
         self._since = time.monotonic()  # of the stage, or of the last answer
-        self.answers = 0  # that the client got
+        self._answers = 0  # that the client got
         self._unanswered: list[RequestResponseCycle] = []
         # of the request that is being read
         self._received = 0  # all bytes that were sent for it
@@ -280,7 +281,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Waits for the next request, unless the connection ends."""
-        self.answers += 1
+        self._answers += 1
         self._since = time.monotonic()
         self._unanswered = [
             cycle for cycle in self._unanswered if not cycle.response_complete
@@ -335,6 +336,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._observe_sending(time.monotonic())
         return self._progress if self._unsent else self._since
 
+    def closing_order(self) -> tuple[bool, float]:
+        """A key that sorts connections to close: first those that were never answered,
+        then those that have made the server wait for longest.
+        """
+        return self._answers > 0, self.last_progress()
+
     def close_if_overdue(self, now: float) -> None:
         """Ends the connection if its client is too slow."""
         self._observe_sending(now)
@@ -347,18 +354,13 @@ class BoundedProtocol(HttpToolsProtocol):
         elif self._linger_until is not None:
             if now > self._linger_until:
                 self.drop()
-        elif self._waits_for_head() and now > self._since + self._limits.head_s:
-            self._end_wait()
-
-    def _waits_for_head(self) -> bool:
-        return self._stage != BODY and not self._is_answering()
-
-    def _end_wait(self) -> None:
-        """Ends a connection on which no head arrived."""
-        if self._received:
-            self.refuse(SLOW_HEAD)
-        else:
-            self.transport.close()
+        elif self._stage != BODY and not self._is_answering():
+            if now <= self._since + self._limits.head_s:
+                return
+            if self._received:
+                self.refuse(SLOW_HEAD)
+            else:  # a connection between requests
+                self.transport.close()
 
     def _observe_sending(self, now: float) -> None:
         unsent = self.unsent_bytes()
@@ -417,14 +419,3 @@ def give_back_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
-
-
-def _patience(connection: BoundedProtocol) -> tuple[bool, float]:
-    """Sorts connections to close first: those that were never answered, then those that
-    have made the server wait for longest.
-    """
-    return connection.answers > 0, connection.last_progress()
-
-
-def _last_progress(connection: BoundedProtocol) -> float:
-    return connection.last_progress()

@@ -238,53 +238,54 @@ class Catalogue:
         """The model of a language pair. Raises RequestError 400 if there is none, or
         several and none is named.
         """
-        if not self.translators:
-            raise RequestError(
-                400,
-                "A model that translates must be served. Received: a server of parsers."
-                " Send sentences to /v1/parse, or start t2t-serve with another run.",
-            )
         matches = []
         for model in self.translators:
             if source in (None, model.source) and target in (None, model.target):
                 matches.append(model)
         if len(matches) == 1:
             return matches[0]
+        if not self.translators:
+            raise RequestError(
+                400,
+                "A model that translates must be served. Received: a server of parsers."
+                " Send sentences to /v1/parse, or start t2t-serve with another run.",
+            )
         served = ", ".join(f"{each.source}-{each.target}" for each in self.translators)
-        required = f"source and target must be one of the pairs served: {served}."
+        received = "neither. Give both."
         if source and target:
             received = f"{source[:SHOWN]}-{target[:SHOWN]}. Choose one of these."
         elif source:
             received = f"source {source[:SHOWN]} without a target. Give both."
         elif target:
             received = f"target {target[:SHOWN]} without a source. Give both."
-        else:
-            received = "neither. Give both."
-        raise RequestError(400, f"{required} Received: {received}")
+        raise RequestError(
+            400,
+            f"source and target must be one of the pairs served: {served}. Received:"
+            f" {received}",
+        )
 
     def parser(self, source: str | None = None) -> ServedModel:
         """The parser of a language. Raises RequestError 400 if there is none, or
         several and none is named.
         """
-        if not self.parsers:
+        parsers = {model.source: model for model in self.parsers}
+        if source is None and len(parsers) == 1:
+            [source] = parsers
+        if source in parsers:
+            return parsers[source]
+        if not parsers:
             raise RequestError(
                 400,
                 "A parser must be served to parse. Received: a server without one."
                 " Start t2t-serve with the run of a parser.",
             )
-        matches = []
-        for model in self.parsers:
-            if source in (None, model.source):
-                matches.append(model)
-        if len(matches) == 1:
-            return matches[0]
-        served = ", ".join(model.source for model in self.parsers)
-        if source is None:
-            problem = f"{served}. Received: none. Add the field source."
-        else:
-            problem = f"{served}. Received: {source[:SHOWN]}. Choose one of these."
+        received = "none. Add the field source."
+        if source is not None:
+            received = f"{source[:SHOWN]}. Choose one of these."
         raise RequestError(
-            400, f"source must be a language that a parser is served for: {problem}"
+            400,
+            "source must be a language that a parser is served for:"
+            f" {', '.join(parsers)}. Received: {received}",
         )
 
     def any_model(

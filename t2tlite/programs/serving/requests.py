@@ -57,8 +57,7 @@ logger = logging.getLogger("t2tlite.programs.serving")
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
-Body = TypeVar("Body", bound=RequestBody)
-Content = TypeVar("Content", bound=BaseModel)
+Body = TypeVar("Body", bound=BaseModel)
 
 
 class RequestError(Exception):
@@ -202,21 +201,22 @@ def from_body(body: bytes, kind: type[Body]) -> Body:
     """A request from JSON. Raises RequestError 400 if the body is not JSON, or a field
     is missing, unknown or wrong.
     """
-    content = json_object(body)
-    # before pydantic, which would make a record of each unknown field
-    for name in content:
-        if name not in kind.model_fields:
-            raise RequestError(
-                400,
-                f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.",
-            )
-    return checked(content, kind)
+    return checked(json_object(body), kind)
 
 
-def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Content:
-    """A request from its fields. Raises RequestError 400 if a field is wrong, or is
-    `absent`.
+def checked(fields: Fields, kind: type[Body], absent: str = "missing") -> Body:
+    """A request from its fields. Raises RequestError 400 if a field is wrong, `absent`,
+    or unknown where `kind` forbids that.
     """
+    if issubclass(kind, RequestBody):
+        # before pydantic, which would make a record of each unknown field
+        for name in fields:
+            if name not in kind.model_fields:
+                raise RequestError(
+                    400,
+                    f"There is no field {name[:SHOWN]!r}. The page /docs lists the"
+                    " fields.",
+                )
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

@@ -31,7 +31,6 @@ from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.requests import (
     Body,
     ClientGoneError,
-    Content,
     RequestError,
     log_failure,
 )
@@ -126,23 +125,18 @@ class Service:
         A blank text counts as a character. `count` is the number of texts for the
         limit, by default all.
         """
-        if count is None:
-            count = len(texts)
-        problem = ""
-        if count > self.options.max_texts:
-            problem = (
-                f"A request must have at most {self.options.max_texts:,} texts."
-                f" Received: {count:,}."
+        size = len(texts) if count is None else count
+        limit = self.options.max_texts
+        required = f"A request must have at most {limit:,} texts."
+        if size <= limit:
+            size = sum(max(1, len(text)) for text in texts)
+            limit = self.options.max_characters
+            required = f"The text of a request must have at most {limit:,} characters."
+        if size > limit:
+            raise RequestError(
+                status,
+                f"{required} Received: {size:,}. Split it into several requests.",
             )
-        characters = sum(max(1, len(text)) for text in texts)
-        if not problem and characters > self.options.max_characters:
-            problem = (
-                "The text of a request must have at most"
-                f" {self.options.max_characters:,} characters. Received:"
-                f" {characters:,}."
-            )
-        if problem:
-            raise RequestError(status, f"{problem} Split it into several requests.")
 
     # bodies
 
@@ -158,7 +152,7 @@ class Service:
         body = await requests.read_body(request, self.options.timeout_s)
         return await self.in_thread(requests.from_body, body, kind)
 
-    async def read_fields(self, request: Request, kind: type[Content]) -> Content:
+    async def read_fields(self, request: Request, kind: type[Body]) -> Body:
         """Reads a request in JSON, a form, or the address, as LibreTranslate's clients
         send it. Raises RequestError.
 

@@ -175,6 +175,8 @@ def test_attention_is_of_one_sentence(server, body, message):
         response = server.post(path, body)
         assert response.status_code == 400
         assert re.match(message, response.json()["error"])
+        response = server.post(path, {"q": "red", "unknown": 1})
+        assert response.json()["error"].startswith("There is no field 'unknown'.")
     refused = server.send(
         "/v1/attention", b"q=red", "application/x-www-form-urlencoded"
     )
