@@ -10,6 +10,11 @@ from tiny_task import contents
 
 from t2tlite.bin import t2t_import
 
+NO_INDEX = (
+    r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, or one of"
+    r" these\. Received: "
+)
+
 
 def write_theirs(folder: Path) -> Path:
     """`folder`/theirs, a run folder of tensor2tensor's with model.ckpt-7, and

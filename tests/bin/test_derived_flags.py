@@ -171,9 +171,9 @@ def test_options_of_other_problems(monkeypatch):
     actual = problem_flags()
     share = (
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. Text"
-        " that is too small for the default gives as many as it allows; one whose"
-        " characters need more, more. (default: the problem's)"
+        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
+        " corpus too small for the default yields the largest vocabulary possible, one"
+        " whose characters need more a larger one. (default: the problem's)"
     )
     assert actual["vocab_size"].facts == Facts(int, share)
     assert actual["words"].facts == Facts(tuple, "first, second: Words.")

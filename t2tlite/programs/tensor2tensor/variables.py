@@ -203,6 +203,8 @@ def load_variables(
     misfits = []
     used = set()
     for variable in model.trainable_variables:
+        if variable.path.endswith("_positions/table"):
+            continue  # no imported model has learned positions
         place = _place(variable, model.hparams.pre_norm, variables)
         places.append(place)
         misfits += place.misfits(variables)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from numpy_transformer import POST_NORM, SMALL, draw, shapes, small_model
-from refused_import import refused
+from refused_import import NO_INDEX, refused
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
 
 from t2tlite.bin import t2t_import
@@ -20,11 +20,6 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
 
 
 # flags
-
-NO_INDEX = (
-    r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, or one of"
-    r" these\. Received: "
-)
 
 
 @pytest.mark.parametrize(
