@@ -56,7 +56,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                              ({"decoding.tree_guide", "tokens", "types"}, {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
-    ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "tensorflow_datasets"}),
+    ("problems",):           (TEXT | {"console", "data"},                         {"numpy", "sacremoses", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "schedules", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
