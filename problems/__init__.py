@@ -2,6 +2,8 @@
 
 from t2tlite.problems import (  # noqa: F401
     grammar,
+    iwslt,
+    multi30k,
     parallel_text,
     translate_wmt,
     wsj_parsing,

@@ -1,0 +1,117 @@
+"""The IWSLT tasks, from files laid out as they are distributed."""
+
+from pathlib import Path
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.problems.iwslt import Iwslt14Deen, Iwslt15Envi
+
+TEST_SETS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
+HEADER = (
+    "<url>http://www.ted.com/talks/{0}.html</url>\n<keywords>talks</keywords>\n"
+    "<speaker>Al Gore</speaker>\n<talkid>1</talkid>\n<title>Al Gore: {0}</title>\n"
+    "<description>About {0}.</description>\n"
+)
+
+
+def unpack_iwslt14(folder: Path, lines: list[tuple[str, str]]) -> Path:
+    """What de-en.tgz unpacks to, with these training lines after a talk's header."""
+    folder.mkdir(parents=True)
+    for side, language in enumerate(("de", "en")):
+        text = HEADER.format(("Klima", "climate")[side])
+        text += "".join(f"{line[side]}\n" for line in lines)
+        (folder / f"train.tags.de-en.{language}").write_text(text, encoding="utf-8")
+        for name in TEST_SETS:
+            path = folder / f"IWSLT14.{name}.de-en.{language}.xml"
+            segment = f'<seg id="1"> {name}, it’s {language} &amp; so. </seg>'
+            path.write_text(
+                f'<?xml version="1.0"?>\n<mteval>\n<doc docid="1">\n{segment}\n</doc>\n'
+                "</mteval>\n",
+                encoding="utf-8",
+            )
+    return folder
+
+
+def test_iwslt14_training_text(tmp_path: Path):
+    lines = [
+        ("Vielen Dank, Chris.", "Thank you so much, Chris."),
+        ("", "No source."),
+        ("Ja.", "This is more than one and a half times as long."),
+        ("A " * 176, "A " * 176),
+    ]
+    unpack_iwslt14(tmp_path / "raw" / "de-en", lines)
+    assert list(Iwslt14Deen().pairs("train", tmp_path)) == [
+        ("al gore : klima", "al gore : climate"),
+        ("about klima .", "about climate ."),
+        ("vielen dank , chris .", "thank you so much , chris ."),
+    ]
+    assert list(Iwslt14Deen(text="raw").pairs("train", tmp_path))[2] == lines[0]
+
+
+def test_iwslt14_every_23rd_pair_is_of_dev(tmp_path: Path):
+    """Counted over the pairs that are kept; the header has two."""
+    lines = [(f"wort {number}", f"word {number}") for number in range(3, 70)]
+    lines.insert(5, ("", "left out"))
+    unpack_iwslt14(tmp_path / "de-en", lines)
+    dev = list(Iwslt14Deen().pairs("dev", tmp_path))
+    assert dev == [(f"wort {n}", f"word {n}") for n in (23, 46, 69)]
+    train = list(Iwslt14Deen().pairs("train", tmp_path))
+    assert len(train) == 69 - 3
+    assert not set(train) & set(dev)
+
+
+def test_iwslt14_test_sets(tmp_path: Path):
+    unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
+    raw = list(Iwslt14Deen(text="raw").pairs("test", tmp_path))
+    assert raw == [
+        (f"{name}, it’s de & so.", f"{name}, it’s en & so.") for name in TEST_SETS
+    ]
+    source, target = next(Iwslt14Deen().pairs("test", tmp_path))
+    # Moses separates 's in English alone, and writes & and ' as entities
+    assert target == "ted.dev2010 , it &apos;s en &amp; so ."
+    assert source == "ted.dev2010 , it &apos; s de &amp; so ."
+
+
+def test_iwslt15(tmp_path: Path):
+    folder = tmp_path / "en-vi"
+    folder.mkdir()
+    for stem in ("train", "tst2012", "tst2013"):
+        for language in ("en", "vi"):
+            path = folder / f"{stem}.{language}"
+            path.write_text(f"{stem} &apos; {language}\n", encoding="utf-8")
+    problem = registry.get_problem("iwslt15_envi")
+    assert isinstance(problem, Iwslt15Envi)
+    for split, stem in (("train", "train"), ("dev", "tst2012"), ("test", "tst2013")):
+        expected = [(f"{stem} &apos; en", f"{stem} &apos; vi")]
+        assert list(problem.pairs(split, tmp_path)) == expected
+    assert problem.files(tmp_path)[0] == folder / "train.en"
+
+
+@pytest.mark.parametrize(
+    ("cls", "first", "second"),
+    [
+        (Iwslt14Deen, "train.tags.de-en.de", "train.tags.de-en.en"),
+        (Iwslt15Envi, "train.en", "train.vi"),
+    ],
+)
+def test_missing_files(tmp_path: Path, cls: type, first: str, second: str):
+    problem = cls()
+    with pytest.raises(FileNotFoundError, match="Received: no --tmp_dir"):
+        problem.files(None)
+    with pytest.raises(FileNotFoundError, match=f"without {first}"):
+        problem.pairs("train", tmp_path)
+    (tmp_path / first).write_text("a\n", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=f"without {second}"):
+        problem.pairs("train", tmp_path)
+    with pytest.raises(ValueError, match=r"train, dev and test\. Received: 'tst2013'"):
+        problem.pairs("tst2013", tmp_path)
+
+
+def test_test_files_of_different_length(tmp_path: Path):
+    folder = unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
+    path = folder / "IWSLT14.TED.tst2011.de-en.en.xml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f'{text}<seg id="2"> more </seg>\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"tst2011\.de-en\.en\.xml.*same archive"):
+        list(Iwslt14Deen().pairs("test", tmp_path))
