@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import griffe
+import latex2mathml.converter
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -33,6 +34,8 @@ LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>"
 )
 
+# LaTeX between dollar signs, alone or within a line
+FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TAG = re.compile(r"(<[^>]*>)")
 # in code: --hparams_set, t2t-trainer; so short that a phone's line can hold it
@@ -40,7 +43,7 @@ HYPHENATED = re.compile(r"(?<![\w&;./-])(?=[\w-]{3,32}(?![\w-]))(--?\w+|\w+-\w)[
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages of the repository's first folder, and the notebook as a page."""
+    """Adds the pages of the repository's first folder, and the notebooks as pages."""
     for name in PAGES:
         page = "index.md" if name == "README.md" else name
         files.append(
@@ -48,14 +51,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 config, page, content=(ROOT / name).read_text(encoding="utf-8")
             )
         )
-    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))[
-        "cells"
-    ]
-    files.append(
-        File.generated(
-            config, "tutorial.md", content="\n\n".join(map(cell_text, cells))
-        )
-    )
+    for path in (ROOT / "docs").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        content = "\n\n".join(map(cell_text, cells))
+        files.append(File.generated(config, f"{path.stem}.md", content=content))
     return files
 
 
@@ -63,16 +62,26 @@ def cell_text(cell: dict[str, Any]) -> str:
     """A notebook's cell in Markdown, with what it showed when it ran."""
     text = "".join(cell["source"])
     if cell["cell_type"] != "code":
-        return text
+        return FORMULA.sub(mathml, text)
     shell = text.startswith("%%bash\n")
     language = "bash" if shell else "python"
     code = f"```{language}\n{text.removeprefix('%%bash').strip()}\n```"
     return "\n\n".join([code, *map(output_text, cell["outputs"])])
 
 
+def mathml(formula: re.Match[str]) -> str:
+    """A formula in MathML, which browsers show without a script."""
+    if formula["display"]:
+        return latex2mathml.converter.convert(formula["display"], display="block")
+    return latex2mathml.converter.convert(formula["inline"])
+
+
 def output_text(output: dict[str, Any]) -> str:
-    """What a cell printed, or its value: a page in a frame, or text."""
+    """What a cell printed, or its value: a picture, a page in a frame, or text."""
     data = output.get("data", {})
+    if "image/png" in data:
+        picture = "".join(data["image/png"]).replace("\n", "")
+        return f'<img src="data:image/png;base64,{picture}" alt="What the cell draws">'
     if "text/html" in data:
         # on one line, since a blank line would end it
         return "".join(data["text/html"]).replace("\n", "&#10;")
@@ -87,9 +96,8 @@ def on_page_markdown(
     as their text become titles.
     """
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
-    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown).replace(
-        "](tutorial.ipynb)", "](tutorial.md)"
-    )
+    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
+    markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", markdown)
     for section in config.nav or []:
         pages = next(iter(section.values()))
         for entry in pages if isinstance(pages, list) else [section]:
