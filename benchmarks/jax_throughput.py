@@ -40,7 +40,7 @@ from t2tlite.decoding.beam_search import beam_search
 from t2tlite.files.atomic_file import write_text
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.cost import training_flops
-from t2tlite.training.optimizer import LearningRate
+from t2tlite.training.learning_rates import LearningRate
 from t2tlite.types import EOS, PAD, DecodingCache, Tensor
 
 CHAINS, PRODUCTS = (

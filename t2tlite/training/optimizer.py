@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 import keras
 import tensorflow as tf
-from keras import ops
 
-from t2tlite.config import HParams
-from t2tlite.schedules import SCHEDULES
-from t2tlite.types import Config, Seq2SeqModel, Tensor
-
-
-@keras.saving.register_keras_serializable("t2tlite")
-@dataclasses.dataclass(frozen=True)
-class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
-    """A schedule of `SCHEDULES`, computed from the number of completed updates."""
-
-    schedule: str  # its name
-    hidden_size: int
-    warmup_steps: int
-    constant: float = 1.0
-
-    @classmethod
-    def of(cls, hparams: HParams) -> LearningRate:
-        return cls(
-            hparams.learning_rate_schedule,
-            hparams.hidden_size,
-            hparams.learning_rate_warmup_steps,
-            hparams.learning_rate_constant,
-        )
-
-    def __call__(self, step: Tensor) -> Tensor:
-        """The rate of the update that follows `step` completed ones."""
-        return SCHEDULES[self.schedule].rate(
-            ops.cast(step, "float32"),
-            self.hidden_size,
-            self.warmup_steps,
-            self.constant,
-            maximum=ops.maximum,
-        )
-
-    def get_config(self) -> Config:
-        return dataclasses.asdict(self)
+from t2tlite.training.learning_rates import LearningRate
+from t2tlite.types import Seq2SeqModel, Tensor
 
 
 class FusedAdam(keras.optimizers.Adam):

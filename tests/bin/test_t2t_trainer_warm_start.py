@@ -22,7 +22,7 @@ from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.checkpoints import Checkpoints
-from t2tlite.training.optimizer import LearningRate
+from t2tlite.training.learning_rates import LearningRate
 
 
 class Continued(NamedTuple):

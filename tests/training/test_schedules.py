@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2tlite.schedules import SCHEDULES, T2T_SCHEDULE
-from t2tlite.training.optimizer import LearningRate
+from t2tlite.training.learning_rates import LearningRate
 
 
 def formula_3(step: int, hidden_size: int, warmup: int) -> float:
