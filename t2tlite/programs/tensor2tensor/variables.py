@@ -142,7 +142,7 @@ def embedding_sizes(names: Collection[str]) -> list[int]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class ImportedVariable:
     """A variable of our model, and where its value is in a checkpoint."""
 
     variable: keras.Variable
@@ -230,17 +230,21 @@ def load_variables(
         place.load(variables, target_space)
 
 
-def _place(variable: keras.Variable, pre_norm: bool, names: Collection[str]) -> Place:
+def _place(
+    variable: keras.Variable, pre_norm: bool, names: Collection[str]
+) -> ImportedVariable:
     """The place of a variable among tensor2tensor's, which have these names."""
     layer = variable.path.partition("/")[0]
     if layer in EMBEDDINGS:
-        return Place(variable, _shards(EMBEDDINGS[layer], variable.shape, names))
+        return ImportedVariable(
+            variable, _shards(EMBEDDINGS[layer], variable.shape, names)
+        )
     name = variable.path
     for ours, theirs in RENAMED:
         name = re.sub(ours, theirs, name)
     if not pre_norm:
         name = name.replace("layer_prepostprocess", "layer_postprocess")
-    return Place(variable, [name])
+    return ImportedVariable(variable, [name])
 
 
 def _shards(kind: str, shape: tuple[int, int], names: Collection[str]) -> list[str]:
