@@ -72,7 +72,8 @@ def cell_text(cell: dict[str, Any]) -> str:
 def mathml(formula: re.Match[str]) -> str:
     """A formula in MathML, which browsers show without a script."""
     if formula["display"]:
-        return latex2mathml.converter.convert(formula["display"], display="block")
+        block = latex2mathml.converter.convert(formula["display"], display="block")
+        return f'<div class="formula">{block}</div>'
     return latex2mathml.converter.convert(formula["inline"])
 
 
