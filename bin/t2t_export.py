@@ -11,6 +11,12 @@ ctranslate2  DIR is a model of CTranslate2, fast on CPUs
              (pip install 't2tlite[ctranslate2]'), with its vocabulary;
              --quantization=int8 makes it smaller and faster, and changes some
              translations.
+marian       DIR is a MarianMTModel of Hugging Face Transformers, with its tokenizer
+             (pip install 't2tlite[marian]'): of a run with post-norm and sinusoid
+             positions.
+argos        DIR/translate-en_de.argosmodel, a package that Argos Translate and
+             LibreTranslate install (pip install 't2tlite[ctranslate2]');
+             --languages=en-de names its languages if the run does not record them.
 
 --checkpoint_path=averaged (or best, ...) chooses the weights,
 --decode_hparams=beam_size=8,alpha=1.0 the decoding defaults of an export that includes
@@ -18,11 +24,12 @@ the search; otherwise they are the run's.
 
 Before the command reports success, it decodes some sentences with the export and with
 the run: texts must be equal, scores and log-probabilities within 0.0001. For
-ctranslate2 it requires this of greedy search only (log-probabilities within 0.001), and
-reports how many beam-search translations are equal; with a quantization it reports both
-numbers. DIR appears when everything is written and verified; after an error nothing is
-left behind, and an earlier export is unchanged. DIR/README.md says how to use the
-export. A model or an option that a format cannot express is an error that names it.
+ctranslate2, marian and argos it requires this of greedy search only (log-probabilities
+within 0.001), and reports how many beam-search translations are equal; with a
+quantization it reports both numbers. DIR appears when everything is written and
+verified; after an error nothing is left behind, and an earlier export is unchanged.
+DIR/README.md says how to use the export. A model or an option that a format cannot
+express is an error that names it.
 docs/export.md has examples.
 """
 
@@ -48,10 +55,17 @@ class ExportFlags(
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
     format: str = required_field(
-        str, "Format of the export: saved_model, keras or ctranslate2."
+        str,
+        "Format of the export: saved_model, keras, ctranslate2, marian or argos.",
     )
     overwrite: bool = checked_field(
         False, "Replace an export in --export_dir; nothing else is ever replaced."
+    )
+
+    languages: str = checked_field(
+        "",
+        "For --format=argos: the language codes of source and target, such as en-de. By"
+        " default: those that the run records.",
     )
 
     def plan(self) -> ExportPlan:
@@ -68,6 +82,7 @@ class ExportFlags(
             format=export_format,
             decoding=decode_options(manifest, self.decode_hparams),
             quantization=self.quantization or "",
+            languages=self.languages,
             export_dir=self.export_dir,
             overwrite=self.overwrite,
         )

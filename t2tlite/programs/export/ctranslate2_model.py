@@ -26,15 +26,10 @@ from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan
 from t2tlite.programs.export.verification import (
     DecodedInOneBatch,
-    OpenedExport,
-    check_export,
     keras_model,
-    opened_run,
 )
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
-
-LOG_PROB_TOLERANCE = 1e-3  # its matrix products round differently from TensorFlow's
 
 USAGE = """\
 This folder is a model of CTranslate2, with weights in {quantization}. `pip install
@@ -105,7 +100,7 @@ class CTranslate2Format(ExportFormat):
         import_ctranslate2()
         check_quantization(_stored_as(plan))
         check_expressible(plan.hparams)
-        check_supported("format=ctranslate2", SUPPORTED, plan.decoding)
+        check_supported(f"format={self.name}", SUPPORTED, plan.decoding)
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
         keras = keras_model(model)
@@ -138,42 +133,19 @@ class CTranslate2Format(ExportFormat):
         plan: ExportPlan,
         sentences: list[str],
     ) -> str:
-        """Compares the directory with the model.
-
-        Greedy translations and log-probabilities must equal the model's, unless the
-        weights are quantised or the model computes in 16 bits; then, and for beam
-        search, equal translations are counted.
+        """Compares the directory with the model: exactly, unless the weights are
+        quantised or the model computes in 16 bits.
         """
         quantization = _stored_as(plan)
         exact = quantization == keras_model(model).compute_dtype == FLOAT32
-        equal = []
-        for beam_size in (1, plan.decoding.beam_size):
-            options = dataclasses.replace(plan.decoding, beam_size=beam_size)
-            run = opened_run(model, options)
-            export = self.open(
-                model, folder, dataclasses.replace(plan, decoding=options)
-            )
-            if exact and beam_size == 1:
-                check_export(run, export, sentences, LOG_PROB_TOLERANCE)
-                equal.append(len(sentences))
-            else:
-                equal.append(_count_equal(run, export, sentences))
-        remark = ""
+        equal = self.verify_translations(model, folder, plan, sentences, exact)
         if quantization not in computable_types()[1]:
-            remark = f" (in {FLOAT32}, this machine has no {quantization})"
-        return f"{equal[0]} greedy and {equal[1]} beam-search translations{remark}"
+            equal += f" (in {FLOAT32}, this machine has no {quantization})"
+        return equal
 
 
 def _stored_as(plan: ExportPlan) -> str:
     return plan.quantization or FLOAT32
-
-
-def _count_equal(
-    run: OpenedExport, export: OpenedExport, sentences: Sequence[str]
-) -> int:
-    """The number of sentences whose best translations are equal."""
-    pairs = zip(run.decode(sentences), export.decode(sentences), strict=True)
-    return sum(ours[0].text == theirs[0].text for ours, theirs in pairs)
 
 
 def _usage(

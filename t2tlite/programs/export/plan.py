@@ -18,9 +18,11 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.same_file import is_within
 from t2tlite.programs.export.verification import (
     BLANK,
+    LOG_PROB_TOLERANCE,
     OpenedExport,
     check_export,
     check_hypotheses,
+    count_equal,
     opened_run,
 )
 from t2tlite.run_folder import RunFolder
@@ -39,6 +41,7 @@ class ExportPlan:
     format: ExportFormat
     decoding: DecodeHParams  # the export's defaults, if it includes the search
     quantization: str  # of the weights; "" leaves them as they are
+    languages: str  # such as en-de; "" for those that the run records
     export_dir: str | Path
     overwrite: bool
 
@@ -114,6 +117,7 @@ class ExportFormat(abc.ABC):
 
     name: ClassVar[str]
     quantizes: ClassVar[bool] = False  # whether it stores weights in other types
+    names_languages: ClassVar[bool] = False  # whether it records language codes
 
     def check(self, plan: ExportPlan) -> None:
         """Raises ValueError that names what the format cannot express, or the package
@@ -121,9 +125,15 @@ class ExportFormat(abc.ABC):
         """
         if plan.quantization and not self.quantizes:
             raise ValueError(
-                "quantization goes with format=ctranslate2. Received:"
+                "quantization goes with format=ctranslate2 or argos. Received:"
                 f" quantization={plan.quantization} with format={self.name}, which"
                 " keeps the weights as they are. Leave it out."
+            )
+        if plan.languages and not self.names_languages:
+            raise ValueError(
+                "languages goes with format=argos. Received:"
+                f" languages={plan.languages} with format={self.name}, which does not"
+                " record them. Leave it out."
             )
 
     @abc.abstractmethod
@@ -153,3 +163,31 @@ class ExportFormat(abc.ABC):
         blank = list(filter(model.source_encoder.is_blank, BLANK))
         check_hypotheses(blank, run.decode(blank), export.decode(blank))
         return "n-best lists and log-probabilities"
+
+    def verify_translations(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        plan: ExportPlan,
+        sentences: list[str],
+        exact: bool,
+    ) -> str:
+        """`verify` of a format whose program rounds and searches in its own way.
+
+        If `exact`, greedy translations must equal the model's, and log-probabilities
+        must be within LOG_PROB_TOLERANCE. Otherwise, and for beam search, equal
+        translations are counted.
+        """
+        equal = []
+        for beam_size in (1, plan.decoding.beam_size):
+            options = dataclasses.replace(plan.decoding, beam_size=beam_size)
+            run = opened_run(model, options)
+            export = self.open(
+                model, folder, dataclasses.replace(plan, decoding=options)
+            )
+            if exact and beam_size == 1:
+                check_export(run, export, sentences, LOG_PROB_TOLERANCE)
+                equal.append(len(sentences))
+            else:
+                equal.append(count_equal(run, export, sentences))
+        return f"{equal[0]} greedy and {equal[1]} beam-search translations"

@@ -18,6 +18,7 @@ from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
+LOG_PROB_TOLERANCE = 1e-3  # of programs whose matrix products round differently
 # batch_size that decodes all sentences in one batch, so that rounding is the same too
 ONE_BATCH = 1_000_000
 
@@ -101,6 +102,14 @@ def check_export(
     ours = run.score(sentences, targets)
     theirs = export.score(sentences, targets)
     check_log_probs(sentences, ours, theirs, log_prob_tolerance)
+
+
+def count_equal(
+    run: OpenedExport, export: OpenedExport, sentences: Sequence[str]
+) -> int:
+    """The number of sentences whose best translations are equal."""
+    pairs = zip(run.decode(sentences), export.decode(sentences), strict=True)
+    return sum(ours[0].text == theirs[0].text for ours, theirs in pairs)
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:

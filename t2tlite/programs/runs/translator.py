@@ -248,6 +248,7 @@ class Translator(TextDecoder):
         *,
         overwrite: bool = False,
         quantization: str = "",
+        languages: str = "",
         **options: float | str,
     ) -> Path:
         """Exports the model for other programs, as t2t-export does (docs/export.md),
@@ -264,6 +265,7 @@ class Translator(TextDecoder):
             format=find_format(format),
             decoding=self.options(**options),
             quantization=quantization,
+            languages=languages,
             export_dir=export_dir,
             overwrite=overwrite,
         )

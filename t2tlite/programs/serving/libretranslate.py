@@ -13,16 +13,13 @@ from pydantic import BaseModel, Field
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT
+from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.serving.computing import (
     NBest,
     TranslationPlan,
     check_hypotheses,
 )
-from t2tlite.programs.serving.languages import (
-    LibreDetection,
-    detect_each,
-    language_name,
-)
+from t2tlite.programs.serving.languages import LibreDetection, detect_each
 from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.options import MAX_PLACED_TAGS
 from t2tlite.programs.serving.requests import SHOWN, RequestError, body_description

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.parsed_sentences import parsed_sentences
+from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.batching import Work
 from t2tlite.programs.serving.computing import Parsing, Scoring, TranslationPlan
-from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.models import ServedModel
 from t2tlite.programs.serving.requests import RequestError, body_description
 from t2tlite.programs.serving.service import CurrentService, Service
