@@ -86,7 +86,7 @@ class MarianFormat(ExportFormat):
         import_transformers()
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
-        from safetensors.numpy import save_file  # comes with Transformers
+        from safetensors.numpy import save  # comes with Transformers
 
         keras = keras_model(model)
         weights = {}
@@ -95,7 +95,8 @@ class MarianFormat(ExportFormat):
         # padding is the last id, behind both vocabularies
         size = max(encoder.vocab_size for encoder in model.encoders) + 1
         state = marian_weights(keras.hparams, weights, size)
-        save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+        content = save(state, metadata={"format": "pt"})
+        (folder / "model.safetensors").write_bytes(content)
         special = {
             "pad_token_id": size - 1,
             "decoder_start_token_id": size - 1,

@@ -1,0 +1,156 @@
+"""t2t-export --format=argos: a package that Argos Translate installs, and translates
+with as the run does.
+
+Argos Translate requires other versions than the tests do. It is installed into an
+environment of its own, whose Python the variable T2TLITE_ARGOS names:
+
+    python -m venv .argos && .argos/bin/pip install argostranslate
+    T2TLITE_ARGOS=.argos/bin/python .venv/bin/python -m pytest -m slow tests/programs/export/test_argos_export.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import zipfile
+
+import ctranslate2
+import pytest
+import sentencepiece
+from spellings import SPELLINGS
+from tiny_run import change_manifest, last_of_each
+
+from t2tlite.bin import t2t_export
+from t2tlite.data.dataset import open_dataset
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+NAME = "translate-en_de"
+
+# Argos Translate splits text into sentences by models that it downloads. With
+# ARGOS_CHUNK_TYPE=SPACY it uses spaCy's, which a package may contain: this one has an
+# empty pipeline, to which Argos Translate adds spaCy's rules for punctuation.
+PROGRAM = """
+import sys
+from pathlib import Path
+
+import spacy
+from argostranslate import package, translate
+
+package.install_from_path(Path(sys.argv[1]))
+[installed] = package.get_installed_packages()
+spacy.blank("en").to_disk(installed.package_path / "spacy")
+print(installed.from_name, installed.to_name, installed.package_version)
+for line in sys.stdin.read().split("\\n"):
+    print(translate.translate(line, "en", "de"))
+"""
+
+
+def export(run, target, *more) -> int:
+    return t2t_export.main(
+        last_of_each(
+            f"--output_dir={run}", f"--export_dir={target}", "--format=argos", *more
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_run, load, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("argos") / "out"
+    return load(tiny_run.run, None).export(folder, "argos")
+
+
+@pytest.fixture(scope="module")
+def dev(tiny_run) -> list[str]:
+    return open_dataset(tiny_run.data, "twenty_words").store("dev").source_text()
+
+
+def test_package_has_what_argos_translate_opens(
+    exported, tmp_path, tiny_run, load, dev
+):
+    """By names: its folder, its model, and the vocabulary of both languages."""
+    names = {path.name for path in exported.iterdir()}
+    assert names == {f"{NAME}.argosmodel", "README.md", "export.json"}
+    with zipfile.ZipFile(exported / f"{NAME}.argosmodel") as package:
+        package.extractall(tmp_path)
+    metadata = json.loads((tmp_path / NAME / "metadata.json").read_text())
+    assert metadata == {
+        "package_version": "120.0",
+        "argos_version": "1.9",
+        "from_code": "en",
+        "from_name": "English",
+        "to_code": "de",
+        "to_name": "German",
+        "type": "translate",
+    }
+    translator = ctranslate2.Translator(str(tmp_path / NAME / "model"))
+    pieces = sentencepiece.SentencePieceProcessor(
+        model_file=str(tmp_path / NAME / "sentencepiece.model")
+    )
+    results = translator.translate_batch(pieces.encode(dev, out_type=str), beam_size=1)
+    theirs = [pieces.decode(result.hypotheses[0]) for result in results]
+    assert theirs == load(tiny_run.run, None).translate(dev, beam_size=1)
+
+
+def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
+    flags = "--languages=fr-pt_BR", "--quantization=int8"
+    assert export(tiny_run.run, tmp_path / "out", *flags) == 0
+    assert "beam-search translations of 12 sentences" in capsys.readouterr().out
+    assert (tmp_path / "out" / "translate-fr_pt_BR.argosmodel").is_file()
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag", "message"),
+    [
+        ({"languages": None}, "--overwrite", "COPY does not record its languages"),
+        ({}, "--languages=german", "A language pair must be SOURCE-TARGET"),
+    ],
+)
+def test_refused(tiny_run_copy, tmp_path, capsys, changes, flag, message):
+    change_manifest(tiny_run_copy, **changes)
+    assert export(tiny_run_copy, tmp_path / "out", flag) == 1
+    shown = capsys.readouterr().err.replace(str(tiny_run_copy), "COPY")
+    assert message in shown
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_vocabularies_are_refused(tiny_run_copy, tmp_path, capsys):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    other = manifest["vocabulary"] | {"file": "other.model", "sha256": "0" * 64}
+    change_manifest(tiny_run_copy, target_vocabulary=other)
+    assert export(tiny_run_copy, tmp_path / "out") == 1
+    assert "needs one vocabulary for source and target" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_argos_translate_translates_as_the_run_does(
+    exported, tiny_run, load, dev, tmp_path
+):
+    """Greedily, since its beam search has a length penalty that nobody can set."""
+    python = os.environ.get("T2TLITE_ARGOS")
+    if not python:
+        pytest.skip("needs T2TLITE_ARGOS, a Python with argostranslate installed")
+    # it downloads a model of spaCy unless there is one
+    (tmp_path / "argos-translate/spacy/senter").mkdir(parents=True)
+    (tmp_path / "argos-translate/spacy/senter/model").touch()
+    folders = dict.fromkeys(
+        ["XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"], str(tmp_path)
+    )
+    settings = {"ARGOS_CHUNK_TYPE": "SPACY", "ARGOS_BEAM_SIZE": "1"}
+    spelled = [spell(dev[0]) for spell in SPELLINGS.values()]
+    sentences = [*dev, *spelled, f"{dev[0]} . {dev[1]} ."]
+    run = subprocess.run(
+        [python, "-c", PROGRAM, exported / f"{NAME}.argosmodel"],
+        input="\n".join(sentences),
+        env=os.environ | folders | settings,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, *theirs = run.stdout.splitlines()
+    assert first == "English German 120.0"
+    model = load(tiny_run.run, None)
+    assert theirs[: len(dev)] == model.translate(dev, beam_size=1)
+    assert set(theirs[len(dev) : -1]) == {theirs[0]}
+    parts = model.translate([f"{text} ." for text in dev[:2]], beam_size=1)
+    assert theirs[-1] == " ".join(parts)
