@@ -35,6 +35,9 @@ SUPPORTED = frozenset(
 )
 # positions of source and target; a greater table makes loading slow
 MAX_POSITIONS = 1024
+# Transformers divides by n ** length_penalty, we by ((5 + n) / 6) ** alpha. With this
+# ratio both change equally with n at 20 tokens: n / (n + 5).
+PENALTY_RATIO = 0.8
 
 USAGE = """\
 This folder is a MarianMTModel of Hugging Face Transformers. `pip install transformers
@@ -104,7 +107,7 @@ class MarianFormat(ExportFormat):
         }
         search = {
             "num_beams": plan.decoding.beam_size,
-            "length_penalty": plan.decoding.alpha,
+            "length_penalty": plan.decoding.alpha * PENALTY_RATIO,
             "early_stopping": False,
             "do_sample": False,
             "max_new_tokens": MAX_POSITIONS - 1,
@@ -207,9 +210,6 @@ def _config(hparams: HParams, vocab_size: int) -> dict[str, Any]:
         "encoder_attention_heads": hparams.num_heads,
         "decoder_attention_heads": hparams.num_heads,
         "activation_function": "relu",
-        "dropout": hparams.layer_prepostprocess_dropout,
-        "attention_dropout": hparams.attention_dropout,
-        "activation_dropout": hparams.relu_dropout,
         "max_position_embeddings": MAX_POSITIONS,
         "bos_token_id": None,
         "forced_eos_token_id": None,
