@@ -12,12 +12,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from t2tlite.data.language_codes import language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.marian_model import check_sentencepiece
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import DecodedInOneBatch
-from t2tlite.programs.runs.language_codes import language_name, pair_of_run
 
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 from pydantic import Field
 
-from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.language_codes import (
+from t2tlite.data.language_codes import (
     pair_of_run,
     parse_language,
     parse_pair,
 )
+from t2tlite.data.manifest import RunManifest
 from t2tlite.programs.serving.options import ServedRunOptions
 from t2tlite.programs.serving.schemas import Code, ResponseBody
 from t2tlite.tasks.parsing import ParsingTask

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
+from t2tlite.data.language_codes import language_name
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT
-from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.serving.computing import (
     NBest,
     TranslationPlan,

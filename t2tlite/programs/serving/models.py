@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.data.language_codes import language_name
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
-from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS

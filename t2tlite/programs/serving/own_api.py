@@ -9,10 +9,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 
+from t2tlite.data.language_codes import language_name
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.parsed_sentences import parsed_sentences
-from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.batching import Work
 from t2tlite.programs.serving.computing import Parsing, Scoring, TranslationPlan

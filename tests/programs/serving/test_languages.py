@@ -8,8 +8,8 @@ import dataclasses
 
 import pytest
 
+from t2tlite.data.language_codes import language_name
 from t2tlite.data.manifest import Languages
-from t2tlite.programs.runs.language_codes import language_name
 from t2tlite.programs.serving.languages import (
     LibreDetection,
     detect,
