@@ -45,6 +45,13 @@ counted, by which translations are ordered. --output_format
            target word from cross-attention
 docs/decoding.md explains all of this.
 
+Several runs of one problem and vocabulary, such as three that differ in --random_seed,
+decode as an ensemble: in one search, the probability of each token is the mean of
+theirs. It takes as long as all of them together, and is usually better than the best:
+  t2t-decoder --output_dir=RUN1,RUN2,RUN3 --split=test
+--checkpoint_path=best, averaged or a step then chooses in each run. The files of a
+split are in RUN1/decodes.
+
 --engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's
 rules too; sampling, min_length, no_repeat_ngram_size, --prefixes and --alignments need
 TensorFlow.
@@ -67,6 +74,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +110,12 @@ class DecoderFlags(
 ):
     """What is decoded or scored, with which run, and where the output goes."""
 
+    output_dir: str | None = optional_field(
+        str,
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
+        " and --hparams_set; or of several runs of one problem and vocabulary,"
+        " comma-separated, which decode as an ensemble.",
+    )
     decode_from_file: str | None = optional_field(
         str, "Text to translate, one sentence per line; - for standard input."
     )
@@ -185,6 +199,23 @@ class DecoderFlags(
                     f" pairs. Received: {flag} as well."
                 )
 
+    def run_folders(self) -> list[RunFolder]:
+        """Returns the runs that --output_dir names; a comma may also be part of the
+        name of one folder. Raises CommandError as `run_folder`, or if the runs of an
+        ensemble are to be loaded by other machines.
+        """
+        first = self.run_folder()
+        if first.path.exists() or not self.output_dir:
+            return [first]
+        paths = [path.strip() for path in self.output_dir.split(",")]
+        folders = [type(first)(path) for path in paths if path]
+        if len(folders) > 1 and self.beam_runner:
+            raise CommandError(
+                "--beam_runner decodes with one run. Received: --output_dir with"
+                f" {len(folders)} runs. Leave --beam_runner out."
+            )
+        return folders or [first]
+
     @property
     def target(self) -> str | None:
         """The path of --decode_to_file, or None for standard output."""
@@ -211,25 +242,29 @@ def main(flags: DecoderFlags) -> None:
     input, the checkpoint, and whether the output can be written.
     """
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
+    from t2tlite.programs.runs.ensemble import check_ensemble
     from t2tlite.programs.runs.load import check_engine_options, run_dataset
     from t2tlite.programs.runs.translator import decode_options
 
-    folder = flags.run_folder()
+    folders = flags.run_folders()
+    folder = folders[0]
     folder.hparams()  # raises if there is no run
+    if len(folders) > 1:
+        check_ensemble(folders, flags.checkpoint_path, flags.engine)
     line_format = jobs.LineFormat(
         flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
     )
     options = decode_options(folder.manifest(), flags.decode_hparams)
     check_engine_options(flags.engine, options, *flags.features)
     pipeline = flags.pipeline()
-    _check_before_work(flags, folder, pipeline)
+    _check_before_work(flags, folders, pipeline)
     dataset = None
     if flags.split:
         dataset = run_dataset(folder, flags.moved_data())
         decode_split.check_split(dataset, flags.split)
     if flags.engine == TENSORFLOW:
         flags.load_tensorflow()  # other engines start sooner without it
-    model = flags.load_run(folder)
+    model = flags.load_run(*folders)
     if flags.score_file:
         score_job = jobs.ScoreJob(model, options, line_format)
         return _decode_lines(flags, score_job, flags.score_file)
@@ -284,11 +319,11 @@ def _decode_typed(job: DecodeJob) -> None:
     print()
 
 
-def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
-    """Raises ValueError if the output is also an input, or a file of the run."""
+def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
+    """Raises ValueError if the output is also an input, or a file of a run."""
     from t2tlite.programs.bulk.window_folder import window_files
 
-    inputs = flags.files_of_run(folder)
+    inputs = flags.files_of_run(*folders)
     for name, source in named_files(
         decode_from_file=flags.decode_from_file, score_file=flags.score_file
     ):
@@ -308,7 +343,7 @@ def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
 
 
 def _check_before_work(
-    flags: DecoderFlags, folder: RunFolder, pipeline: Pipeline | None
+    flags: DecoderFlags, folders: Sequence[RunFolder], pipeline: Pipeline | None
 ) -> None:
     """Checks input, output and pipeline, which would otherwise fail after hours of
     work.
@@ -320,7 +355,7 @@ def _check_before_work(
         if path != STANDARD_INPUT and path.is_file():
             # finds archives, UTF-16 and most other encodings
             next(read_lines(path), None)
-    _check_not_overwritten(flags, folder)
+    _check_not_overwritten(flags, folders)
     if target:
         parent = Path(target).parent
         if not parent.exists():

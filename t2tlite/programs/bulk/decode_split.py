@@ -117,7 +117,7 @@ def decode_split(
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
         print(
-            f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs}"
+            f"Run {folder}, checkpoint {', '.join(model.checkpoints)}, {task.outputs}"
             f" {files.outputs}, references {files.references}",
             flush=True,
         )
@@ -144,6 +144,7 @@ def _record(
         seconds=round(seconds, 2),
         engine=model.engine.name,
         quantization=model.engine.quantization,
+        other_checkpoints=tuple(model.checkpoints[1:]),
         name=name,
     )
 
@@ -160,7 +161,7 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     if model.engine.name != TENSORFLOW:
         changes["engine"] = model.engine.name
         changes["quantization"] = model.engine.quantization
-    return folder.decode_name(split, model.checkpoint, changes)
+    return folder.decode_name(split, model.checkpoint, changes, model.checkpoints[1:])
 
 
 def _examples(

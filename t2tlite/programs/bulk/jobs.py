@@ -207,7 +207,7 @@ class DecodeJob:
         return {
             "work": self.name,
             "t2tlite": t2tlite.__version__,
-            "checkpoint": checkpoint_identity(self.model.checkpoint),
+            "checkpoint": "+".join(map(checkpoint_identity, self.model.checkpoints)),
             "engine": self.model.engine.name,
             "quantization": self.model.engine.quantization,
             **dataclasses.asdict(self.options),

@@ -8,7 +8,7 @@ one that decodes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from t2tlite.config import DecodeHParams
@@ -17,6 +17,7 @@ from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.runs.ctranslate2_run import open_converted
+from t2tlite.programs.runs.ensemble import EnsembleTranslator, check_ensemble
 from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
@@ -25,7 +26,7 @@ from t2tlite.vocabularies.encoders import reading_notes
 
 
 def load(
-    run: str | Path,
+    run: str | Path | Sequence[str | Path],
     checkpoint_path: str | Path | int | None = None,
     engine: str = TENSORFLOW,
     quantization: str | None = None,
@@ -34,15 +35,25 @@ def load(
     jit_compile: bool | None = None,
     threads: int = 1,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode; `t2tlite.load` explains
-    the first four arguments.
+    """The trained model in a run directory, or an ensemble of several, ready to decode;
+    `t2tlite.load` explains the first four arguments.
 
     `report` is called with messages for the user. `jit_compile` is whether XLA compiles
     TensorFlow's search, by default as in training. `threads` is how many will decode at
     a time, which share the cores. Raises as `t2tlite.load`.
     """
+    if isinstance(run, list | tuple) and run:
+        first, *others = run
+        if others:
+            return _load_ensemble(
+                run, checkpoint_path, engine, quantization, report, jit_compile
+            )
+        run = first
     if not isinstance(run, str | Path):
-        raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
+        raise TypeError(
+            "run must be the path of a run folder, or a list of several. Received:"
+            f" {run!r}."
+        )
     known = isinstance(checkpoint_path, str | Path | int | None)
     if not known or isinstance(checkpoint_path, bool):
         raise TypeError(
@@ -81,6 +92,40 @@ def load(
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
     return translator
+
+
+def _load_ensemble(
+    runs: Sequence[str | Path],
+    checkpoint_path: str | Path | int | None,
+    engine: str,
+    quantization: str | None,
+    report: Callable[[str], object],
+    jit_compile: bool | None,
+) -> EnsembleTranslator:
+    for run in runs:
+        if not isinstance(run, str | Path):
+            raise TypeError(
+                f"Each run must be the path of a folder. Received: {run!r}."
+            )
+    folders = [RunFolder(run) for run in runs]
+    check_ensemble(folders, checkpoint_path, engine)
+    for folder in folders:
+        # before the first is loaded, which takes seconds
+        find_checkpoint(folder.path, checkpoint_path)
+    members = []
+    for folder in folders:
+        member = load(
+            folder.path,
+            checkpoint_path,
+            engine,
+            quantization,
+            report=report,
+            jit_compile=jit_compile,
+        )
+        members.append(member)
+    if jit_compile is None:
+        jit_compile = all(folder.hparams().jit_compile for folder in folders)
+    return EnsembleTranslator(members, jit_compile)
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:

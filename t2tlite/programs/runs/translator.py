@@ -47,6 +47,11 @@ class Translator(TextDecoder):
 
     run = ""  # the run directory, as `attention` shows it
 
+    @property
+    def checkpoints(self) -> list[str]:
+        """The checkpoints of all its models: one, or those of an ensemble."""
+        return [self.checkpoint]
+
     # mypy's complaint about the overloads is that a string is an Iterable[str] too
 
     @overload
