@@ -6,7 +6,8 @@ RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the refer
 line by line (a parser's gold trees are NAME.gold), for t2t-bleu and t2t-evalb;
 NAME.json has the scores, for t2t-report. NAME is SPLIT.STEP, with the checkpoint, if it
 is not among the run's newest, and all options that are not the default:
-test.9000.averaged.beam_size=8.
+test.9000.averaged.beam_size=8. --metrics, --tokenize and the flags beside them choose
+other scores, and --reference adds references.
 
 A file, one sentence per line; the output has a line for each, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
@@ -80,7 +81,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import CommandError, named_files
+from t2tlite.bin.flag_fields import CommandError, named_files, repeated_flag
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
@@ -92,9 +93,12 @@ from t2tlite.files.same_file import (
     check_not_overwritten,
 )
 from t2tlite.files.text_files import STANDARD_INPUT, check_file, read_lines
+from t2tlite.metrics.corpus_metrics import MetricOptions, Scoring
+from t2tlite.tasks.task import Task, open_task
 
 if TYPE_CHECKING:
     from t2tlite.data.beam_pipeline import Pipeline
+    from t2tlite.data.dataset import Dataset
     from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
@@ -150,6 +154,18 @@ class DecoderFlags(
         "Of a parser: separate punctuation from words first, as the Penn Treebank"
         " does.",
     )
+    metrics: tuple[str, ...] = checked_field(
+        (),
+        "Metrics of --split, comma-separated, the main one first: bleu, chrf, ter,"
+        " exact_match, token_accuracy, comet. By default those of the problem's task:"
+        " bleu,chrf,ter, or exact_match,token_accuracy.",
+    )
+    reference: tuple[str, ...] = repeated_flag(
+        "File of further references for the sentences of --split, one per line; can be"
+        " given several times.",
+        default=(),
+    )
+    scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
 
     def __post_init__(self) -> None:
         """Raises CommandError unless exactly one input is given, and for flags that do
@@ -177,6 +193,12 @@ class DecoderFlags(
             raise CommandError(
                 "--split prints its report. Received: --decode_to_file=- as well. Name"
                 " a file."
+            )
+        if self.chooses_scores and not self.split:
+            raise CommandError(
+                "--metrics, --reference and the flags of the scores (--tokenize,"
+                " --lowercase, --chrf_word_order, --comet_model) go with --split."
+                " t2t-bleu scores files."
             )
         if self.raw_text and not (self.decode_from_file or self.decode_interactive):
             raise CommandError(
@@ -215,6 +237,31 @@ class DecoderFlags(
                 f" {len(folders)} runs. Leave --beam_runner out."
             )
         return folders or [first]
+
+    @property
+    def chooses_scores(self) -> bool:
+        """Whether a split is scored in another way than its task's."""
+        return bool(self.metrics or self.reference or self.scores != MetricOptions())
+
+    def scoring(self, dataset: Dataset, task: Task) -> Scoring | None:
+        """Returns how a split of the data is scored; None for the task's own way.
+        Raises ValueError for other lengths of references, and as `Task.scored_by`.
+        """
+        if not (self.split and self.chooses_scores):
+            return None
+        references = []
+        pairs = dataset.manifest.split(self.split).pairs
+        for file in dict.fromkeys(self.reference):
+            references.append(list(read_lines(file)))
+            if len(references[-1]) != pairs:
+                raise ValueError(
+                    f"A reference must have a line for each of the {pairs:,} sentences"
+                    f" of {self.split}. Received: {file}, which has"
+                    f" {len(references[-1]):,}."
+                )
+        scoring = Scoring(self.metrics, self.scores, tuple(references))
+        task.scored_by(scoring)  # raises before hours of work
+        return scoring
 
     @property
     def target(self) -> str | None:
@@ -259,9 +306,12 @@ def main(flags: DecoderFlags) -> None:
     pipeline = flags.pipeline()
     _check_before_work(flags, folders, pipeline)
     dataset = None
+    scoring = None
     if flags.split:
         dataset = run_dataset(folder, flags.moved_data())
         decode_split.check_split(dataset, flags.split)
+        manifest = folder.manifest()
+        scoring = flags.scoring(dataset, open_task(manifest.task, manifest.options))
     if flags.engine == TENSORFLOW:
         flags.load_tensorflow()  # other engines start sooner without it
     model = flags.load_run(*folders)
@@ -271,7 +321,7 @@ def main(flags: DecoderFlags) -> None:
     job = jobs.DecodeJob(model, options, line_format)
     target = flags.decode_to_file
     if flags.split and dataset is not None:
-        decode_split.decode_split(job, folder, dataset, flags.split, target)
+        decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
     elif pipeline and flags.decode_from_file and target:
         work = folder.path, pipeline, flags.decode_from_file, target
         say(decode_pipeline.decode_by_workers(job, *work))
@@ -329,6 +379,8 @@ def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) ->
     ):
         is_stdin = source == str(STANDARD_INPUT)
         inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
+    for file in flags.reference:
+        inputs += named_files(reference=file)
     if flags.decode_interactive:
         inputs.append(("standard input", STANDARD_INPUT_NUMBER))
     target = flags.target

@@ -1,14 +1,15 @@
-"""BLEU, chrF and TER of whole test sets, and whether two systems differ significantly
-in them.
+"""The metrics of whole test sets, and whether two systems differ significantly in them.
 
-All are sacrebleu's, with the settings of its command line: chrF with character 6-grams,
-beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case. Higher is better
-for BLEU and chrF, lower for TER.
+BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF with
+character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
+`sequence_metrics.py` has those for outputs that are not translations, `comet.py` COMET.
+Lower is better for TER, higher for the others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -19,16 +20,64 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from t2tlite.checked_fields import check_seed
+from t2tlite.checked_fields import CheckedFields, check_seed, checked_field
+from t2tlite.metrics.comet import Comet
+from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
 
-METRICS = ("bleu", "chrf", "ter")
-FAST_METRICS = ("bleu", "chrf")
-# sacrebleu's that need no download or package
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")
+METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy", "comet")
+TOKENIZERS = tuple(BLEU.TOKENIZERS)
+# of sacrebleu, for tokenisers that need another package
+EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
 _SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricOptions(CheckedFields):
+    """How the metrics are computed."""
+
+    called = "options of metrics"
+
+    tokenize: str = checked_field(
+        "13a",
+        "sacrebleu's tokenisation for BLEU: 13a, the standard; intl, which also splits"
+        " at Unicode punctuation, as tensor2tensor does; zh, ja-mecab and ko-mecab for"
+        " Chinese, Japanese (pip install 'sacrebleu[ja]') and Korean"
+        " ('sacrebleu[ko]'); flores101, flores200 and spBLEU-1K, which download a"
+        " SentencePiece model; char; or none for tokenised text.",
+        choices=TOKENIZERS,
+    )
+    lowercase: bool = checked_field(
+        False, "Ignore case in all metrics but COMET. TER always does."
+    )
+    chrf_word_order: int = checked_field(
+        0,
+        "Longest word n-grams that chrF counts beside those of characters: 0 for"
+        " chrF2, 2 for chrF2++.",
+        low=0,
+        high=10,
+    )
+    comet_model: str = checked_field(
+        "Unbabel/wmt22-comet-da",
+        "Model of the metric comet, which is downloaded once, or the path of its"
+        " .ckpt file.",
+    )
+
+
+DEFAULTS = MetricOptions()
+
+
+class Scoring(NamedTuple):
+    """What is scored with the outputs of a split, and how."""
+
+    metrics: tuple[str, ...] = ()  # of METRICS; by default the task's own
+    options: MetricOptions = DEFAULTS
+    more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
+
+
+OF_TASK = Scoring()
 
 
 class CorpusScore(NamedTuple):
@@ -48,25 +97,22 @@ def corpus_scores(
     translations: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = ("bleu",),
-    tokenize: str = "13a",
-    lowercase: bool = False,
+    options: MetricOptions = DEFAULTS,
     more_references: Sequence[Sequence[str]] = (),
+    sources: Sequence[str] | None = None,
 ) -> list[CorpusScore]:
-    """sacrebleu's scores of plain, detokenised text against one reference or several, a
-    score for each of `metrics`.
+    """The scores of plain, detokenised text against one reference or several, a score
+    for each of `metrics`.
 
-    Translations and references are one sentence per line, in the same order;
+    Translations, references and sources are one sentence per line, in the same order;
     `more_references` are further references of the same sentences. `metrics` are of
-    METRICS. `tokenize` is how BLEU splits text: "13a", the standard; "intl",
-    which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu
-    does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF
-    ignore case, as TER always does. Raises ValueError for another metric or `tokenize`,
-    if there are no translations, or not as many as references.
+    METRICS; only COMET needs `sources`. Raises ValueError for another metric, if a
+    package is missing, if there are no translations, or not as many as references.
     """
     all_references = [references, *more_references]
     check_lines(translations, *all_references)
     scores = []
-    for metric in _metrics(metrics, tokenize, lowercase):
+    for metric in make_metrics(metrics, options, sources):
         result = metric.corpus_score(translations, all_references)
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
@@ -93,7 +139,7 @@ class Difference(NamedTuple):
     their difference.
     """
 
-    metric: str  # BLEU, chrF2 or TER
+    metric: str  # BLEU, chrF2, TER, ...
     baseline: float
     # mean over the resamples, half of the 95% confidence interval
     baseline_interval: tuple[float, float]
@@ -114,10 +160,10 @@ def paired_bootstrap(
     system: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = ("bleu",),
-    tokenize: str = "13a",
-    lowercase: bool = False,
+    options: MetricOptions = DEFAULTS,
     seed: int = SEED,
     more_references: Sequence[Sequence[str]] = (),
+    sources: Sequence[str] | None = None,
 ) -> list[Difference]:
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
     choice of sentences explains?
@@ -131,7 +177,7 @@ def paired_bootstrap(
         check_lines(translations, *all_references)
     check_seed("seed", seed)
     chosen = {}
-    for metric in _metrics(metrics, tokenize, lowercase):
+    for metric in make_metrics(metrics, options, sources):
         chosen[type(metric).__name__] = metric
     with _seeded(seed):
         test = PairedTest(
@@ -160,24 +206,53 @@ def paired_bootstrap(
     return differences
 
 
-def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
-    if tokenize not in TOKENIZERS:
-        raise ValueError(
-            f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}."
-        )
+def make_metrics(
+    names: Sequence[str],
+    options: MetricOptions = DEFAULTS,
+    sources: Sequence[str] | None = None,
+) -> list[Metric]:
+    """The metrics of these names, each once. Raises ValueError if one is unknown, or
+    needs a package or a file that is not there.
+    """
     metrics: list[Metric] = []
     for name in dict.fromkeys(names):
         if name == "bleu":
-            metrics.append(BLEU(tokenize=tokenize, lowercase=lowercase))
+            metrics.append(_bleu(options))
         elif name == "chrf":
-            metrics.append(CHRF(lowercase=lowercase))
+            order = options.chrf_word_order
+            metrics.append(CHRF(word_order=order, lowercase=options.lowercase))
         elif name == "ter":
             metrics.append(TER())
+        elif name == "exact_match":
+            metrics.append(ExactMatch(options.lowercase))
+        elif name == "token_accuracy":
+            metrics.append(TokenAccuracy(options.lowercase))
+        elif name == "comet":
+            metrics.append(Comet(options.comet_model, sources))
         else:
             raise ValueError(
                 f"metrics must be of {', '.join(METRICS)}. Received: {name!r}."
             )
     return metrics
+
+
+def _bleu(options: MetricOptions) -> BLEU:
+    name = options.tokenize
+    try:
+        return BLEU(tokenize=name, lowercase=options.lowercase)
+    # sacrebleu ends the process where a download fails by its certificate
+    except (ImportError, RuntimeError, OSError, SystemExit) as error:
+        if name in EXTRAS:
+            raise ValueError(
+                f"tokenize={name} needs a package that is not installed. Install it:"
+                f" pip install 'sacrebleu[{EXTRAS[name]}]'"
+            ) from error
+        raise ValueError(
+            f"tokenize={name} needs a SentencePiece model, which sacrebleu downloads"
+            f" once into ~/.sacrebleu/models, or the folder that the variable SACREBLEU"
+            f" names. Received: {error}. Use it once on a machine with a network, and"
+            " copy the folder."
+        ) from error
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from t2tlite.files.atomic_file import (
 )
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
+from t2tlite.metrics.corpus_metrics import Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
 from t2tlite.programs.bulk.window_folder import open_windows
@@ -71,9 +72,10 @@ def decode_split(
     dataset: Dataset,
     split: str,
     target: str | Path | None = None,
+    scoring: Scoring | None = None,
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run
-    directory.
+    directory. `scoring` chooses metrics and adds references.
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and
     references to RUN/decodes/NAME.*; examples, scores and speed are printed before.
@@ -83,6 +85,8 @@ def decode_split(
     check_split(dataset, split)
     model = job.model
     task = model.task_under(job.options)
+    if scoring is not None:
+        task = task.scored_by(scoring)
     store = dataset.store(split)
     sources = store.source_text()
     targets = store.target_text()
@@ -107,9 +111,8 @@ def decode_split(
             n_best += read_records(output.lines)
             totals.add(output)
         references = model.references(sources, targets, job.options)
-        score = model.score_outputs(
-            sources, references, n_best, job.options, slow_metrics=True
-        )
+        best = [outputs[0] for outputs in n_best]
+        score = task.score(sources, references, best, slow_metrics=True)
         # first, so that it is not lost if the rest cannot be written
         for example in _examples(task.labels, sources, n_best, references):
             print(example)

@@ -77,8 +77,10 @@ class GraphTask:
     usage: str = ""  # for README.md: what the graph leaves out
 
 
+TRANSLATION = GraphTask("translate", splits_words=False, return_beams=None)
 TASKS = {
-    "translation": GraphTask("translate", splits_words=False, return_beams=None),
+    "translation": TRANSLATION,
+    "text_to_text": TRANSLATION,
     "parsing": GraphTask(
         "parse",
         splits_words=True,

@@ -1,0 +1,101 @@
+"""Metrics for outputs of which only one is right, such as a pronunciation or a sorted
+list: exact match and token accuracy, in percent.
+
+Tokens are what white space separates. Both are metrics in the form of sacrebleu's, so
+that its paired bootstrap resampling tests their differences too.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from sacrebleu.metrics.base import Metric, Score, Signature
+from sacrebleu.utils import sum_of_lists
+
+import t2tlite
+
+Tokens = list[str]
+# of a sentence or of several: what is right, and what could be
+Counts = list[int]
+
+
+class SequenceSignature(Signature):
+    """nrefs:1|case:mixed|tok:white-space|version:t2tlite-0.1.0"""
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        super().__init__(args)
+        self.update("case", "lc" if args["lowercase"] else "mixed")
+        self.update("tok", "white-space")
+        self.update("version", f"t2tlite-{t2tlite.__version__}")
+
+
+class SequenceMetric(Metric, abc.ABC):
+    """The share of what is right, summed over all sentences. Of several references, the
+    one that fits best counts.
+    """
+
+    name: ClassVar[str]
+    _SIGNATURE_TYPE = SequenceSignature
+
+    def __init__(self, lowercase: bool = False) -> None:
+        super().__init__()
+        self.lowercase = lowercase
+
+    @abc.abstractmethod
+    def counts(self, output: Tokens, reference: Tokens) -> Counts:
+        """What is right of a sentence, and what could be."""
+
+    def _compute_segment_statistics(
+        self, hypothesis: Tokens, ref_kwargs: Mapping[str, Sequence[Tokens]]
+    ) -> Counts:
+        candidates = []
+        for reference in ref_kwargs["references"]:
+            candidates.append(self.counts(hypothesis, reference))
+        return max(candidates, key=_share)
+
+    def _extract_reference_info(
+        self, refs: Sequence[Tokens]
+    ) -> dict[str, Sequence[Tokens]]:
+        return {"references": refs}
+
+    def _preprocess_segment(self, sent: str) -> Tokens:
+        return (sent.lower() if self.lowercase else sent).split()
+
+    def _aggregate_and_compute(self, stats: Sequence[Counts]) -> Score:
+        return self._compute_score_from_stats(sum_of_lists(stats))
+
+    def _compute_score_from_stats(self, stats: Counts) -> Score:
+        return Score(self.name, 100.0 * _share(stats))
+
+
+class ExactMatch(SequenceMetric):
+    """The share of sentences whose tokens are all those of the reference."""
+
+    name = "exact_match"
+
+    def counts(self, output: Tokens, reference: Tokens) -> Counts:
+        return [int(output == reference), 1]
+
+
+class TokenAccuracy(SequenceMetric):
+    """The share of positions with the reference's token; a sentence has as many
+    positions as the longer of output and reference.
+    """
+
+    name = "token_accuracy"
+
+    def counts(self, output: Tokens, reference: Tokens) -> Counts:
+        right = 0
+        for token, expected in zip(output, reference, strict=False):
+            right += token == expected
+        return [right, max(len(output), len(reference))]
+
+
+def _share(counts: Counts) -> float:
+    """1 if there is nothing that could be right: an empty output for an empty
+    reference.
+    """
+    right, possible = counts
+    return float(right) / float(possible) if possible else 1.0
