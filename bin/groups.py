@@ -374,7 +374,8 @@ def _load_run(
     paths = tuple(folder.path for folder in folders)
     run = paths if len(paths) > 1 else paths[0]
     model = load(run, checkpoint_path, engine, quantization, report=say)
-    for folder, checkpoint in zip(folders, model.checkpoints, strict=True):
+    checkpoints = model.checkpoint, *model.others
+    for folder, checkpoint in zip(folders, checkpoints, strict=True):
         for note in checkpoint_notes(folder, checkpoint):
             say(note)
     return model

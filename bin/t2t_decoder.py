@@ -92,13 +92,17 @@ from t2tlite.files.same_file import (
     NamedFile,
     check_not_overwritten,
 )
-from t2tlite.files.text_files import STANDARD_INPUT, check_file, read_lines
-from t2tlite.metrics.corpus_metrics import MetricOptions, Scoring
-from t2tlite.tasks.task import Task, open_task
+from t2tlite.files.text_files import (
+    STANDARD_INPUT,
+    check_file,
+    check_line_counts,
+    read_lines,
+)
+from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
+from t2tlite.tasks.task import open_task
 
 if TYPE_CHECKING:
     from t2tlite.data.beam_pipeline import Pipeline
-    from t2tlite.data.dataset import Dataset
     from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
@@ -156,13 +160,11 @@ class DecoderFlags(
     )
     metrics: tuple[str, ...] = checked_field(
         (),
-        "Metrics of --split, comma-separated, the main one first: bleu, chrf, ter,"
-        " exact_match, token_accuracy, comet. By default those of the problem's task:"
-        " bleu,chrf,ter, or exact_match,token_accuracy.",
+        "Metrics of --split, by default bleu,chrf,ter, or those of the problem's task;"
+        " also exact_match, token_accuracy, comet.",
     )
     reference: tuple[str, ...] = repeated_flag(
-        "File of further references for the sentences of --split, one per line; can be"
-        " given several times.",
+        "File of further references for --split; can be given several times.",
         default=(),
     )
     scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
@@ -194,10 +196,10 @@ class DecoderFlags(
                 "--split prints its report. Received: --decode_to_file=- as well. Name"
                 " a file."
             )
-        if self.chooses_scores and not self.split:
+        chosen = Scoring(self.metrics, self.scores, self.reference)
+        if chosen != OF_TASK and not self.split:
             raise CommandError(
-                "--metrics, --reference and the flags of the scores (--tokenize,"
-                " --lowercase, --chrf_word_order, --comet_model) go with --split."
+                "--metrics, --reference and the flags of scores go with --split."
                 " t2t-bleu scores files."
             )
         if self.raw_text and not (self.decode_from_file or self.decode_interactive):
@@ -227,41 +229,27 @@ class DecoderFlags(
         ensemble are to be loaded by other machines.
         """
         first = self.run_folder()
-        if first.path.exists() or not self.output_dir:
+        if not self.output_dir or first.path.exists():
             return [first]
-        paths = [path.strip() for path in self.output_dir.split(",")]
-        folders = [type(first)(path) for path in paths if path]
+        paths = filter(None, map(str.strip, self.output_dir.split(",")))
+        folders = [type(first)(path) for path in paths]
         if len(folders) > 1 and self.beam_runner:
             raise CommandError(
-                "--beam_runner decodes with one run. Received: --output_dir with"
-                f" {len(folders)} runs. Leave --beam_runner out."
+                "--beam_runner decodes with one run. Received: several in --output_dir."
             )
         return folders or [first]
 
-    @property
-    def chooses_scores(self) -> bool:
-        """Whether a split is scored in another way than its task's."""
-        return bool(self.metrics or self.reference or self.scores != MetricOptions())
-
-    def scoring(self, dataset: Dataset, task: Task) -> Scoring | None:
-        """Returns how a split of the data is scored; None for the task's own way.
-        Raises ValueError for other lengths of references, and as `Task.scored_by`.
+    def scoring(self, sentences: int) -> Scoring:
+        """Returns how a split of so many sentences is scored. Raises ValueError if a
+        reference has another number of lines.
         """
-        if not (self.split and self.chooses_scores):
-            return None
-        references = []
-        pairs = dataset.manifest.split(self.split).pairs
-        for file in dict.fromkeys(self.reference):
-            references.append(list(read_lines(file)))
-            if len(references[-1]) != pairs:
-                raise ValueError(
-                    f"A reference must have a line for each of the {pairs:,} sentences"
-                    f" of {self.split}. Received: {file}, which has"
-                    f" {len(references[-1]):,}."
-                )
-        scoring = Scoring(self.metrics, self.scores, tuple(references))
-        task.scored_by(scoring)  # raises before hours of work
-        return scoring
+        texts = {file: list(read_lines(file)) for file in self.reference}
+        counts = {file: len(lines) for file, lines in texts.items()}
+        check_line_counts(
+            {f"the split {self.split}": sentences, **counts},
+            "A reference has a line for each sentence of the split.",
+        )
+        return Scoring(self.metrics, self.scores, tuple(texts.values()))
 
     @property
     def target(self) -> str | None:
@@ -289,8 +277,11 @@ def main(flags: DecoderFlags) -> None:
     input, the checkpoint, and whether the output can be written.
     """
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-    from t2tlite.programs.runs.ensemble import check_ensemble
-    from t2tlite.programs.runs.load import check_engine_options, run_dataset
+    from t2tlite.programs.runs.load import (
+        check_engine_options,
+        check_ensemble,
+        run_dataset,
+    )
     from t2tlite.programs.runs.translator import decode_options
 
     folders = flags.run_folders()
@@ -306,12 +297,13 @@ def main(flags: DecoderFlags) -> None:
     pipeline = flags.pipeline()
     _check_before_work(flags, folders, pipeline)
     dataset = None
-    scoring = None
+    scoring = OF_TASK
     if flags.split:
         dataset = run_dataset(folder, flags.moved_data())
         decode_split.check_split(dataset, flags.split)
+        scoring = flags.scoring(dataset.manifest.splits[flags.split].pairs)
         manifest = folder.manifest()
-        scoring = flags.scoring(dataset, open_task(manifest.task, manifest.options))
+        open_task(manifest.task, manifest.options).scored_by(scoring)
     if flags.engine == TENSORFLOW:
         flags.load_tensorflow()  # other engines start sooner without it
     model = flags.load_run(*folders)

@@ -10,111 +10,65 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics.base import Metric, Score, Signature
-
-PACKAGE = "unbabel-comet"
-BATCH_SIZE = 16  # sentences
+from t2tlite.metrics.sequence_metrics import Counts, ShareMetric
 
 
-class CometSignature(Signature):
-    """nrefs:1|model:Unbabel/wmt22-comet-da|version:2.2.4"""
-
-    def __init__(self, args: dict[str, Any]) -> None:
-        super().__init__(args)
-        self.update("model", args["model_name"])
-        self.update("version", importlib.metadata.version(PACKAGE))
-
-
-class Comet(Metric):
-    """The mean score of the sentences, times 100, in the form of sacrebleu's metrics.
+class Comet(ShareMetric):
+    """The mean score of the sentences, times 100.
 
     Args:
-        model_name: of Hugging Face, or the path of a .ckpt file.
+        model: its name on Hugging Face, or the path of a .ckpt file.
         sources: the source of each sentence.
 
     Raises ValueError if the package is not installed; scoring raises it if there are no
     sources, several references, or the model cannot be loaded.
     """
 
-    _SIGNATURE_TYPE = CometSignature
+    name = "COMET"
 
-    def __init__(self, model_name: str, sources: Sequence[str] | None = None) -> None:
+    def __init__(self, model: str, sources: Sequence[str] | None = None) -> None:
         super().__init__()
-        self.model_name = model_name
-        self.num_refs = 1
         self._sources = sources
+        self.num_refs = 1  # for the signature
         try:
-            importlib.metadata.version(PACKAGE)
+            version = importlib.metadata.version("unbabel-comet")
         except importlib.metadata.PackageNotFoundError as error:
             raise ValueError(
-                f"The metric comet needs the package {PACKAGE}. Install it: pip install"
-                " 't2tlite[comet]'"
+                "The metric comet needs a package that is not installed. Install it:"
+                " pip install 't2tlite[comet]'"
             ) from error
+        self.settings = {"model": model, "version": version}
 
     @functools.cached_property
     def _model(self) -> Any:
         import comet
 
-        name = self.model_name
+        model = self.settings["model"]
         try:
-            path = name if Path(name).is_file() else comet.download_model(name)
+            path = model if Path(model).is_file() else comet.download_model(model)
             return comet.load_from_checkpoint(path)
-        except Exception as error:  # of many kinds, Exception itself among them
+        except Exception as error:  # comet raises Exception itself
             raise ValueError(
-                f"COMET's model {name} cannot be loaded: {error}. It is downloaded"
-                " once; comet_model may also be the path of a .ckpt file."
+                f"comet_model must be a model that can be downloaded, or a .ckpt file."
+                f" Received: {model}: {error}."
             ) from error
 
     def _extract_corpus_statistics(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]] | None
-    ) -> list[list[float]]:
-        """The score of each sentence, and 1, of which the corpus score is the
-        quotient.
-        """
-        if self._sources is None or len(self._sources) != len(hypotheses):
-            received = "none" if self._sources is None else len(self._sources)
+    ) -> list[Counts]:
+        if self._sources is None or references is None or len(references) != 1:
             raise ValueError(
-                "comet needs the source of each translation. Received:"
-                f" {len(hypotheses)} translations, sources: {received}. Give"
-                " --source."
-            )
-        if references is None or len(references) != 1:
-            raise ValueError(
-                "comet compares with one reference. Received:"
-                f" {len(references or ())}. Leave the others out."
+                "comet needs one source and one reference for each translation."
+                f" Received: {'no ' if self._sources is None else ''}sources,"
+                f" {len(references or ())} references. Give --source once, and"
+                " --reference once."
             )
         samples = []
         lines = zip(self._sources, hypotheses, references[0], strict=True)
         for source, translation, reference in lines:
             samples.append({"src": source, "mt": translation, "ref": reference})
-        gpus = int(import_torch().cuda.is_available())
-        prediction = self._model.predict(samples, batch_size=BATCH_SIZE, gpus=gpus)
-        return [[float(score), 1.0] for score in prediction.scores]
+        import torch  # comet needs it
 
-    def _aggregate_and_compute(self, stats: Sequence[Sequence[float]]) -> Score:
-        total = sum(score for score, _ in stats)
-        return self._compute_score_from_stats([total, len(stats)])
-
-    def _compute_score_from_stats(self, stats: Sequence[float]) -> Score:
-        total, sentences = stats
-        return Score("COMET", 100.0 * float(total) / float(sentences))
-
-    # sacrebleu's steps for a sentence, which a model that reads batches has not
-
-    def _preprocess_segment(self, sent: str) -> str:
-        raise NotImplementedError
-
-    def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _compute_segment_statistics(
-        self, hypothesis: str, ref_kwargs: dict[str, Any]
-    ) -> list[Any]:
-        raise NotImplementedError
-
-
-def import_torch() -> Any:
-    """The package torch, which comet brings."""
-    import torch
-
-    return torch
+        gpus = int(torch.cuda.is_available())
+        scores = self._model.predict(samples, batch_size=16, gpus=gpus).scores
+        return [[float(score), 1] for score in scores]

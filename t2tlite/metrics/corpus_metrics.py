@@ -24,10 +24,7 @@ from t2tlite.checked_fields import CheckedFields, check_seed, checked_field
 from t2tlite.metrics.comet import Comet
 from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
 
-METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy", "comet")
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
-# of sacrebleu, for tokenisers that need another package
-EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
@@ -42,27 +39,20 @@ class MetricOptions(CheckedFields):
 
     tokenize: str = checked_field(
         "13a",
-        "sacrebleu's tokenisation for BLEU: 13a, the standard; intl, which also splits"
-        " at Unicode punctuation, as tensor2tensor does; zh, ja-mecab and ko-mecab for"
-        " Chinese, Japanese (pip install 'sacrebleu[ja]') and Korean"
-        " ('sacrebleu[ko]'); flores101, flores200 and spBLEU-1K, which download a"
-        " SentencePiece model; char; or none for tokenised text.",
+        "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char, none; ja-mecab,"
+        " ko-mecab (pip install 'sacrebleu[ja]', 'sacrebleu[ko]'); flores101,"
+        " flores200, spBLEU-1K, which download a model.",
         choices=TOKENIZERS,
     )
     lowercase: bool = checked_field(
-        False, "Ignore case in all metrics but COMET. TER always does."
+        False, "Ignore case in all metrics but comet, as TER always does."
     )
     chrf_word_order: int = checked_field(
-        0,
-        "Longest word n-grams that chrF counts beside those of characters: 0 for"
-        " chrF2, 2 for chrF2++.",
-        low=0,
-        high=10,
+        0, "Longest word n-grams of chrF; 2 for chrF2++.", low=0, high=10
     )
     comet_model: str = checked_field(
         "Unbabel/wmt22-comet-da",
-        "Model of the metric comet, which is downloaded once, or the path of its"
-        " .ckpt file.",
+        "Model of the metric comet, downloaded once, or the path of a .ckpt file.",
     )
 
 
@@ -72,7 +62,7 @@ DEFAULTS = MetricOptions()
 class Scoring(NamedTuple):
     """What is scored with the outputs of a split, and how."""
 
-    metrics: tuple[str, ...] = ()  # of METRICS; by default the task's own
+    metrics: tuple[str, ...] = ()  # names; by default the task's own
     options: MetricOptions = DEFAULTS
     more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
 
@@ -105,9 +95,9 @@ def corpus_scores(
     for each of `metrics`.
 
     Translations, references and sources are one sentence per line, in the same order;
-    `more_references` are further references of the same sentences. `metrics` are of
-    METRICS; only COMET needs `sources`. Raises ValueError for another metric, if a
-    package is missing, if there are no translations, or not as many as references.
+    `more_references` are further references of the same sentences. `metrics` are those
+    of `make_metrics`; only COMET needs `sources`. Raises ValueError as it does, if
+    there are no translations, or not as many as references.
     """
     all_references = [references, *more_references]
     check_lines(translations, *all_references)
@@ -214,45 +204,33 @@ def make_metrics(
     """The metrics of these names, each once. Raises ValueError if one is unknown, or
     needs a package or a file that is not there.
     """
-    metrics: list[Metric] = []
-    for name in dict.fromkeys(names):
-        if name == "bleu":
-            metrics.append(_bleu(options))
-        elif name == "chrf":
-            order = options.chrf_word_order
-            metrics.append(CHRF(word_order=order, lowercase=options.lowercase))
-        elif name == "ter":
-            metrics.append(TER())
-        elif name == "exact_match":
-            metrics.append(ExactMatch(options.lowercase))
-        elif name == "token_accuracy":
-            metrics.append(TokenAccuracy(options.lowercase))
-        elif name == "comet":
-            metrics.append(Comet(options.comet_model, sources))
-        else:
+    makers = {
+        "bleu": lambda: _bleu(options.tokenize, options.lowercase),
+        "chrf": lambda: CHRF(
+            word_order=options.chrf_word_order, lowercase=options.lowercase
+        ),
+        "ter": TER,
+        "exact_match": lambda: ExactMatch(options.lowercase),
+        "token_accuracy": lambda: TokenAccuracy(options.lowercase),
+        "comet": lambda: Comet(options.comet_model, sources),
+    }
+    for name in names:
+        if name not in makers:
             raise ValueError(
-                f"metrics must be of {', '.join(METRICS)}. Received: {name!r}."
+                f"metrics must be of {', '.join(makers)}. Received: {name!r}."
             )
-    return metrics
+    return [makers[name]() for name in dict.fromkeys(names)]
 
 
-def _bleu(options: MetricOptions) -> BLEU:
-    name = options.tokenize
+def _bleu(tokenize: str, lowercase: bool) -> BLEU:
     try:
-        return BLEU(tokenize=name, lowercase=options.lowercase)
-    # sacrebleu ends the process where a download fails by its certificate
+        return BLEU(tokenize=tokenize, lowercase=lowercase)
+    # sacrebleu ends the process if it cannot check a certificate
     except (ImportError, RuntimeError, OSError, SystemExit) as error:
-        if name in EXTRAS:
-            raise ValueError(
-                f"tokenize={name} needs a package that is not installed. Install it:"
-                f" pip install 'sacrebleu[{EXTRAS[name]}]'"
-            ) from error
-        raise ValueError(
-            f"tokenize={name} needs a SentencePiece model, which sacrebleu downloads"
-            f" once into ~/.sacrebleu/models, or the folder that the variable SACREBLEU"
-            f" names. Received: {error}. Use it once on a machine with a network, and"
-            " copy the folder."
-        ) from error
+        need = f"a model, which sacrebleu downloads once: {error}"
+        if tokenize.endswith("-mecab"):
+            need = f"pip install 'sacrebleu[{tokenize[:2]}]'"
+        raise ValueError(f"tokenize={tokenize} needs {need}") from error
 
 
 @contextlib.contextmanager

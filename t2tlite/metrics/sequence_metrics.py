@@ -7,9 +7,8 @@ that its paired bootstrap resampling tests their differences too.
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from sacrebleu.metrics.base import Metric, Score, Signature
 from sacrebleu.utils import sum_of_lists
@@ -18,42 +17,43 @@ import t2tlite
 
 Tokens = list[str]
 # of a sentence or of several: what is right, and what could be
-Counts = list[int]
+Counts = Sequence[float]
 
 
-class SequenceSignature(Signature):
+class ShareSignature(Signature):
     """nrefs:1|case:mixed|tok:white-space|version:t2tlite-0.1.0"""
 
     def __init__(self, args: dict[str, Any]) -> None:
         super().__init__(args)
-        self.update("case", "lc" if args["lowercase"] else "mixed")
-        self.update("tok", "white-space")
-        self.update("version", f"t2tlite-{t2tlite.__version__}")
+        self.info.update(args["settings"])
 
 
-class SequenceMetric(Metric, abc.ABC):
+class ShareMetric(Metric):
     """The share of what is right, summed over all sentences. Of several references, the
     one that fits best counts.
     """
 
-    name: ClassVar[str]
-    _SIGNATURE_TYPE = SequenceSignature
+    name: str
+    _SIGNATURE_TYPE = ShareSignature
 
     def __init__(self, lowercase: bool = False) -> None:
         super().__init__()
         self.lowercase = lowercase
+        self.settings = {
+            "case": "lc" if lowercase else "mixed",
+            "tok": "white-space",
+            "version": f"t2tlite-{t2tlite.__version__}",
+        }
 
-    @abc.abstractmethod
     def counts(self, output: Tokens, reference: Tokens) -> Counts:
         """What is right of a sentence, and what could be."""
+        raise NotImplementedError
 
     def _compute_segment_statistics(
         self, hypothesis: Tokens, ref_kwargs: Mapping[str, Sequence[Tokens]]
     ) -> Counts:
-        candidates = []
-        for reference in ref_kwargs["references"]:
-            candidates.append(self.counts(hypothesis, reference))
-        return max(candidates, key=_share)
+        counts = [self.counts(hypothesis, each) for each in ref_kwargs["references"]]
+        return max(counts, key=_share)
 
     def _extract_reference_info(
         self, refs: Sequence[Tokens]
@@ -67,19 +67,19 @@ class SequenceMetric(Metric, abc.ABC):
         return self._compute_score_from_stats(sum_of_lists(stats))
 
     def _compute_score_from_stats(self, stats: Counts) -> Score:
-        return Score(self.name, 100.0 * _share(stats))
+        return Score(self.name, 100 * _share(stats))
 
 
-class ExactMatch(SequenceMetric):
+class ExactMatch(ShareMetric):
     """The share of sentences whose tokens are all those of the reference."""
 
     name = "exact_match"
 
     def counts(self, output: Tokens, reference: Tokens) -> Counts:
-        return [int(output == reference), 1]
+        return [output == reference, 1]
 
 
-class TokenAccuracy(SequenceMetric):
+class TokenAccuracy(ShareMetric):
     """The share of positions with the reference's token; a sentence has as many
     positions as the longer of output and reference.
     """
@@ -87,15 +87,11 @@ class TokenAccuracy(SequenceMetric):
     name = "token_accuracy"
 
     def counts(self, output: Tokens, reference: Tokens) -> Counts:
-        right = 0
-        for token, expected in zip(output, reference, strict=False):
-            right += token == expected
+        right = sum(map(str.__eq__, output, reference))
         return [right, max(len(output), len(reference))]
 
 
 def _share(counts: Counts) -> float:
-    """1 if there is nothing that could be right: an empty output for an empty
-    reference.
-    """
-    right, possible = counts
-    return float(right) / float(possible) if possible else 1.0
+    """1 if nothing could be right: an empty output for an empty reference."""
+    right, possible = map(float, counts)
+    return right / possible if possible else 1.0

@@ -213,12 +213,13 @@ class Task:
 
     def scored_by(self, scoring: Scoring) -> Task:
         """The same task with other metrics, or more references. Raises ValueError if
-        the task's metrics cannot be chosen, or need a package that is not installed.
+        the task has metrics of its own alone, or one needs a missing package.
         """
+        if scoring == OF_TASK:
+            return self
         raise ValueError(
-            "Metrics can be chosen, and references added, for outputs that are text."
-            f" Received: a model whose outputs are {self.outputs}. Leave the flags of"
-            " the scores out."
+            "Metrics and references can be chosen for text. Received: a model whose"
+            f" outputs are {self.outputs}. Leave the flags of the scores out."
         )
 
 

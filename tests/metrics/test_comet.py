@@ -101,10 +101,10 @@ def test_two_systems_are_compared_with_a_model_of_a_file(bleu):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ([], "comet needs the source of each translation. Received: 3 translations, sources: none. Give --source"),
-        (["--source=src", "--reference=out"], "comet compares with one reference. Received: 2."),
+        ([], "comet needs one source and one reference for each translation. Received: no sources, 1 references."),
+        (["--source=src", "--reference=out"], "Received: sources, 2 references. Give"),
         (["--source=src", "--comet_model=mine"],
-         "COMET's model mine cannot be loaded: \"Model 'mine' not supported by COMET.\"."),
+         "Received: mine: \"Model 'mine' not supported by COMET.\"."),
         (["--source=two.ckpt"], "two.ckpt"),
     ],
 )  # fmt: skip

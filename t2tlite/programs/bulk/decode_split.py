@@ -21,7 +21,7 @@ from t2tlite.files.atomic_file import (
 )
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
-from t2tlite.metrics.corpus_metrics import Scoring
+from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
 from t2tlite.programs.bulk.window_folder import open_windows
@@ -72,7 +72,7 @@ def decode_split(
     dataset: Dataset,
     split: str,
     target: str | Path | None = None,
-    scoring: Scoring | None = None,
+    scoring: Scoring = OF_TASK,
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run
     directory. `scoring` chooses metrics and adds references.
@@ -84,9 +84,7 @@ def decode_split(
     """
     check_split(dataset, split)
     model = job.model
-    task = model.task_under(job.options)
-    if scoring is not None:
-        task = task.scored_by(scoring)
+    task = model.task_under(job.options).scored_by(scoring)
     store = dataset.store(split)
     sources = store.source_text()
     targets = store.target_text()
@@ -120,7 +118,8 @@ def decode_split(
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
         print(
-            f"Run {folder}, checkpoint {', '.join(model.checkpoints)}, {task.outputs}"
+            f"Run {folder}, checkpoint {', '.join((model.checkpoint, *model.others))},"
+            f" {task.outputs}"
             f" {files.outputs}, references {files.references}",
             flush=True,
         )
@@ -147,7 +146,7 @@ def _record(
         seconds=round(seconds, 2),
         engine=model.engine.name,
         quantization=model.engine.quantization,
-        other_checkpoints=tuple(model.checkpoints[1:]),
+        other_checkpoints=model.others,
         name=name,
     )
 
@@ -164,7 +163,7 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     if model.engine.name != TENSORFLOW:
         changes["engine"] = model.engine.name
         changes["quantization"] = model.engine.quantization
-    return folder.decode_name(split, model.checkpoint, changes, model.checkpoints[1:])
+    return folder.decode_name(split, model.checkpoint, changes, model.others)
 
 
 def _examples(

@@ -63,20 +63,11 @@ class DecodedInOneBatch:
 
 
 def keras_model(model: TextDecoder) -> Seq2SeqModel:
-    """The model that TensorFlow computes with; ValueError if another engine does, or
-    if it is an ensemble.
-    """
+    """The model that TensorFlow computes with; ValueError if another engine does."""
     from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
-    from t2tlite.models.ensemble import Ensemble
 
     if isinstance(model.engine, TensorFlowEngine):
-        computes = model.engine.model
-        if isinstance(computes, Ensemble):
-            raise ValueError(
-                "The model of one run can be exported. Received: an ensemble of"
-                f" {len(computes.models)}. Load one of its runs."
-            )
-        return cast(Seq2SeqModel, computes)
+        return cast(Seq2SeqModel, model.engine.model)
     raise ValueError(
         "Only a model that TensorFlow loaded can be exported. Received: one loaded"
         f" with engine={model.engine.name}. Load the run without naming an engine."

@@ -8,16 +8,18 @@ one that decodes.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
+from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.runs.ctranslate2_run import open_converted
-from t2tlite.programs.runs.ensemble import EnsembleTranslator, check_ensemble
 from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
@@ -43,12 +45,19 @@ def load(
     a time, which share the cores. Raises as `t2tlite.load`.
     """
     if isinstance(run, list | tuple) and run:
-        first, *others = run
-        if others:
-            return _load_ensemble(
-                run, checkpoint_path, engine, quantization, report, jit_compile
+        folders = [RunFolder(path) for path in run]
+        check_ensemble(folders, checkpoint_path, engine)
+        members = []
+        for folder in folders:
+            member = load(
+                folder.path,
+                checkpoint_path,
+                quantization=quantization,
+                report=report,
+                jit_compile=jit_compile,
             )
-        run = first
+            members.append(member)
+        return _ensemble(members, jit_compile)
     if not isinstance(run, str | Path):
         raise TypeError(
             "run must be the path of a run folder, or a list of several. Received:"
@@ -94,38 +103,65 @@ def load(
     return translator
 
 
-def _load_ensemble(
-    runs: Sequence[str | Path],
-    checkpoint_path: str | Path | int | None,
-    engine: str,
-    quantization: str | None,
-    report: Callable[[str], object],
-    jit_compile: bool | None,
-) -> EnsembleTranslator:
-    for run in runs:
-        if not isinstance(run, str | Path):
-            raise TypeError(
-                f"Each run must be the path of a folder. Received: {run!r}."
-            )
-    folders = [RunFolder(run) for run in runs]
-    check_ensemble(folders, checkpoint_path, engine)
-    for folder in folders:
-        # before the first is loaded, which takes seconds
-        find_checkpoint(folder.path, checkpoint_path)
-    members = []
-    for folder in folders:
-        member = load(
-            folder.path,
-            checkpoint_path,
-            engine,
-            quantization,
-            report=report,
-            jit_compile=jit_compile,
+def check_ensemble(
+    folders: Sequence[RunFolder],
+    checkpoint_path: str | Path | int | None = None,
+    engine: str = TENSORFLOW,
+) -> None:
+    """Raises ValueError if these runs cannot decode as one: their problems, languages
+    or vocabularies differ, the checkpoint is a path, which one run alone has, or
+    another engine than TensorFlow is to decode. Raises FileNotFoundError if there is no
+    such run.
+    """
+    if engine != TENSORFLOW or os.sep in str(checkpoint_path):
+        raise ValueError(
+            f"An ensemble decodes with engine={TENSORFLOW}, and with the checkpoint"
+            " newest, best, averaged or a step of each run. Received:"
+            f" engine={engine}, checkpoint_path={checkpoint_path}."
         )
-        members.append(member)
+    for folder in folders:
+        folder.hparams()  # raises if there is no run
+        here = _shared_by_ensemble(folder.manifest())
+        for what, first in _shared_by_ensemble(folders[0].manifest()).items():
+            if here[what] != first:
+                raise ValueError(
+                    f"The runs of an ensemble must have one {what}. Received:"
+                    f" {folders[0]} with {first}, {folder} with {here[what]}. Leave one"
+                    " out, or train both on the same data."
+                )
+
+
+def _shared_by_ensemble(manifest: RunManifest) -> dict[str, str]:
+    """What the runs of an ensemble have in common."""
+    return {
+        "problem": manifest.name,
+        "language pair": "-".join(manifest.language_pair),
+        "vocabulary (SHA-256)": manifest.vocabulary_sha256,
+    }
+
+
+def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Translator:
+    """The models of several runs as one. Vocabularies, task, decoding defaults, and
+    whether XLA compiles, are those of the first.
+    """
+    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
+    from t2tlite.models.ensemble import Ensemble
+
+    first, *others = members
+    models = [keras_model(member) for member in members]
     if jit_compile is None:
-        jit_compile = all(folder.hparams().jit_compile for folder in folders)
-    return EnsembleTranslator(members, jit_compile)
+        jit_compile = models[0].hparams.jit_compile
+    labels = "; ".join(member.label for member in members)
+    translator = Translator(
+        TensorFlowEngine(Ensemble(models), jit_compile),
+        first.encoders,
+        first.manifest,
+        first.checkpoint,
+        f"ensemble of {len(members)}: {labels}",
+    )
+    translator.run = ",".join(member.run for member in members)
+    translator.others = tuple(member.checkpoint for member in others)
+    return translator
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:

@@ -136,10 +136,10 @@ def copied(tiny_run_copy):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"problem": "grammar_ende"}, "must be of one problem. Received: RUN of twenty_words (en-de), and COPY of grammar_ende (en-de)."),
-        ({"reverse": True}, "and COPY of twenty_words_rev (de-en)."),
-        ({"languages": {"source": "en", "target": "fr"}}, "and COPY of twenty_words (en-fr)."),
-        ({"vocabulary": "0" * 64}, "must have the same vocabulary, by content. Received: RUN and COPY, whose"),
+        ({"problem": "grammar_ende"}, "must have one problem. Received: RUN with twenty_words, COPY with grammar_ende. Leave"),
+        ({"reverse": True}, "COPY with twenty_words_rev."),
+        ({"languages": {"source": "en", "target": "fr"}}, "must have one language pair. Received: RUN with en-de, COPY with en-fr."),
+        ({"vocabulary": "0" * 64}, f"COPY with {'0' * 64}."),
     ],
 )  # fmt: skip
 def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
@@ -155,8 +155,8 @@ def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--engine=ctranslate2"], "An ensemble decodes with engine=tensorflow."),
-        (["--checkpoint_path=a/model.ckpt-3"], "must be newest, best, averaged or a step"),
+        (["--engine=ctranslate2"], "Received: engine=ctranslate2, checkpoint_path=None."),
+        (["--checkpoint_path=a/model.ckpt-3"], "An ensemble decodes with engine=tensorflow, and with the checkpoint newest, best, averaged or a step of each run."),
         (["--checkpoint_path=120"], "There is no checkpoint at"),
         (["--beam_runner=DirectRunner"], "--beam_runner decodes with one run."),
     ],
@@ -173,12 +173,12 @@ def test_absent_run_is_named(runs, capsys):
         t2tlite.load((runs[0], "absent"))
     with pytest.raises(TypeError, match=r"or a list of several\. Received: \(\)"):
         t2tlite.load(())
-    with pytest.raises(TypeError, match=r"Each run .* Received: 3\."):
+    with pytest.raises(TypeError, match="int"):
         t2tlite.load((runs[0], 3))
 
 
 def test_what_has_no_meaning_for_several_models(ensemble, tmp_path):
     with pytest.raises(ValueError, match=r"shown of one run\. .* ensemble of 3\."):
         ensemble.attention("red cat")
-    with pytest.raises(ValueError, match=r"can be exported\. .* ensemble of 3\."):
+    with pytest.raises(ValueError, match=r"exported of one run\. .* ensemble of 3\."):
         ensemble.export(tmp_path / "out")
