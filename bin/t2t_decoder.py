@@ -371,8 +371,8 @@ def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) ->
     ):
         is_stdin = source == str(STANDARD_INPUT)
         inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
-    for file in flags.reference:
-        inputs += named_files(reference=file)
+    for reference in flags.reference:
+        inputs += named_files(reference=reference)
     if flags.decode_interactive:
         inputs.append(("standard input", STANDARD_INPUT_NUMBER))
     target = flags.target

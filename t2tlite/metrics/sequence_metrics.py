@@ -7,7 +7,7 @@ that its paired bootstrap resampling tests their differences too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sacrebleu.metrics.base import Metric, Score, Signature
@@ -15,9 +15,8 @@ from sacrebleu.utils import sum_of_lists
 
 import t2tlite
 
-Tokens = list[str]
 # of a sentence or of several: what is right, and what could be
-Counts = Sequence[float]
+Counts = list[Any]
 
 
 class ShareSignature(Signature):
@@ -45,23 +44,21 @@ class ShareMetric(Metric):
             "version": f"t2tlite-{t2tlite.__version__}",
         }
 
-    def counts(self, output: Tokens, reference: Tokens) -> Counts:
+    def counts(self, output: str, reference: str) -> Counts:
         """What is right of a sentence, and what could be."""
         raise NotImplementedError
 
     def _compute_segment_statistics(
-        self, hypothesis: Tokens, ref_kwargs: Mapping[str, Sequence[Tokens]]
+        self, hypothesis: str, ref_kwargs: dict[str, Any]
     ) -> Counts:
         counts = [self.counts(hypothesis, each) for each in ref_kwargs["references"]]
         return max(counts, key=_share)
 
-    def _extract_reference_info(
-        self, refs: Sequence[Tokens]
-    ) -> dict[str, Sequence[Tokens]]:
+    def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"references": refs}
 
-    def _preprocess_segment(self, sent: str) -> Tokens:
-        return (sent.lower() if self.lowercase else sent).split()
+    def _preprocess_segment(self, sent: str) -> str:
+        return " ".join((sent.lower() if self.lowercase else sent).split())
 
     def _aggregate_and_compute(self, stats: Sequence[Counts]) -> Score:
         return self._compute_score_from_stats(sum_of_lists(stats))
@@ -75,7 +72,7 @@ class ExactMatch(ShareMetric):
 
     name = "exact_match"
 
-    def counts(self, output: Tokens, reference: Tokens) -> Counts:
+    def counts(self, output: str, reference: str) -> Counts:
         return [output == reference, 1]
 
 
@@ -86,9 +83,11 @@ class TokenAccuracy(ShareMetric):
 
     name = "token_accuracy"
 
-    def counts(self, output: Tokens, reference: Tokens) -> Counts:
-        right = sum(map(str.__eq__, output, reference))
-        return [right, max(len(output), len(reference))]
+    def counts(self, output: str, reference: str) -> Counts:
+        tokens = output.split()
+        expected = reference.split()
+        right = sum(map(str.__eq__, tokens, expected))
+        return [right, max(len(tokens), len(expected))]
 
 
 def _share(counts: Counts) -> float:

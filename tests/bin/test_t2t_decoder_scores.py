@@ -49,12 +49,9 @@ def test_scores_are_those_of_sacrebleus_command(tiny_run, second_reference, caps
         signatures.append(signature)
         name = signature.partition("|")[0]
         assert f"{name} {rest.split()[0]}" in shown
-    assert [signature.split("|")[:2] for signature in signatures] == [
-        ["chrF2++", "nrefs:2"],
-        ["BLEU", "nrefs:2"],
-        ["TER", "nrefs:2"],
-    ]
-    assert "\n".join(signatures) in shown
+        assert signature in shown
+    assert len(signatures) == 3
+    assert all("|nrefs:2|" in signature for signature in signatures)
     record = RunFolder(tiny_run.run).decode_record("dev.120")
     assert list(record.scores) == ["chrF2++", "BLEU", "TER"]
 
@@ -63,10 +60,10 @@ def test_a_problem_of_which_one_output_is_right(
     tiny_run, tiny_run_copy, eagerly, capsys
 ):
     change_manifest(tiny_run_copy, task="text_to_text")
-    assert decode(tiny_run_copy, "--split=dev") == 0
-    written = tiny_run_copy / "decodes" / "dev.120"
+    assert decode(tiny_run_copy, "--split=dev", "--checkpoint_path=80") == 0
+    folder = RunFolder(tiny_run_copy)
     outputs, references = (
-        written.with_name(f"dev.120.{ending}").read_text(encoding="utf-8").splitlines()
+        folder.decoded_file("dev.80", ending).read_text(encoding="utf-8").splitlines()
         for ending in ("txt", "ref")
     )
     equal = sum(map(str.__eq__, outputs, references))
