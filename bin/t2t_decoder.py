@@ -48,7 +48,7 @@ docs/decoding.md explains all of this.
 
 Several runs of one problem and vocabulary, such as three that differ in --random_seed,
 decode as an ensemble: in one search, the probability of each token is the mean of
-theirs. It takes as long as all of them together, and is usually better than the best:
+theirs. It takes as long as all of them together:
   t2t-decoder --output_dir=RUN1,RUN2,RUN3 --split=test
 --checkpoint_path=best, averaged or a step then chooses in each run. The files of a
 split are in RUN1/decodes.
