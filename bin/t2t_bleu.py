@@ -103,6 +103,8 @@ class BleuFlags(Flags):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(metrics=self.metrics)
+        if self.source and "comet" not in self.metrics:
+            raise CommandError("--source goes with --metrics=comet.")
         if self.compare and self.compound_split:
             raise CommandError(
                 "--compound_split does not go with --compare. Leave one of them out."

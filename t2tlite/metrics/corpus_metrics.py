@@ -24,6 +24,7 @@ from t2tlite.checked_fields import CheckedFields, check_seed, checked_field
 from t2tlite.metrics.comet import Comet
 from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
 
+METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy", "comet")
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
@@ -62,7 +63,7 @@ DEFAULTS = MetricOptions()
 class Scoring(NamedTuple):
     """What is scored with the outputs of a split, and how."""
 
-    metrics: tuple[str, ...] = ()  # names; by default the task's own
+    metrics: tuple[str, ...] = ()  # of METRICS; by default the task's own
     options: MetricOptions = DEFAULTS
     more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
 
@@ -95,8 +96,8 @@ def corpus_scores(
     for each of `metrics`.
 
     Translations, references and sources are one sentence per line, in the same order;
-    `more_references` are further references of the same sentences. `metrics` are those
-    of `make_metrics`; only COMET needs `sources`. Raises ValueError as it does, if
+    `more_references` are further references of the same sentences. `metrics` are of
+    METRICS; only COMET needs `sources`. Raises ValueError as `make_metrics`, and if
     there are no translations, or not as many as references.
     """
     all_references = [references, *more_references]
@@ -204,22 +205,24 @@ def make_metrics(
     """The metrics of these names, each once. Raises ValueError if one is unknown, or
     needs a package or a file that is not there.
     """
-    makers = {
-        "bleu": lambda: _bleu(options.tokenize, options.lowercase),
-        "chrf": lambda: CHRF(
-            word_order=options.chrf_word_order, lowercase=options.lowercase
-        ),
-        "ter": TER,
-        "exact_match": lambda: ExactMatch(options.lowercase),
-        "token_accuracy": lambda: TokenAccuracy(options.lowercase),
-        "comet": lambda: Comet(options.comet_model, sources),
-    }
-    for name in names:
-        if name not in makers:
-            raise ValueError(
-                f"metrics must be of {', '.join(makers)}. Received: {name!r}."
-            )
-    return [makers[name]() for name in dict.fromkeys(names)]
+    return [_metric(name, options, sources) for name in dict.fromkeys(names)]
+
+
+def _metric(name: str, options: MetricOptions, sources: Sequence[str] | None) -> Metric:
+    lowercase = options.lowercase
+    if name == "bleu":
+        return _bleu(options.tokenize, lowercase)
+    if name == "chrf":
+        return CHRF(word_order=options.chrf_word_order, lowercase=lowercase)
+    if name == "ter":
+        return TER()
+    if name == "exact_match":
+        return ExactMatch(lowercase)
+    if name == "token_accuracy":
+        return TokenAccuracy(lowercase)
+    if name == "comet":
+        return Comet(options.comet_model, sources)
+    raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
 
 
 def _bleu(tokenize: str, lowercase: bool) -> BLEU:
@@ -227,7 +230,7 @@ def _bleu(tokenize: str, lowercase: bool) -> BLEU:
         return BLEU(tokenize=tokenize, lowercase=lowercase)
     # sacrebleu ends the process if it cannot check a certificate
     except (ImportError, RuntimeError, OSError, SystemExit) as error:
-        need = f"a model, which sacrebleu downloads once: {error}"
+        need = f"a model, which sacrebleu downloads once into ~/.sacrebleu: {error}"
         if tokenize.endswith("-mecab"):
             need = f"pip install 'sacrebleu[{tokenize[:2]}]'"
         raise ValueError(f"tokenize={tokenize} needs {need}") from error

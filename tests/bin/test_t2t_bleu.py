@@ -173,7 +173,7 @@ def test_model_that_cannot_be_downloaded(files, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(f"{spm}.SACREBLEU_DIR", str(tmp_path))
     monkeypatch.setattr(f"{spm}.download_file", no_network)
     assert t2t_bleu.main([*files("a\n", "a\n"), "--tokenize=flores200"]) == 1
-    message = "needs a model, which sacrebleu downloads once: no network"
+    message = "needs a model, which sacrebleu downloads once into ~/.sacrebleu: no net"
     assert f"tokenize=flores200 {message}" in capsys.readouterr().err
 
 
@@ -333,6 +333,7 @@ def test_a_system_does_not_differ_from_itself(systems, capsys):
         (["--reference="], "--reference must be given"),
         (["--tokenize=14a"], "tokenize must be one of none, zh, 13a, intl,"),
         (["--chrf_word_order=-1"], "chrf_word_order must be at least 0"),
+        (["--source=SELF"], "--source goes with --metrics=comet."),
         (["--metrics=comet"], "Install it: pip install 't2tlite[comet]'"),
         (
             ["--compare=SELF", "--seed=-1"],
