@@ -44,6 +44,8 @@ def load(
     TensorFlow's search, by default as in training. `threads` is how many will decode at
     a time, which share the cores. Raises as `t2tlite.load`.
     """
+    if isinstance(run, list | tuple) and len(run) == 1:
+        [run] = run
     if isinstance(run, list | tuple) and run:
         folders = [RunFolder(path) for path in run]
         check_ensemble(folders, checkpoint_path, engine)

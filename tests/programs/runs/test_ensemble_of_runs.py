@@ -90,18 +90,18 @@ def test_options_of_decoding_work(ensemble):
     assert len(aligned) > 1
 
 
-def test_split_is_recorded_apart_from_the_single_run(tiny_run, runs, capsys):
-    assert decode(runs[:2], "--split=dev") == 0
+def test_split_is_recorded_apart_from_the_single_run(tiny_run_copy, runs, capsys):
+    assert decode([tiny_run_copy, runs[1]], "--split=dev") == 0
     shown = capsys.readouterr().out
-    [path] = (tiny_run.run / "decodes").glob("dev.120.ensemble2-*.json")
-    checkpoints = [f"{runs[0]}/model.ckpt-120", f"{runs[1]}/model.ckpt-80"]
+    [path] = (tiny_run_copy / "decodes").glob("dev.120.ensemble2-*.json")
+    checkpoints = [f"{tiny_run_copy}/model.ckpt-120", f"{runs[1]}/model.ckpt-80"]
     assert f", checkpoint {', '.join(checkpoints)}, translations " in shown
-    folder = RunFolder(tiny_run.run)
+    folder = RunFolder(tiny_run_copy)
     record = folder.decode_record(path.stem)
     assert [record.checkpoint, *record.other_checkpoints] == checkpoints
     assert f"BLEU {record.scores['BLEU']:.2f}" in shown
     assert len(folder.outputs(record)) == 40
-    assert t2t_report.main([f"--output_dir={tiny_run.run}"]) == 0
+    assert t2t_report.main([f"--output_dir={tiny_run_copy}"]) == 0
     report = folder.report_files[1].read_text(encoding="utf-8")
     assert "model.ckpt-120 in an ensemble of 2 runs" in report
 
