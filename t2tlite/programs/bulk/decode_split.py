@@ -109,8 +109,9 @@ def decode_split(
             n_best += read_records(output.lines)
             totals.add(output)
         references = model.references(sources, targets, job.options)
-        best = [outputs[0] for outputs in n_best]
-        score = task.score(sources, references, best, slow_metrics=True)
+        score = model.score_outputs(
+            sources, references, n_best, job.options, slow_metrics=True, task=task
+        )
         # first, so that it is not lost if the rest cannot be written
         for example in _examples(task.labels, sources, n_best, references):
             print(example)
