@@ -27,7 +27,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import ChunkTask, LengthLimits
+from t2tlite.data.encode_shards import ChunkTask, LengthLimits, SubwordSamples
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -65,6 +65,8 @@ DECISIVE_OPTIONS = (
     "normalization",
     "max_length",
     "max_length_ratio",
+    "subword_samples",
+    "subword_dropout",
 )
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
@@ -89,6 +91,13 @@ class Generated:
             f"{name}: {done}. The data is in {self.dataset.folder}.",
             f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
         ]
+        samples = manifest.options.get("subword_samples")
+        if samples:
+            dropout = manifest.options["subword_dropout"]
+            lines.append(
+                f"  samples     {counted(samples, 'segmentation')} of the training"
+                f" text, BPE dropout {dropout}; tokens are an epoch's, on average"
+            )
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
         lines += reading_notes(self.dataset.encoders, manifest.options)
@@ -218,6 +227,7 @@ class DataBuild:
         self.num_processes = num_processes
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
+        self.samples = SubwordSamples(problem.subword_samples, problem.subword_dropout)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
         self.text = TwoReadings(problem, tmp_dir)
@@ -376,7 +386,7 @@ class DataBuild:
         """The chunks of the second reading."""
         for split, number, chunk in self.text.second():
             path = self.folder / f"{split}-{number:05d}.arrow"
-            yield ChunkTask(split, path, chunk, self.limits)
+            yield ChunkTask(split, path, chunk, self.limits, self.samples)
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)

@@ -271,8 +271,11 @@ def check_vocabulary_options(problem: Problem) -> None:
         )
     _check_symbols(problem)
     _check_normalization(problem)
+    _check_samples(problem)
     for name in problem.vocab_file:
         encoder = open_encoder(Path(name).expanduser())
+        if problem.subword_samples:
+            encoder.sampler(problem.subword_dropout)
         for symbol in problem.user_symbols:
             if len(encoder.encode(symbol)) != 1:
                 raise ValueError(
@@ -297,6 +300,29 @@ def _check_normalization(problem: Problem) -> None:
         f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
         " Leave normalization out."
     )
+
+
+def _check_samples(problem: Problem) -> None:
+    """Raises ValueError if there is nothing to sample, or no merges to leave out."""
+    samples = problem.subword_samples
+    dropout = problem.subword_dropout
+    if samples and not dropout:
+        raise ValueError(
+            "subword_samples need a subword_dropout above 0, or all samples are equal."
+            f" Received: subword_samples={samples}, subword_dropout={dropout}. Leave"
+            " both out, or raise subword_dropout."
+        )
+    if not samples and dropout != type(problem).subword_dropout:
+        raise ValueError(
+            "subword_dropout needs subword_samples, the number of segmentations to"
+            f" store. Received: subword_dropout={dropout} alone. Add"
+            " subword_samples=10, for example."
+        )
+    if samples and not problem.vocab_file and problem.vocab_type != "sentencepiece":
+        raise ValueError(
+            "subword_samples need vocab_type=sentencepiece, whose merges are left out."
+            f" Received: vocab_type={problem.vocab_type}. Leave one of them out."
+        )
 
 
 def _check_symbols(problem: Problem) -> None:

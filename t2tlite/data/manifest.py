@@ -62,7 +62,9 @@ class ShardEntry:
 
 @dataclasses.dataclass(frozen=True)
 class SplitEntry:
-    """What a split contains. Lengths are in tokens, EOS included."""
+    """What a split contains. Lengths are in tokens, EOS included. With several
+    segmentations, tokens are those of an epoch, on average.
+    """
 
     pairs: Count
     source_tokens: Count

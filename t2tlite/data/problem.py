@@ -73,6 +73,20 @@ class Problem(CheckedFields):
         "Drop training pairs with a side more than this many times as long, in tokens,"
         " as the other; 0 keeps all.",
     )
+    subword_samples: int = option(
+        0,
+        "BPE dropout: store this many random segmentations of the training text, of"
+        " which each epoch has the next one. 0: one segmentation, without dropout."
+        " Needs a SentencePiece vocabulary of type BPE, as t2t-datagen learns it.",
+        low=0,
+    )
+    subword_dropout: float = option(
+        0.1,
+        "With subword_samples, the probability with which each merge is left out. 0.1"
+        " suits most languages; 0.6 those without spaces between words.",
+        low=0.0,
+        high=1.0,
+    )
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
 

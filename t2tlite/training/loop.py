@@ -50,6 +50,7 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
         replicas,
         config.random_seed,
         setup.corpus_pairs,
+        setup.train_store.samples,
     )
     memory = MemoryNeed(
         hparams,
@@ -177,11 +178,13 @@ def _report_start(
     `resumed_at` is the step to resume from, or None for a new run.
     """
     hparams = setup.model.hparams
+    samples = plan.samples
     if plan.left_out:
         are_longer = "is longer" if plan.left_out == 1 else "are longer"
+        where = f", in {samples} segmentations together" if samples > 1 else ""
         say(
             f"{counted(plan.left_out, 'training pair')} {are_longer} than"
-            f" max_length={hparams.max_length} and left out."
+            f" max_length={hparams.max_length} and left out{where}."
         )
     for name, store in setup.dev_sets.items():
         line = left_out(hparams, store, name)
@@ -193,11 +196,12 @@ def _report_start(
             parts.append(f"{counted(pairs, 'pair')} x {weight}")
         say(f"Corpora by their weights: {', '.join(parts)}.")
     batches = "1 batch" if plan.num_batches == 1 else f"{plan.num_batches:,} batches"
+    an_epoch = f"{samples} epochs of other subwords" if samples > 1 else "an epoch"
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if resumed_at is None else f"; resuming from step {resumed_at:,}"
     say(
         f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
-        f" in {batches} an epoch, {replicas}{resumes}."
+        f" in {batches} {an_epoch}, {replicas}{resumes}."
     )
     estimate = str(memory)
     if not memory.fits:

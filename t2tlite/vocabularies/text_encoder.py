@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.normalisation import NONE
+
+if TYPE_CHECKING:
+    from t2tlite.vocabularies.subword_sampling import SubwordSampler
 
 LINE_SPACES = re.compile("[\n ]+")
 
@@ -41,6 +44,17 @@ class TextEncoder(Protocol):
         Raises ValueError if a text contains a lone surrogate, or a character that a
         damaged vocabulary cannot encode.
         """
+
+    def sampler(self, dropout: float) -> SubwordSampler:
+        """Samples segmentations with BPE dropout. Raises ValueError if the vocabulary
+        is not one of byte-pair merges.
+        """
+        raise ValueError(
+            "subword_samples need a SentencePiece vocabulary of type bpe, whose merges"
+            f" are left out. Received: {self.path}, of tensor2tensor's type, which"
+            " takes the longest subword instead of merging. Leave subword_samples out,"
+            " or use vocab_type=sentencepiece."
+        )
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` up to the first EOS, without padding. Accepts any ids in
