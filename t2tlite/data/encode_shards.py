@@ -17,7 +17,14 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -104,6 +111,8 @@ class ChunkTask:
     pairs: list[tuple[str, str]]
     limits: LengthLimits  # of training pairs
     samples: SubwordSamples = SubwordSamples()  # of training pairs
+    # reason -> pairs already left out of `pairs`
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -270,7 +279,7 @@ def _encode_chunk(
     sources = encoders[0].encode_batch(source_texts)
     targets = encoders[-1].encode_batch(target_texts)
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
-    dropped = dict.fromkeys(DROPPED, 0)
+    dropped = dict.fromkeys(DROPPED, 0) | task.dropped
     samples = 1
     more: Iterable[tuple[Rows, Rows]] = ()
     if is_training(task.split):

@@ -5,6 +5,7 @@ the training text.
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import itertools
 import math
 import random
@@ -78,6 +79,10 @@ class TextSample:
                 self.add(source, target)
                 count += 1
         return count
+
+    def some(self, count: int) -> list[tuple[str, str]]:
+        """At most `count` pairs of the sample, a uniform sample again."""
+        return [pair for _, pair in heapq.nsmallest(count, self._pairs)]
 
     def sentences(self) -> Iterator[str]:
         """Yields every text of the sample: of each pair the source, then the target."""

@@ -73,6 +73,12 @@ class Problem(CheckedFields):
         "Drop training pairs with a side more than this many times as long, in tokens,"
         " as the other; 0 keeps all.",
     )
+    drop: tuple[str, ...] = option(
+        (),
+        "Training pairs to leave out, comma-separated: duplicates repeat an earlier"
+        " pair of their corpus, test_overlap have a source or target of dev or test,"
+        " copies have a target equal to the source. Without it they are only reported.",
+    )
     subword_samples: int = option(
         0,
         "BPE dropout: store this many random segmentations of the training text, of"
@@ -117,6 +123,10 @@ class Problem(CheckedFields):
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""
         return registry.snake_case(type(self).__name__)
+
+    def targets_are_text(self) -> bool:
+        """Whether targets are sentences, which may be compared; not so trees."""
+        return self.task == Problem.task
 
     def splits(self) -> tuple[str, ...]:
         """The names of its splits: at least train and dev."""
