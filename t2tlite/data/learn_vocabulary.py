@@ -311,17 +311,13 @@ def _check_samples(problem: Problem) -> None:
     """Raises ValueError if there is nothing to sample, or no merges to leave out."""
     samples = problem.subword_samples
     dropout = problem.subword_dropout
-    if samples and not dropout:
+    is_default = dropout == type(problem).subword_dropout
+    if (samples and not dropout) or not (samples or is_default):
         raise ValueError(
-            "subword_samples need a subword_dropout above 0, or all samples are equal."
-            f" Received: subword_samples={samples}, subword_dropout={dropout}. Leave"
-            " both out, or raise subword_dropout."
-        )
-    if not samples and dropout != type(problem).subword_dropout:
-        raise ValueError(
-            "subword_dropout needs subword_samples, the number of segmentations to"
-            f" store. Received: subword_dropout={dropout} alone. Add"
-            " subword_samples=10, for example."
+            "subword_samples, the number of segmentations to store, and a"
+            " subword_dropout above 0 go together. Received:"
+            f" subword_samples={samples}, subword_dropout={dropout}. Give both, such as"
+            " 10 and 0.1, or none."
         )
     if samples and not problem.vocab_file and problem.vocab_type != "sentencepiece":
         raise ValueError(

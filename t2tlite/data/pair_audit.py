@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from t2tlite.console import counted, say
+from t2tlite.console import say
 from t2tlite.vocabularies.normalisation import normalise
 
 Pair = tuple[str, str]
@@ -24,11 +24,11 @@ DUPLICATE, SOURCE, TARGET, COPY = 1, 2, 4, 8
 REASONS = {"duplicates": DUPLICATE, "test_overlap": SOURCE | TARGET, "copies": COPY}
 # finding -> the bits that are looked at, those that are set, and what it is
 FINDINGS = {
-    "duplicates": (DUPLICATE, DUPLICATE, "repeat an earlier pair"),
-    "source_overlap": (SOURCE | TARGET, SOURCE, "have a source of dev or test"),
-    "target_overlap": (SOURCE | TARGET, TARGET, "have a target of dev or test"),
-    "pair_overlap": (SOURCE | TARGET, SOURCE | TARGET, "have both of dev or test"),
-    "copies": (COPY, COPY, "have a target equal to the source"),
+    "duplicates": (DUPLICATE, DUPLICATE, "that repeat an earlier one"),
+    "source_overlap": (SOURCE | TARGET, SOURCE, "with a source of dev or test"),
+    "target_overlap": (SOURCE | TARGET, TARGET, "with a target of dev or test"),
+    "pair_overlap": (SOURCE | TARGET, SOURCE | TARGET, "with both of dev or test"),
+    "copies": (COPY, COPY, "with a target equal to the source"),
 }
 EXAMPLES = 3
 SHOWN_CHARACTERS = 60  # of each side of an example
@@ -150,6 +150,5 @@ class PairAudit:
         count = corpus.counts[name]
         examples = "".join(f"\n    pair {example}" for example in corpus.examples[name])
         return (
-            f"{split}: {counted(count, 'pair')} of {corpus.pairs:,} {what}; {action}."
-            f"{examples}"
+            f"{split}: pairs {what}: {count:,} of {corpus.pairs:,}; {action}.{examples}"
         )

@@ -65,8 +65,8 @@ def test_each_kind_is_counted_with_three_examples(capsys):
     audit.report()
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == (
-        "train: 4 pairs of 12 repeat an earlier pair; --drop=duplicates leaves them"
-        " out."
+        "train: pairs that repeat an earlier one: 4 of 12; --drop=duplicates leaves"
+        " them out."
     )
     assert "    pair 8: A cat . | Ein Hund ." in lines
     assert sum(line.startswith("    pair") for line in lines) == 9

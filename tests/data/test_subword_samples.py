@@ -117,8 +117,11 @@ def test_the_same_again_is_complete_and_another_rate_refused(sampled):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"subword_dropout": 0.2}, r"needs subword_samples.*dropout=0\.2 alone"),
-        ({"subword_samples": 2, "subword_dropout": 0.0}, "a subword_dropout above 0"),
+        ({"subword_dropout": 0.2}, r"samples=0, subword_dropout=0\.2\. Give both"),
+        (
+            {"subword_samples": 2, "subword_dropout": 0.0},
+            r"a subword_dropout above 0 go together.*samples=2, subword_dropout=0\.0",
+        ),
         (
             {"subword_samples": 2, "vocab_type": "subwords"},
             "need vocab_type=sentencepiece.*Received: vocab_type=subwords",
