@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -172,12 +171,13 @@ class BatchPlan:
             rows = np.minimum(rows, batch_squares // self._boundaries.astype(int) ** 2)
         self._rows = np.maximum(rows, 1)
         self.samples = samples
-        # [samples + 1], where the pairs of each sample begin in the corpus
         pairs = len(longer) // samples
-        starts = np.searchsorted(self._corpus, np.arange(samples + 1) * pairs)
-        self._parts: list[slice] = []
+        self._parts: list[slice] = []  # the pairs of each sample in the corpus
         self._cuts: list[np.ndarray] = []  # of each sample [batches + 1]
-        for start, stop in itertools.pairwise(starts.tolist()):
+        stop = 0
+        for sample in range(1, samples + 1):
+            start = stop
+            stop = int(np.searchsorted(self._corpus, sample * pairs))
             self._parts.append(slice(start, stop))
             self._cuts.append(self._cut(np.sort(self._buckets[start:stop])))
         # [samples + 1], the batches before each sample
@@ -217,8 +217,8 @@ class BatchPlan:
         shorter one, and no source (target) is longer than the longest of these buckets.
         """
         # [num_batches], the bucket of a batch's longest pair, and its rows
-        buckets = np.zeros(0, int)
-        batch_rows = np.zeros(0, int)
+        buckets: np.ndarray = np.zeros(0, int)
+        batch_rows: np.ndarray = np.zeros(0, int)
         for part, cuts in zip(self._parts, self._cuts, strict=True):
             longest = np.sort(self._buckets[part])[cuts[1:] - 1]
             buckets = np.append(buckets, longest)

@@ -22,7 +22,6 @@ from collections.abc import (
     Generator,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -97,8 +96,8 @@ class SubwordSamples:
             sources = []
             targets = []
             for source, target in pairs:
-                sources.append(samplers[0].encode(source, sample))
-                targets.append(samplers[-1].encode(target, sample))
+                sources.append(samplers[0](source, sample))
+                targets.append(samplers[-1](target, sample))
             yield sources, targets
 
 
@@ -112,7 +111,7 @@ class ChunkTask:
     limits: LengthLimits  # of training pairs
     samples: SubwordSamples = SubwordSamples()  # of training pairs
     # reason -> pairs already left out of `pairs`
-    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:

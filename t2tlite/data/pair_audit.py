@@ -50,8 +50,8 @@ class CorpusAudit:
         `hashes`, int64 [n], are 0 for a pair with a blank side.
         """
         fresh, first = np.unique(hashes, return_index=True)
-        at = np.searchsorted(self._seen, fresh)
-        is_new = np.ones(len(fresh), bool)
+        at: np.ndarray = np.asarray(np.searchsorted(self._seen, fresh))
+        is_new: np.ndarray = np.ones(len(fresh), bool)
         inside = at < len(self._seen)
         is_new[inside] = self._seen[at[inside]] != fresh[inside]
         repeats = hashes != 0

@@ -195,13 +195,15 @@ def _report_start(
         for pairs, weight in zip(setup.corpus_pairs, hparams.weights, strict=True):
             parts.append(f"{counted(pairs, 'pair')} x {weight}")
         say(f"Corpora by their weights: {', '.join(parts)}.")
-    batches = "1 batch" if plan.num_batches == 1 else f"{plan.num_batches:,} batches"
-    an_epoch = f"{samples} epochs of other subwords" if samples > 1 else "an epoch"
+    pairs = round(plan.num_pairs / samples)
+    num_batches = round(plan.num_batches / samples)
+    batches = "1 batch" if num_batches == 1 else f"{num_batches:,} batches"
+    of_each = f" on average, {samples} segmentations in turn" if samples > 1 else ""
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if resumed_at is None else f"; resuming from step {resumed_at:,}"
     say(
-        f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
-        f" in {batches} {an_epoch}, {replicas}{resumes}."
+        f"{setup.model.count_params():,} parameters, {counted(pairs, 'pair')}"
+        f" in {batches} an epoch{of_each}, {replicas}{resumes}."
     )
     estimate = str(memory)
     if not memory.fits:

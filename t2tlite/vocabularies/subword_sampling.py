@@ -75,9 +75,10 @@ class SubwordSampler:
         """The user-defined symbols of several characters, the longest first: what
         SentencePiece keeps whole without any merge.
         """
-        options = {"enable_sampling": True, "alpha": 1.0, "nbest_size": -1}
         symbols = set()
-        for pieces in model.encode([*self._ids], out_type=str, **options):
+        for pieces in model.encode(
+            [*self._ids], out_type=str, enable_sampling=True, alpha=1.0, nbest_size=-1
+        ):
             for piece in pieces:
                 if len(piece) > 1 and piece in self._ids:
                     symbols.add(piece)

@@ -8,15 +8,12 @@ ends at EOS and skips padding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.normalisation import NONE
-
-if TYPE_CHECKING:
-    from t2tlite.vocabularies.subword_sampling import SubwordSampler
 
 LINE_SPACES = re.compile("[\n ]+")
 
@@ -45,9 +42,11 @@ class TextEncoder(Protocol):
         damaged vocabulary cannot encode.
         """
 
-    def sampler(self, dropout: float) -> SubwordSampler:
-        """Samples segmentations with BPE dropout. Raises ValueError if the vocabulary
-        is not one of byte-pair merges.
+    def sampler(self, dropout: float) -> Callable[[str, int], list[int]]:
+        """A function that returns the ids of a text in the sample of a number, without
+        EOS, with BPE dropout.
+
+        Raises ValueError if the vocabulary is not one of byte-pair merges.
         """
         raise ValueError(
             "subword_samples need a SentencePiece vocabulary of type bpe, whose merges"
