@@ -1,7 +1,7 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
-1. Read all text once: check and count its pairs, and sample training text for the
-   vocabulary. Nothing is written yet.
+1. Read all text once: check and count its pairs, look for those that would spoil a
+   result, and sample training text for the vocabulary. Nothing is written yet.
 2. Learn the vocabulary, or copy the given one.
 3. Read the text again, encode it and write it as token shards, on several processes, or
    the workers of a pipeline.
@@ -71,7 +71,7 @@ DECISIVE_OPTIONS = (
     "subword_samples",
     "subword_dropout",
 )
-LANGUAGE_PAIRS = 20_000  # whose languages are identified
+LANGUAGE_PAIRS = 10_000  # whose languages are identified
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 

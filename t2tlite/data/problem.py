@@ -125,7 +125,9 @@ class Problem(CheckedFields):
         return registry.snake_case(type(self).__name__)
 
     def targets_are_text(self) -> bool:
-        """Whether targets are sentences, which may be compared; not so trees."""
+        """Whether targets are sentences, which `t2t-datagen` looks for in dev and test;
+        by default those of translation, but not trees.
+        """
         return self.task == Problem.task
 
     def splits(self) -> tuple[str, ...]:
