@@ -100,7 +100,7 @@ def test_continuous_integration_runs_what_the_checkout_has():
     (versions,) = [
         job["strategy"]["matrix"]["python-version"]
         for job in workflow["jobs"].values()
-        if "strategy" in job
+        if "python-version" in job.get("strategy", {}).get("matrix", {})
     ]
     promised = [
         line.rpartition(" ")[2]
@@ -108,6 +108,15 @@ def test_continuous_integration_runs_what_the_checkout_has():
         if line.startswith("Programming Language :: Python :: 3.")
     ]
     assert versions == promised == ["3.10", "3.11", "3.12", "3.13"]
+    systems = workflow["jobs"]["systems"]
+    assert systems["strategy"]["matrix"]["system"] == [
+        "ubuntu-latest",
+        "macos-latest",
+        "windows-latest",
+    ]
+    assert systems["steps"][-1]["run"].endswith(
+        'python -m pytest -m "not slow and not shared"'
+    )
     hooks = yaml.safe_load(
         (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     )
