@@ -18,7 +18,7 @@ fcntl grp posix pty pwd readline resource syslog termios tty
 # A library such as tqdm imports them where they are, so they are refused to t2tlite
 # alone. tensorflow_text is refused to all.
 UNAVAILABLE = f"""
-import builtins, os, signal, sys
+import builtins, errno, os, signal, sys
 
 import_module = builtins.__import__
 
@@ -35,7 +35,7 @@ stat = os.stat
 
 def stat_without_proc(path, *rest, **named):
     if str(path).startswith("/proc"):
-        raise FileNotFoundError(path)
+        raise FileNotFoundError(errno.ENOENT, "no such file", path)
     return stat(path, *rest, **named)
 
 os.stat = stat_without_proc

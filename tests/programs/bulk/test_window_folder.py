@@ -152,7 +152,7 @@ def test_windows_of_other_inputs_stay_until_out_is_written(upper, capsys):
     capsys.readouterr()
     upper.stopped(LINES[8:], "line 12")
     assert capsys.readouterr().err == (
-        f"{upper.folder} also has 2 windows of another input, checkpoint or option,"
+        f"{upper.folder} also has 2 windows of another input, checkpoint, option or version,"
         " not used, and removed once out.txt is complete.\n"
         f"4 lines are done, in {upper.folder}. The same command decodes the others.\n"
     )
