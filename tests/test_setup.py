@@ -125,6 +125,23 @@ def test_continuous_integration_runs_what_the_checkout_has():
     ]
 
 
+def test_a_release_is_tried_before_it_is_published():
+    """The publishing job alone may ask for a token, and only after a person's tag."""
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    )
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as true
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    checks = {step.get("run", "") for step in jobs["try"]["steps"]}
+    assert {f"python .ci/try_wheel.py {what}" for what in ("commands", "modules")} <= (
+        checks
+    )
+
+
 def test_issues_about_faults_need_a_version():
     form = yaml.safe_load(
         (ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml").read_text(encoding="utf-8")

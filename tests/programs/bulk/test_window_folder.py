@@ -1,7 +1,6 @@
 """The folder of windows: what it keeps, finds, refuses and removes, whatever decodes."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import random
@@ -267,8 +266,7 @@ def test_files_of_killed_processes_are_removed(upper, tmp_path):
 
 def test_second_process_is_refused(upper):
     upper.folder.mkdir()
-    with (upper.folder / ".lock").open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with only_process(upper.folder, "decode"):
         message = "Only one process at a time can decode to out.txt. Received: "
         with pytest.raises(ValueError, match=message):
             upper(LINES)
