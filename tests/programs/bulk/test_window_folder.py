@@ -10,6 +10,7 @@ import pytest
 from bulk_cases import names
 
 from t2tlite.decoding.source_text import Origin
+from t2tlite.files.lock import only_process
 from t2tlite.files.text_files import read_lines
 from t2tlite.programs.bulk.window_folder import (
     WindowFolder,
