@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 apply_settings()  # before TensorFlow loads
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = ["load", "__version__"]
 
 

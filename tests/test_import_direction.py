@@ -39,7 +39,7 @@ CORE = TEXT | {
 # import one another. modules may import of t2tlite and of other people's packages
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
-    ("files",):              ({"json_depth"},                                    {"msgspec"}),
+    ("files",):              ({"json_depth"},                                    {"msgspec", "portalocker"}),
     ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
