@@ -115,7 +115,7 @@ def test_an_export_that_computes_something_else_is_refused(
         ("--decode_hparams=min_length=2", "t2t_rules. Received: min_length=2."),
         (
             "--quantization=int8 --format=keras",
-            "quantization goes with format=ctranslate2. Received: quanti",
+            "format=ctranslate2 or argos. Received: quanti",
         ),
     ],
 )
