@@ -32,7 +32,9 @@ NEWS = (28, 28)  # mean tokens of a source and a target sentence, EOS included
 TREES = (18, 47)  # of a sentence of GUM and its normalised linearisation
 # section 5.2: time of a step of the base model, on so many P100
 BASE_SECONDS, GPUS = 0.4, 8
-H100_TFLOPS = 989  # its data sheet, dense bfloat16
+# measured on one H200 with --hparams=jit_compile=true: docs/performance.md
+H200_BASE_TFLOPS, H200_BIG_TFLOPS = 196, 344
+BIG_HIDDEN_SIZE = 1024
 
 
 class Experiment(NamedTuple):
@@ -100,10 +102,10 @@ def tables(docs: Path) -> dict[str, str]:
                 *papers,
                 perplexity,
                 bleu,
-                *costs(flops),
+                *costs(flops, row.apply(HParams())),
             ]
         )
-    cost = ["FLOPs", "P100-hours", "H100-hours"]
+    cost = ["FLOPs", "P100-hours", "H200-hours"]
     setup = ["hparam set", "needs"]
     columns = ["row", "PPL in the paper", "BLEU", "PPL on a small scale", "BLEU", *cost]
     return {
@@ -125,12 +127,10 @@ def experiments(rows: tuple[Experiment, ...]) -> list[list[str]]:
     """Returns the lines of a table of experiments."""
     lines = []
     for row in rows:
-        flops = training_flops(
-            registry.get_hparams(row.hparams_set), row.vocab_size, row.lengths
-        )
-        lines.append(
-            [row.result, f"`{row.hparams_set}`", row.corpus, row.paper, *costs(flops)]
-        )
+        hparams = registry.get_hparams(row.hparams_set)
+        flops = training_flops(hparams, row.vocab_size, row.lengths)
+        setup = [row.result, f"`{row.hparams_set}`", row.corpus, row.paper]
+        lines.append([*setup, *costs(flops, hparams)])
     return lines
 
 
@@ -153,11 +153,16 @@ def utilisation() -> float:
     return flops / (BASE_SECONDS * GPUS * PAPER_TFLOPS["P100"] * 1e12)
 
 
-def costs(flops: float) -> list[str]:
-    """Returns the cells of FLOPs and of GPU hours, at the paper's utilisation."""
+def costs(flops: float, hparams: HParams) -> list[str]:
+    """Returns the cells of FLOPs, of P100 hours at the paper's utilisation, and of H200
+    hours at the rate that was measured for base, or for big if the model is as wide.
+    """
+    p100 = utilisation() * PAPER_TFLOPS["P100"]
+    wide = hparams.hidden_size >= BIG_HIDDEN_SIZE
+    h200 = H200_BIG_TFLOPS if wide else H200_BASE_TFLOPS
     cells = [f"{flops:.2g}"]
-    for tflops in (PAPER_TFLOPS["P100"], H100_TFLOPS):
-        hours = flops / (utilisation() * tflops * 1e12) / 3600
+    for tflops in (p100, h200):
+        hours = flops / (tflops * 1e12) / 3600
         cells.append(f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}")
     return cells
 

@@ -90,6 +90,9 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
         return float(train_step(parts).loss)
 
     program.measure_training("t2tlite", hparams.dtype_policy, job, step)
+    for device in tf.config.list_logical_devices("GPU"):
+        peak = tf.config.experimental.get_memory_info(device.name)["peak"] / 2**20
+        print(f"Peak memory of {device.name}: {peak:,.0f} MB")
     if args.profile:
         with tf.profiler.experimental.Profile(args.profile):
             for _ in range(extra):

@@ -3,8 +3,9 @@ and Adam.
 
     python -m peers.torch_train JOB --dtype=bfloat16        # in the folder benchmarks
 
-bfloat16 is torch.autocast. nn.Transformer also has dropout on attention weights and
-inside the feed-forward layers.
+Runs on the GPU if PyTorch sees one. bfloat16 is torch.autocast; products of float32 on
+a GPU are computed in TF32, as TensorFlow computes them. nn.Transformer also has dropout
+on attention weights and inside the feed-forward layers.
 """
 
 # R rows, S source length, T target length, D hidden size
@@ -75,16 +76,19 @@ def main() -> None:
     """Trains on the batches of the job."""
     job, dtype = peer_arguments(__doc__, ["float32", "bfloat16"])
     torch.set_num_threads(CORES)
+    torch.set_float32_matmul_precision("high")
     torch.manual_seed(1)
-    model = Transformer(job)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = Transformer(job).to(device)
     optimizer = torch.optim.Adam(
         model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9
     )
 
     def step(inputs: np.ndarray, targets: np.ndarray) -> float:
-        goals = torch.from_numpy(targets).long()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
-            logits = model(torch.from_numpy(inputs).long(), goals)
+        sources = torch.from_numpy(inputs).long().to(device)
+        goals = torch.from_numpy(targets).long().to(device)
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bfloat16"):
+            logits = model(sources, goals)
             loss = nn.functional.cross_entropy(
                 logits.float().flatten(0, 1),
                 goals.flatten(),
@@ -97,6 +101,9 @@ def main() -> None:
         return loss.item()
 
     measure_training(f"PyTorch {torch.__version__}", dtype, job, step)
+    if device == "cuda":
+        peak = torch.cuda.max_memory_allocated() / 2**20
+        print(f"Peak memory of the GPU: {peak:,.0f} MB")
 
 
 if __name__ == "__main__":
