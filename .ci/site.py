@@ -36,6 +36,10 @@ LOADED = re.compile(
 
 # LaTeX between dollar signs, alone or within a line
 FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
+PICTURE = re.compile(
+    r'<picture>\s*<source [^>]*srcset="docs/(?P<dark>[^"]+)">'
+    r'\s*<img src="docs/(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
+)
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TAG = re.compile(r"(<[^>]*>)")
 # in code: --hparams_set, t2t-trainer; so short that a phone's line can hold it
@@ -94,8 +98,13 @@ def on_page_markdown(
     markdown: str, page: Page, config: MkDocsConfig, files: Files
 ) -> str:
     """Links between files of the repository become links between pages, and file names
-    as their text become titles.
+    as their text become titles. A picture in two themes follows the site's theme.
     """
+    markdown = PICTURE.sub(
+        r'<img src="\g<light>#only-light" \g<rest>>'
+        r'<img src="\g<dark>#only-dark" \g<rest>>',
+        markdown,
+    )
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
     markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
     markdown = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", markdown)

@@ -185,7 +185,7 @@ def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         train,
         "train",
-        lambda setup, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10),
+        lambda setup, config, hooks, signals: hooks.begin() or Evaluation(1.0, 0.5, 10),
     )
 
 

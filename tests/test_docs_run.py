@@ -20,6 +20,8 @@ from imported_model import WSJ_VOCABULARY
 from tensor2tensor_checkpoint import variables_of, write_checkpoint
 from tiny_task import sentences
 
+from t2tlite.problems import multi30k
+
 pytestmark = pytest.mark.slow
 
 TINY = "hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1,train_steps=5,learning_rate_warmup_steps=2"
@@ -67,6 +69,13 @@ def lay_out(folder: Path, run: Path) -> None:
             ("en", "de"), texts(sentences(100, seed)), strict=True
         ):
             (raw / f"{split}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+    tokenised = raw.parent / "tok"
+    tokenised.mkdir()
+    for seed, stem in enumerate(multi30k.STEMS.values()):
+        for language, text in zip(
+            ("en", "de"), texts(sentences(100, seed)), strict=True
+        ):
+            (tokenised / f"{stem}.lc.norm.tok.{language}").write_text(text)
 
     (folder / "news").mkdir()
     for seed, name in enumerate(

@@ -92,25 +92,28 @@ def distribute(
 def distribute_shape(
     strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int
 ) -> tf.distribute.DistributedDataset:
-    """A distributed dataset of one `Part` for each replica, of this shape (R, S, T) and
-    without padding.
+    """A distributed dataset that repeats one `Part` for each replica, of this shape (R,
+    S, T) and without padding.
+
+    It is endless, since the workers of a cluster ask each other at every batch of a
+    finite one whether there is one more. So a worker can use it alone.
     """
     rows, source_width, target_width = shape
     inputs: np.ndarray = np.ones((micro_batches, rows, source_width), np.int32)
     targets: np.ndarray = np.ones((micro_batches, rows, target_width), np.int32)
     seeds: np.ndarray = np.ones((micro_batches, 2), np.int32)
     part = Part(inputs, targets, np.float32(targets.size), seeds)
-    return _distribute(strategy, lambda step, replica: part, 1, micro_batches)
+    return _distribute(strategy, lambda step, replica: part, None, micro_batches)
 
 
 def _distribute(
     strategy: tf.distribute.Strategy,
     load: Callable[[int, int], Part],
-    steps: int,
+    steps: int | None,
     micro_batches: int,
 ) -> tf.distribute.DistributedDataset:
     """A distributed dataset of the `Part`s that `load` returns for each step from 0 and
-    each replica.
+    each replica; with steps=None of step 0 again and again.
 
     tf.data autotuning is off: there is nothing to tune here, and its threads delay the
     end of an iterator on a busy machine by as long as the iterator lasted, up to a
@@ -140,12 +143,10 @@ def _distribute(
                 tensor.set_shape(shape)
             return Part(*part)
 
-        return (
-            tf.data.Dataset.range(steps * here)
-            .map(tensors)
-            .prefetch(2 * here)
-            .with_options(options)
-        )
+        items = tf.data.Dataset.range((steps or 1) * here)
+        if steps is None:
+            items = items.repeat()
+        return items.map(tensors).prefetch(2 * here).with_options(options)
 
     input_options = None
     if isinstance(strategy, tf.distribute.MirroredStrategy):

@@ -28,13 +28,15 @@ from t2tlite.training.workers import Stop, gather, wait_for_workers
 MAX_LOSS = 1e4
 
 
-def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
+def train(
+    setup: TrainingSetup, config: LoopConfig, hooks: Hooks, signals: Signals
+) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to
     `config.train_steps`.
 
     Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite
-    or not a number, MemoryError if memory is not enough, and Interrupted if SIGINT,
-    SIGTERM or SIGHUP comes; then a checkpoint is saved.
+    or not a number, MemoryError if memory is not enough, and Interrupted if one of
+    `signals` comes, also before this call; then what is trained is saved.
     """
     run = setup.run
     strategy = setup.strategy
@@ -72,7 +74,8 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     dev = DevSets(setup, config, hooks, checkpoints, start)
     was_interrupted = resumes and dev.lacks(start)  # in the evaluation
     if not was_interrupted and dev.nothing_to_train(start):
-        return dev.evaluate()
+        with signals.ending_at_once(start):
+            return dev.evaluate()
 
     gradients = make_gradients(model, optimizer)
     train_step = make_train_step(strategy, model, optimizer, gradients)
@@ -81,7 +84,7 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     )
     cost = CostMeter(run, start, replicas, setup.flops_per_token)
     progress = Progress(run, optimizer, start, config.train_steps)
-    with memory.explaining_errors(), Signals() as signals, progress:
+    with memory.explaining_errors(), progress:
         with cost.paused():
             dev.adopt_criterion(start, signals, progress)
             if was_interrupted:
@@ -104,8 +107,7 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
             )
         )
         largest_batch()  # raises now if it does not fit in memory
-        if start == 0:
-            _stop_before_first_step(strategy, signals)
+        _stop_before_first_step(strategy, signals, start)
         if setup.warm_start:
             # all workers must have seen that there is no checkpoint before there is one
             wait_for_workers(strategy)
@@ -137,14 +139,16 @@ def train(setup: TrainingSetup, config: LoopConfig, hooks: Hooks) -> Evaluation:
     return evaluation
 
 
-def _stop_before_first_step(strategy: tf.distribute.Strategy, signals: Signals) -> None:
+def _stop_before_first_step(
+    strategy: tf.distribute.Strategy, signals: Signals, start: int
+) -> None:
     """Raises Interrupted on all workers if a signal came to one of them.
 
     Later, a signal waits for the end of a step, whose work is saved. Now there is
-    nothing to save, and the first step may take a minute.
+    nothing to save after step `start`, and the first step may take a minute.
     """
     if any(gather(strategy, "came" if signals.came else "")):
-        raise signals.interrupted(0)
+        raise signals.interrupted(start)
 
 
 def _save(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 
 from t2tlite.console import say
@@ -34,6 +35,27 @@ def interrupt_ends_process() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
+@contextlib.contextmanager
+def keeping_handlers() -> Iterator[None]:
+    """Sets Python's signal handlers again after the block.
+
+    A strategy of several workers replaces that of SIGTERM by one that only takes a note
+    (TensorFlow's preemption_notifier.cc): the process would ignore the signal.
+    """
+    yield
+    if not _in_main_thread():
+        return
+    for number in STOPPING:
+        handler = signal.getsignal(number)
+        if handler is not None:
+            signal.signal(number, handler)
+
+
+def _in_main_thread() -> bool:
+    """Whether this thread may set signal handlers."""
+    return threading.current_thread() is threading.main_thread()
+
+
 class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and has saved a checkpoint unless it is at step 0."""
 
@@ -57,7 +79,8 @@ class Signals:
     """Records the first SIGINT, SIGTERM or SIGHUP during a `with` block. A second one
     ends the process as usual.
 
-    Signals that the process ignores stay ignored, such as SIGHUP under nohup.
+    Signals that the process ignores stay ignored, such as SIGHUP under nohup. In a
+    thread other than the main one, which receives all signals, it records none.
     """
 
     def __init__(self) -> None:
@@ -67,6 +90,8 @@ class Signals:
 
     def __enter__(self) -> Signals:
         self._handlers = {}
+        if not _in_main_thread():
+            return self
         for number in STOPPING:
             handler = signal.getsignal(number)
             if handler != signal.SIG_IGN:

@@ -16,6 +16,7 @@ from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.machine import cpu_has_bfloat16
 from t2tlite.training.cluster import VARIABLE, Cluster
+from t2tlite.training.signals import keeping_handlers
 
 # compute capability of the first GPUs that multiply in bfloat16
 BFLOAT16_CAPABILITY = (8, 0)
@@ -45,7 +46,7 @@ def make_strategy(
         return tf.distribute.MirroredStrategy(names or ["CPU:0"])
     tf.config.set_visible_devices(present[:gpus], "GPU")
     try:
-        with _reporting_absent_workers(cluster):
+        with _reporting_absent_workers(cluster), keeping_handlers():
             return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise ConnectionError(

@@ -216,6 +216,22 @@ def test_ctrl_c_has_status_130(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_signal_before_a_resumed_step(
+    tiny_run, tiny_run_copy, fake_dev_losses, monkeypatch, capsys
+):
+    """Also while the model is built: nothing has happened since the checkpoint."""
+    setup = training_run._setup
+    monkeypatch.setattr(
+        training_run,
+        "_setup",
+        lambda *args: (signal.raise_signal(signal.SIGTERM), setup(*args))[1],
+    )
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 1.0)
+    assert train(tiny_run, tiny_run_copy, "--train_steps=200") == 128 + signal.SIGTERM
+    assert "Stopped by SIGTERM at step 120; a" in capsys.readouterr().err
+    assert checkpoint_names(tiny_run_copy)[-1] == "model.ckpt-120"
+
+
 @pytest.mark.slow
 def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsys):
     """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal
@@ -289,7 +305,7 @@ def test_damaged_newest_checkpoint(tiny_run, tiny_run_copy, capsys):
 def test_a_run_that_saved_nothing_may_become_another_model(
     tiny_run, tmp_path, monkeypatch
 ):
-    def no_training(setup, config, hooks):
+    def no_training(setup, config, hooks, signals):
         hooks.begin()
         raise ValueError("something is wrong")
 

@@ -9,7 +9,12 @@ import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 
 from t2tlite.data.batch_plan import Batch, BatchPlan
-from t2tlite.data.input_pipeline import Part, distribute, load_part
+from t2tlite.data.input_pipeline import (
+    Part,
+    distribute,
+    distribute_shape,
+    load_part,
+)
 from t2tlite.data.token_store import TokenStore, write_shard
 
 PAIRS = 203
@@ -200,22 +205,31 @@ def test_distribute(store, plan, cpu_devices, replicas):
     assert steps == stop - start
 
 
+class Workers:
+    """Two workers of two replicas each, in one process."""
+
+    num_replicas_in_sync = 4
+
+    def distribute_datasets_from_function(self, function, options):
+        # such a strategy takes none of those that one process has
+        assert options is None
+        return [function(tf.distribute.InputContext(2, i, 4)) for i in range(2)]
+
+
+def test_a_worker_can_use_a_shape_alone():
+    """TensorFlow lets the workers ask each other at each batch of a dataset that ends
+    whether there is one more.
+    """
+    for dataset in distribute_shape(Workers(), (3, 8, 10), 2):
+        assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
+        parts = list(dataset.take(5).as_numpy_iterator())
+        assert len(parts) == 5
+        assert {part[0].shape for part in parts} == {(2, 3, 8)}
+        assert {part[1].shape for part in parts} == {(2, 3, 10)}
+
+
 def test_each_worker_loads_its_own_parts(store, plan):
-    workers, replicas = 2, 4
-
-    class Workers:
-        """Two workers of two replicas each, in one process."""
-
-        num_replicas_in_sync = replicas
-
-        def distribute_datasets_from_function(self, function, options):
-            # such a strategy takes none of those that one process has
-            assert options is None
-            return [
-                function(tf.distribute.InputContext(workers, i, replicas))
-                for i in range(workers)
-            ]
-
+    replicas = 4
     datasets = distribute(Workers(), store, plan, 2, 5)
     for worker, dataset in enumerate(datasets):
         parts = list(dataset.as_numpy_iterator())

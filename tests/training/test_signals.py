@@ -1,10 +1,17 @@
 """Signals that ask a run to stop."""
 
+import ctypes
 import signal
+import threading
 
 import pytest
 
-from t2tlite.training.signals import STOPPING, Interrupted, Signals
+from t2tlite.training.signals import (
+    STOPPING,
+    Interrupted,
+    Signals,
+    keeping_handlers,
+)
 
 MESSAGE = (
     r"^Stopped by SIG[A-Z]+ at step 1,200; a checkpoint is saved\. The same command"
@@ -86,3 +93,33 @@ def test_an_ignored_signal_stays_ignored():
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_handler_that_tensorflow_replaces_is_set_again():
+    """Python does not see what a library in C does to signals."""
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda *args: came.append(args[0]))
+    ignore = ctypes.c_void_p(int(signal.SIG_IGN))
+    try:
+        with keeping_handlers():
+            ctypes.pythonapi.PyOS_setsig(signal.SIGTERM, ignore)
+            signal.raise_signal(signal.SIGTERM)
+            assert came == []
+        signal.raise_signal(signal.SIGTERM)
+        assert came == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_training_may_be_in_another_thread():
+    """Python lets only the main thread set handlers."""
+    stopped = []
+
+    def work():
+        with keeping_handlers(), Signals() as signals:
+            stopped.append(signals.came)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert stopped == [False]

@@ -213,10 +213,17 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+RUN_TRAINER = """
+raise SystemExit(t2t_trainer.main(sys.argv[1:]))
+"""
+
+
 def start(
-    tiny_run, folders, *flags, jobs=("worker", "worker")
+    tiny_run, folders, *flags, jobs=("worker", "worker"), before=("", "")
 ) -> list[subprocess.Popen]:
-    """Two workers of t2t-trainer, each with its --output_dir."""
+    """Two workers of t2t-trainer, each with its --output_dir. `before` has code that
+    each runs first.
+    """
     ports = free_ports(2)
     cluster, tasks = cluster_of(jobs)
     cluster = {
@@ -224,12 +231,12 @@ def start(
         for job, addresses in cluster.items()
     }
     started = []
-    for (job, index), folder in zip(tasks, folders, strict=True):
+    for (job, index), folder, code in zip(tasks, folders, before, strict=True):
         config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
         command = [
             sys.executable,
-            "-m",
-            "t2tlite.bin.t2t_trainer",
+            "-c",
+            f"import sys\nfrom t2tlite.bin import t2t_trainer\n{code}\n{RUN_TRAINER}",
             *trainer_flags(tiny_run, folder, *flags),
         ]
         environment = {**os.environ, "TF_CONFIG": config}
@@ -312,6 +319,45 @@ def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path
     assert len(first) > 60
     for name, value in first.items():
         np.testing.assert_array_equal(second[name], value, err_msg=name)
+
+
+CLOCK = """
+import itertools, types
+from t2tlite.training import loop
+ticks = itertools.count(step={})
+loop.time = types.SimpleNamespace(monotonic=lambda: next(ticks))
+"""
+
+
+@pytest.mark.slow
+def test_each_worker_saves_by_its_own_clock(tiny_run, tmp_path):
+    """Saving needs no other worker: here the chief saves at each step, and the other
+    process only at the end.
+    """
+    run = tmp_path / "run"
+    flags = ["--train_steps=8", "--local_eval_frequency=0", "--keep_checkpoint_max=20"]
+    clocks = [CLOCK.format(1000), CLOCK.format(0)]
+    for status, errors in finish(start(tiny_run, [run] * 2, *flags, before=clocks)):
+        assert status == 0, errors
+    assert checkpoint_names(run) == [f"model.ckpt-{step}" for step in range(1, 9)]
+
+
+BEFORE_TRAINING = """
+import signal
+from t2tlite.programs.runs import train
+setup = train._setup
+train._setup = lambda *args: (signal.raise_signal(signal.SIGTERM), setup(*args))[1]
+"""
+
+
+@pytest.mark.slow
+def test_signal_to_one_worker_before_training_stops_all(tiny_run, tmp_path):
+    run = tmp_path / "run"
+    started = start(tiny_run, [run] * 2, before=["", BEFORE_TRAINING])
+    for status, errors in finish(started):
+        assert status == 128 + signal.SIGTERM, errors
+        assert "Stopped by SIGTERM before the first step." in errors
+    assert checkpoint_names(run) == []
 
 
 @pytest.mark.slow

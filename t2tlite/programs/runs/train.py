@@ -35,6 +35,7 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
 from t2tlite.training.memory import device_memory
+from t2tlite.training.signals import Signals
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
 from t2tlite.training.workers import check_workers_agree, is_chief, wait_for_workers
 
@@ -68,10 +69,11 @@ def train_run(
     """Trains a model on a dataset, in a new run directory or resuming an old run.
 
     Raises ValueError if another process trains in the directory, it holds another run,
-    or the run to start from has another vocabulary.
+    or the run to start from has another vocabulary; Interrupted if SIGINT, SIGTERM or
+    SIGHUP comes before the last evaluation is recorded.
     """
     folder.check_path()
-    with contextlib.ExitStack() as locked:
+    with Signals() as signals, contextlib.ExitStack() as locked:
         if is_chief(strategy):
             locked.enter_context(only_process(folder.path, "train a run"))
             remove_unfinished(folder.path)
@@ -105,7 +107,7 @@ def train_run(
         samples = SampleDecoder(setup, dataset).samples if folder.writes else None
         begin = functools.partial(_begin, setup, dataset, trained_with, options.command)
         hooks = Hooks(score, samples, begin)
-        evaluation = train(setup, config, hooks)
+        evaluation = train(setup, config, hooks, signals)
         wait_for_workers(strategy)
         return TrainedRun(evaluation, decoder)
 
