@@ -34,6 +34,14 @@ ADVP equals PRT. --prm reads another parameter file:
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees --prm=new.prm --sentences
 
+A tag decides whether a word is punctuation: a sentence in which - is a hyphen in one
+tree and a dash in the other is an error. --gold_tags gives the predicted words the gold
+tags first, so that every sentence with the same words is scored, as for parsers that
+read the tags. Say so beside the score.
+
+--bootstrap adds the 95% confidence interval of the F-measure: how much other sentences
+of the same kind would have changed it.
+
 COLLINS.prm counts the outer bracket of the Penn Treebank, which has no label. Call it
 TOP in both files.
 """
@@ -48,6 +56,7 @@ from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb
+from t2tlite.trees.evalb_bootstrap import RESAMPLES, SEED, f1_interval
 from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
 from t2tlite.trees.evalb_parses import read_parses
 
@@ -62,6 +71,13 @@ class EvalbFlags(Flags):
     )
     sentences: bool = checked_field(
         False, "Also print EVALB's table, with the scores of each sentence."
+    )
+    gold_tags: bool = checked_field(
+        False,
+        "Give the words of a predicted tree the tags of the gold tree before scoring.",
+    )
+    bootstrap: bool = checked_field(
+        False, "Also print the 95% confidence interval of the F-measure."
     )
     prm: str | None = optional_field(
         str, "Parameter file of EVALB; by default the parameters of its COLLINS.prm."
@@ -83,7 +99,7 @@ def main(flags: EvalbFlags) -> None:
     )
     scores = []
     for number, pair in enumerate(zip(gold, predicted, strict=True), start=1):
-        score = evalb.score_sentence(*pair, parameters)
+        score = evalb.score_sentence(*pair, parameters, flags.gold_tags)
         scores.append(score)
         if score.message:
             say(f"{number} : {score.message}")
@@ -92,6 +108,18 @@ def main(flags: EvalbFlags) -> None:
     length = parameters.cutoff_length
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
     print(f"\n-- len<={length} --\n{evalb.summarise(scores, length)}")
+    if flags.bootstrap:
+        print(
+            "\n-- 95% confidence interval of the F-measure,"
+            f" {RESAMPLES:,} resamples (seed {SEED}) --"
+        )
+        _print_interval("All", f1_interval(scores))
+        _print_interval(f"len<={length}", f1_interval(scores, length))
+
+
+def _print_interval(name: str, interval: tuple[float, float]) -> None:
+    low, high = interval
+    print(f"{name:26}= {low:6.2f} to {high:6.2f}")
 
 
 if __name__ == "__main__":

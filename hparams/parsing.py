@@ -57,8 +57,9 @@ def transformer_parsing_small() -> HParams:
     For problem wsj_parsing with --linearisation=words --fragments=2 --substitutions=4
     --vocab_size=4000. Trained on GUM's 10,224 trees, 138 minutes on one core that has
     bfloat16, it reaches F1 76.3 on GUM's test set (beam size 8, 5 checkpoints
-    averaged); docs/results.md has the commands. Pre-norm with small batches learns much
-    faster here than the paper's post-norm.
+    averaged). On CRAFT's 18,951 gold trees (problem craft_parsing), 110 minutes on one
+    core, F1 is 76.8 on all of test. docs/results.md has the commands. Pre-norm with
+    small batches learns much faster here than the paper's post-norm.
     """
     return dataclasses.replace(
         transformer_base(),

@@ -1,6 +1,7 @@
 """Problems; importing this package registers them."""
 
 from t2tlite.problems import (  # noqa: F401
+    craft_parsing,
     grammar,
     iwslt,
     multi30k,

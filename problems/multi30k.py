@@ -104,11 +104,7 @@ class Multi30k(Problem):
 
     def _path(self, folder: Path, stem: str, language: str) -> Path:
         name = stem + FILES[self.text][1].format(language=language)
-        for ending in ENDINGS:
-            path = folder / f"{name}{ending}"
-            if path.is_file():
-                return path
-        return folder / name
+        return text_files.compressed_or_not(folder / name)
 
 
 @registry.register_problem

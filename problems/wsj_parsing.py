@@ -14,7 +14,7 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.text_files import check_rereadable
+from t2tlite.files.text_files import check_rereadable, compressed_or_not
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import Tree, clean_tree, read_trees
@@ -102,35 +102,48 @@ class ParsingProblem(Problem):
         return tuple(sorted(symbol for symbol in symbols if not symbol.isalpha()))
 
 
-@registry.register_problem
 @dataclasses.dataclass(frozen=True)
-class WsjParsing(ParsingProblem):
-    """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
-    trees of your own in --tmp_dir.
-
-    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any
-    folder) or the files `train.trees`, `dev.trees` and `test.trees` with bracketed
-    trees of any origin. Trees are cleaned by `trees.tree.clean_tree`. The Treebank has
-    39,832 training, 1,700 dev and 2,416 test trees.
+class Treebank(ParsingProblem):
+    """The base class of the problems whose trees are files in --tmp_dir. A subclass
+    says which (`paths`).
     """
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
-    def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the cleaned trees of a split, file by file in the order of their
-        names.
+    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
+        """The files of a split, in the order in which they are read. Raises
+        FileNotFoundError if one is missing, and ValueError for an unknown split.
         """
-        paths = self._paths(split, tmp_dir)
+        raise NotImplementedError
+
+    def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
+        """Yields the cleaned trees of a split, file by file."""
+        paths = self.paths(split, tmp_dir)
         self.files(tmp_dir)  # reports missing files of other splits before reading
         return _read_clean(paths)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         paths = []
         for split in self.splits():
-            paths += self._paths(split, tmp_dir)
+            paths += self.paths(split, tmp_dir)
         return paths
 
-    def _paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class WsjParsing(Treebank):
+    """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
+    trees of your own in --tmp_dir.
+
+    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any
+    folder) or the files `train.trees`, `dev.trees` and `test.trees` with bracketed
+    trees of any origin, plain or compressed (`train.trees.gz`). Trees are cleaned by
+    `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and 2,416 test
+    trees.
+    """
+
+    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
+        """The files of a split, in the order of their names."""
         if split not in SECTIONS:
             raise ValueError(
                 f"split must be one of {', '.join(SECTIONS)}. Received: {split!r}."
@@ -142,8 +155,9 @@ class WsjParsing(ParsingProblem):
         )
         if tmp_dir is None:
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
-        if (tmp_dir / "train.trees").is_file():
-            return [check_rereadable(tmp_dir / f"{split}.trees", "The trees")]
+        if compressed_or_not(tmp_dir / "train.trees").is_file():
+            path = compressed_or_not(tmp_dir / f"{split}.trees")
+            return [check_rereadable(path, "The trees")]
         sections = SECTIONS[split]
         paths = [p for p in tmp_dir.rglob("wsj_*.mrg") if _section(p) in sections]
         paths.sort(key=lambda path: (path.name, path))
@@ -154,13 +168,7 @@ class WsjParsing(ParsingProblem):
                 f"{needed} Received: {tmp_dir}, without files of section {numbers}"
                 f" ({split})."
             )
-        for path, next_path in itertools.pairwise(paths):
-            if path.name == next_path.name:  # its trees would count twice
-                raise ValueError(
-                    "Each file of the Treebank must be in --tmp_dir once. Received:"
-                    f" {path} and {next_path}. Remove one, or name a folder that holds"
-                    " only one of them."
-                )
+        check_once(paths)
         return paths
 
 
@@ -210,6 +218,19 @@ class WsjParsingSemi(WsjParsing):
             path = Path(name).expanduser()
             paths.append(check_rereadable(path, "--extra_trees"))
         return paths
+
+
+def check_once(paths: Iterable[Path]) -> None:
+    """Raises ValueError if two files have the same name: their trees would count twice.
+    `paths` are in the order of the names.
+    """
+    for path, next_path in itertools.pairwise(paths):
+        if path.name == next_path.name:
+            raise ValueError(
+                "Each file of the treebank must be in --tmp_dir once. Received:"
+                f" {path} and {next_path}. Remove one, or name a folder that holds"
+                " only one of them."
+            )
 
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:

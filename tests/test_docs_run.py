@@ -159,6 +159,20 @@ def lay_out(folder: Path, run: Path) -> None:
         (const / f"GUM_{name}.ptb").write_text("\n".join(laid_out))
     (const / "GUM_reddit_x.ptb").write_text("(ROOT (NP (NN _)))\n")
 
+    # a clone of CRAFT, an article a split
+    penn = folder / "craft" / "structural-annotation" / "treebank" / "penn"
+    ids = folder / "craft" / "articles" / "ids"
+    penn.mkdir(parents=True)
+    ids.mkdir(parents=True)
+    for split, article, part in (
+        ("train", "11319941", trees[:100]),
+        ("dev", "17194222", trees[100:120]),
+        ("test", "11604102", trees[120:130]),
+    ):
+        (ids / f"craft-ids-{split}.txt").write_text(f"{article}\n")
+        text = "".join(tree.replace("(TOP ", "( ") for tree in part)
+        (penn / f"{article}.tree").write_text(text)
+
     # what tensor2tensor left behind
     trained = FIXTURES / "tensor2tensor" / "trained_wsj"
     for name in ("ende", "translate_ende_wmt32k/transformer-transformer_base"):

@@ -89,6 +89,17 @@ def check_rereadable(path: str | Path, what: str) -> Path:
     return path
 
 
+def compressed_or_not(path: Path) -> Path:
+    """The path of a file, or that of its compressed form if only this is there:
+    `train.trees.gz` for `train.trees`.
+    """
+    for ending in ("", *COMPRESSED):
+        candidate = path.with_name(f"{path.name}{ending}")
+        if candidate.is_file():
+            return candidate
+    return path
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"). A
     file whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.

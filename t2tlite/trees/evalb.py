@@ -33,7 +33,7 @@ from dataclasses import astuple, dataclass
 
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
 from t2tlite.trees.evalb_parses import FOREST
-from t2tlite.trees.tree import OPEN, TAG, Tree
+from t2tlite.trees.tree import EMPTY_TAG, OPEN, TAG, Tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
@@ -145,10 +145,14 @@ def evalb(
 
 
 def score_sentence(
-    gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS
+    gold: Tree,
+    predicted: Tree | None,
+    parameters: EvalbParameters = COLLINS,
+    gold_tags: bool = False,
 ) -> SentenceScore:
     """Compares a predicted tree with the gold tree of its sentence, by the steps at the
-    top of this file.
+    top of this file. With `gold_tags`, the predicted words first get the gold tags, if
+    the words are the same.
     """
     reference = _Parse(gold, parameters)
     length = 0
@@ -157,6 +161,8 @@ def score_sentence(
     if predicted is None:
         return SentenceScore(length, SKIPPED)
     parse = _Parse(predicted, parameters)
+    if gold_tags:
+        parse.take_tags(reference)
     if not any(parse.kept):
         return SentenceScore(length, SKIPPED)
     if sum(reference.kept) != sum(parse.kept):
@@ -283,6 +289,15 @@ class _Parse:
             else:
                 index = unclosed.pop()
                 self.brackets[index] = (node.label, self.brackets[index][1], position)
+
+    def take_tags(self, gold: _Parse) -> None:
+        """Replaces the tags by the gold ones, unless the words differ. The gold tree
+        may have traces.
+        """
+        leaves = [i for i, tag in enumerate(gold.tags) if tag != EMPTY_TAG]
+        if self.words == [gold.words[i] for i in leaves]:
+            self.tags = [gold.tags[i] for i in leaves]
+            self.kept = [gold.kept[i] for i in leaves]
 
     def kept_words(self) -> list[tuple[str, str]]:
         """The words that EVALB compares, each with its tag."""

@@ -29,7 +29,7 @@ from t2tlite.trees.words import (
     NORMALISED_TAG,
     PUNCTUATION_TAGS,
     PUNCTUATION_WORDS,
-    has_letter_or_digit,
+    may_be_punctuation,
     tree_word,
 )
 from t2tlite.vocabularies.normalisation import normalise
@@ -105,7 +105,7 @@ class Linearisation:
             token = "" if self.has_tags else NORMALISED_TAG
             if self.has_words:
                 token = word
-            leaves.append(Leaf(token, not has_letter_or_digit(word)))
+            leaves.append(Leaf(token, may_be_punctuation(word)))
         return leaves
 
     def symbols(self, tree: Tree) -> set[str]:

@@ -5,6 +5,7 @@ a word.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from t2tlite.trees.tree import EMPTY_TAG, ROOT, split_tokens
 from t2tlite.vocabularies.normalisation import IGNORED, words
@@ -22,6 +23,12 @@ PUNCTUATION_WORDS = {
     **dict.fromkeys(["``", "\u201c"], "``"),
     **dict.fromkeys(["''", '"', "\u201d"], "''"),
 }
+# Unicode's categories of dashes, quotation marks and other punctuation
+PUNCTUATION_CATEGORIES = frozenset({"Pd", "Pi", "Pf", "Po"})
+# of these categories, but with other tags: NN for %, HYPH or SYM for /
+SYMBOLS = frozenset("%‰/\\#&*@′″†‡§¶")
+# of other categories, but used as a quotation mark and as the mark of a list's item
+OTHER_MARKS = frozenset("`+")
 # also valid for such words: NNS for the " of 5 "
 SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})
 
@@ -64,8 +71,17 @@ def ends_in_punctuation(word: str) -> bool:
     return GLUED.search(word) is not None
 
 
-def has_letter_or_digit(word: str) -> bool:
-    return any(map(str.isalnum, word))
+def may_be_punctuation(word: str) -> bool:
+    """Whether a word can have one of PUNCTUATION_TAGS: it has no letter or digit, and
+    is not made of brackets and symbols alone, such as [, %, / or =.
+    """
+    if any(map(str.isalnum, word)):
+        return False
+    for character in set(word) - SYMBOLS:
+        category = unicodedata.category(character)
+        if category in PUNCTUATION_CATEGORIES or character in OTHER_MARKS:
+            return True
+    return False
 
 
 def tree_word(word: str) -> str:
@@ -88,13 +104,14 @@ def fitting_tag(word: str, tag: str) -> str:
     EVALB removes the words of certain tags from both trees, and can compare the trees
     only if the remaining words are the same. Therefore
 
-    - a punctuation tag on a word with a letter or a digit becomes XX; so does TOP, and
-      so does -NONE- unless the word looks like a trace (`*T*-1`, `0`);
+    - a punctuation tag on a word that is not punctuation (`may_be_punctuation`) becomes
+      XX; so does TOP, and so does -NONE- unless the word looks like a trace (`*T*-1`,
+      `0`);
     - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag,
       unless it has a punctuation tag or one of SYMBOL_TAGS.
     """
     if tag in PUNCTUATION_TAGS:
-        return NORMALISED_TAG if has_letter_or_digit(word) else tag
+        return tag if may_be_punctuation(word) else NORMALISED_TAG
     if tag == ROOT or (tag == EMPTY_TAG and not word.startswith(("*", "0"))):
         tag = NORMALISED_TAG
     return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)

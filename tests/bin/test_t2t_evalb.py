@@ -70,6 +70,66 @@ def test_prints_what_evalb_prints_of_gum(shared, capsys, name, messages):
     assert captured.err == messages
 
 
+DASH = "(TOP (NP (NP (XX BMP)) ({tag} -) (NP (XX protein))))\n"
+
+
+def test_gold_tags_let_a_dash_and_a_hyphen_be_compared(files, capsys):
+    """EVALB deletes a word tagged `:`, so that the other tree has one more. With the
+    same tags both have three brackets, all of them equal.
+    """
+    flags = files(DASH.format(tag=":"), DASH.format(tag="HYPH"))
+    assert t2t_evalb.main(flags) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "1 : Length unmatch (2|3)\n"
+    assert "Number of Error sentence  =      1" in captured.out
+    assert t2t_evalb.main([*flags, "--gold_tags"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "Number of Valid sentence  =      1" in captured.out
+    assert "Bracketing FMeasure       = 100.00" in captured.out
+
+
+def test_gold_tags_of_trees_with_traces_and_of_other_words(files, capsys):
+    gold = "(TOP (S (NP (-NONE- *)) (VP (VB Go) (: -))))\n(TOP (NN cat))\n"
+    predicted = "(TOP (S (VP (XX Go) (XX -))))\n(TOP (XX dog))\n"
+    assert t2t_evalb.main([*files(gold, predicted), "--gold_tags"]) == 0
+    captured = capsys.readouterr()
+    # the second sentence has other words, which stays an error
+    assert captured.err == "2 : Words unmatch (cat|dog)\n"
+    assert "Bracketing FMeasure       = 100.00" in captured.out
+
+
+def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
+    """Of 400 sentences with one bracket each, 320 are right: F1 is 80 and its standard
+    error 100 * sqrt(0.8 * 0.2 / 400) = 2. The long ones, a tenth, are all right.
+    """
+    short = "(TOP ({label} (NN a)))\n"
+    long = "(TOP (NP" + " (NN a)" * 41 + "))\n"
+    gold = short.format(label="NP") * 360 + long * 40
+    predicted = short.format(label="NP") * 280 + short.format(label="VP") * 80
+    assert t2t_evalb.main([*files(gold, predicted + long * 40), "--bootstrap"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3] == (
+        "-- 95% confidence interval of the F-measure, 1,000 resamples (seed 12345) --"
+    )
+    intervals = {}
+    for line in lines[-2:]:
+        name, _, interval = line.partition("=")
+        intervals[line[: len(name)].strip()] = interval
+    rate = 280 / 360
+    error = 100 * (rate * (1 - rate) / 360) ** 0.5
+    expected = {"All": (80, 2), "len<": (100 * rate, error)}
+    for name, (f1, standard_error) in expected.items():
+        low, high = map(float, intervals[name].lstrip("=40 ").split(" to "))
+        assert low == pytest.approx(f1 - 1.96 * standard_error, abs=0.5)
+        assert high == pytest.approx(f1 + 1.96 * standard_error, abs=0.5)
+
+
+def test_bootstrap_of_nothing_scored(files, capsys):
+    assert t2t_evalb.main([*files("(TOP (NN a))\n", "(())\n"), "--bootstrap"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("=   0.00 to   0.00")
+
+
 def test_summary_alone(fixtures, capsys):
     folder = fixtures / "evalb"
     assert (

@@ -74,6 +74,18 @@ def test_plain_files(own_trees):
     ]
 
 
+@pytest.mark.parametrize("packed", ["train", "dev"])
+def test_plain_files_may_be_compressed(own_trees, packed):
+    problem = registry.get_problem("wsj_parsing")
+    before = list(problem.pairs(packed, own_trees))
+    plain = own_trees / f"{packed}.trees"
+    compressed = own_trees / f"{packed}.trees.gz"
+    compressed.write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert list(problem.pairs(packed, own_trees)) == before
+    assert compressed in problem.files(own_trees)
+
+
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
     for path in treebank.rglob("wsj_2[23]*.mrg"):
         path.unlink()

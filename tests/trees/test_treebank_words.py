@@ -73,6 +73,11 @@ def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
         ("''", "''", ["'"]),
         (":", ":", ["-"]),
         (",", ",", ["."]),
+        (":", ":", ["–", "•", "[...]"]),
+        ("''", "''", ["’", "`"]),
+        (":", ":", ["+"]),  # before an item of a list
+        # symbols and brackets have other tags: NN, HYPH, SYM, CC, $, -LRB-
+        (",", "XX", ["%", "/", "±", "=", "&", "$", "[", "]", "′", "−", "*"]),
         ("SYM", "SYM", ["--"]),
         ("HYPH", "HYPH", ["--"]),
         ("NFP", "NFP", ["--"]),

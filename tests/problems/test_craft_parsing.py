@@ -1,0 +1,133 @@
+"""CRAFT's trees, from files laid out as a clone of its repository, and the real ones."""
+
+import gzip
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.bin import t2t_datagen
+from t2tlite.data.manifest import read_manifest
+from t2tlite.problems.craft_parsing import CraftParsing
+
+# split -> the ids of its articles, in the order of the list
+ARTICLES = {
+    "train": ["11319941", "15018652"],
+    "dev": ["17696610", "17194222"],
+    "test": ["11604102"],
+}
+# As there: one tree a line, without a label outside; function tags, indices, traces,
+# labels of headings, and Unicode brackets and dashes as words.
+TREES = """\
+( (TITLE (NP (NP (NNS Effects)) (PP (IN of) (NP (NN gene{id}))))) )
+( (HEADING (NP (NN Abstract))) )
+( (S (NP-SBJ-1 (NML (NN wild) (HYPH -) (NN type)) (NNS mice)) (VP (VBD were) \
+(VP (VBN fed) (NP-1 (-NONE- *)) (PRN (-LRB- [) (NP (CD 1)) (-RRB- ])))) (. .)) )
+"""
+# the last tree, cleaned by hand
+WORDS = "wild - type mice were fed [ 1 ] ."
+WRITTEN = (
+    "(S (NP (NML wild - type )NML mice )NP (VP were (VP fed (PRN [ (NP 1 )NP ] )PRN )VP"
+    " )VP . )S"
+)
+
+
+def clone(folder: Path) -> Path:
+    """A repository with three trees an article; another folder has annotations of
+    another kind.
+    """
+    penn = folder / "structural-annotation" / "treebank" / "penn"
+    other = folder / "articles" / "txt"
+    ids = folder / "articles" / "ids"
+    for path in (penn, other, ids):
+        path.mkdir(parents=True)
+    for split, articles in ARTICLES.items():
+        text = "".join(f"{article}\n" for article in articles)
+        (ids / f"craft-ids-{split}.txt").write_text(text)
+        for article in articles:
+            trees = TREES.format(id=article)
+            (penn / f"{article}.tree").write_text(trees, encoding="utf-8")
+            (other / f"{article}.txt").write_text("The article.\n")
+    (penn / "README.txt").write_text("Penn Treebank format.\n")
+    return folder
+
+
+def articles_of(pairs: Iterator[tuple[str, str]]) -> list[str]:
+    return re.findall(r"gene(\d+)", " ".join(source for source, _ in pairs))
+
+
+def test_splits_are_the_lists_of_ids(tmp_path: Path):
+    folder = clone(tmp_path / "CRAFT")
+    problem = CraftParsing(fragments=0, substitutions=0)
+    for split, articles in ARTICLES.items():
+        assert articles_of(problem.pairs(split, folder)) == sorted(articles)
+        pairs = list(problem.pairs(split, folder))
+        assert len(pairs) == 3 * len(articles)
+        assert pairs[2] == (WORDS, WRITTEN)
+        assert pairs[1] == ("Abstract", "(HEADING (NP Abstract )NP )HEADING")
+    assert len(problem.files(folder)) == 5
+
+
+def remove_trees(folder: Path) -> None:
+    next(folder.rglob("17194222.tree")).unlink()
+
+
+def remove_list(folder: Path) -> None:
+    next(folder.rglob("craft-ids-test.txt")).unlink()
+
+
+def copy_trees(folder: Path) -> None:
+    path = next(folder.rglob("11604102.tree"))
+    (folder / path.name).write_bytes(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "message"),
+    [
+        (remove_trees, FileNotFoundError, r"without the trees of 17194222 \(dev\)\."),
+        (remove_list, FileNotFoundError, r"without a file craft-ids-test\.txt\."),
+        (copy_trees, ValueError, r"once\. Received: .*/11604102\.tree and .*/penn/"),
+    ],
+)
+def test_a_clone_that_is_not_whole_is_refused_before_reading(
+    tmp_path: Path, damage: Callable[[Path], None], error: type, message: str
+):
+    folder = clone(tmp_path / "CRAFT")
+    damage(folder)
+    # would be an error of its own
+    next(folder.rglob("11319941.tree")).write_text("(S (NN")
+    with pytest.raises(error, match=message):
+        next(CraftParsing().pairs("train", folder))
+
+
+def test_no_folder_and_unknown_split(tmp_path: Path):
+    problem = CraftParsing()
+    with pytest.raises(FileNotFoundError, match=r"a clone of .*Received: no --tmp_dir"):
+        next(problem.pairs("train", None))
+    with pytest.raises(ValueError, match="splits of craft_parsing are train, dev, te"):
+        problem.paths("dev2", tmp_path)
+
+
+def test_datagen(tmp_path: Path):
+    folder = clone(tmp_path / "CRAFT")
+    arguments = ["--problem=craft_parsing", f"--tmp_dir={folder}", "--vocab_size=330"]
+    assert not t2t_datagen.main([*arguments, f"--data_dir={tmp_path}"])
+    manifest = read_manifest(tmp_path / "craft_parsing")
+    counts = {split: entry.pairs for split, entry in manifest.splits.items()}
+    assert (counts["dev"], counts["test"]) == (6, 3)
+    # 6 trees and 4 copies of each; a title has one fragment, `of gene...`, a heading
+    # none, a sentence two
+    assert counts["train"] == 30 + 10 * (1 + 2)
+    assert manifest.task == "parsing"
+
+
+def test_the_treebank(shared: Path):
+    """CRAFT's own numbers of trees, one a line; the release has a blank line in test."""
+    folder = shared / "data" / "craft"
+    problem = registry.get_problem("wsj_parsing", linearisation="words")
+    for split, count in (("train", 18951), ("dev", 2780), ("test", 9099)):
+        with gzip.open(folder / f"{split}.trees.gz", "rt", encoding="utf-8") as file:
+            assert sum(1 for line in file if line.strip()) == count
+        assert sum(1 for _ in problem.pairs(split, folder)) == count
