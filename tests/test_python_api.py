@@ -174,6 +174,9 @@ def test_mistakes_and_names_need_no_tensorflow():
     assert shown.stdout == "False\n"
 
 
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"  # Keras's, when it saves
+)
 def test_the_layers_in_a_keras_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

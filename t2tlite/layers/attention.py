@@ -113,9 +113,9 @@ class MultiHeadAttention(keras.layers.Layer):
             x: [B, T, D], the queries.
             memory: [B, S, D], the keys and values; by default `x`, for self-attention.
             bias: float32, broadcast to [B, H, T, S]: MASKED at masked positions, 0 at
-                the others, and by default everywhere. The layer itself masks later
-                positions if `causal`. With a radius it masks those that are too far
-                away, and `bias` is the padding mask, [B, 1, 1, S].
+                the others, and by default everywhere. A causal layer itself masks later
+                positions. With a radius it masks those that are too far away, and
+                `bias` is the padding mask, [B, 1, 1, S].
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
                 dropout; or None. A layer with a radius then computes the scores of all

@@ -213,7 +213,7 @@ class Dropout(keras.layers.Layer):
         rate: fraction of the elements to zero, in [0, 1).
 
     Raises:
-        ValueError: the layer is called with training=True, as Keras's `fit` does, and
+        ValueError: the layer is called with training=True, as Keras's fit does, and
             no seed.
     """
 

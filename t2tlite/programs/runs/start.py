@@ -114,8 +114,8 @@ def train_on(
     from t2tlite.programs.runs import checkpoint_choice, train
     from t2tlite.training import checkpoints, cluster, run_cost, strategy, workers
 
-    found = cluster.find_cluster(devices.cluster_resolver)
-    replicas = strategy.make_strategy(devices.gpus, found)
+    machines = cluster.find_cluster(devices.cluster_resolver)
+    replicas = strategy.make_strategy(devices.gpus, machines)
     recorded = folder.hparams() if folder.checkpoints() else None
     for line in strategy.device_lines(hparams, replicas, recorded, devices.gpus):
         say(line)
