@@ -109,7 +109,7 @@ def test_names_in_docstrings_lead_somewhere(entry):
     documented = [(entry.name, entry.value), *functions(entry)]
     for name, value in documented:
         known = set(everywhere)
-        if callable(value):
+        if inspect.isfunction(value) or inspect.isclass(value):
             known |= set(inspect.signature(value).parameters)
         docstring = inspect.getdoc(value) if callable(value) else ""
         spans = NAME.findall(docstring or "")

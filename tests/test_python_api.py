@@ -55,7 +55,9 @@ def test_ten_lines_from_two_files_to_a_translation(files, capsys):
     quick = {**TINY, "train_steps": 2}
     names: dict[str, object] = {}
     exec(code.replace('"transformer_multi30k"', repr(quick)), names)
-    assert capsys.readouterr().err.count("Training on ") == 1
+    said = capsys.readouterr()
+    assert said.err.count("Training on ") == 1
+    assert "INFO" not in said.err + said.out
     run = RunFolder("runs/mine")
     assert names["model"].step == 2
     # the command's record, with which t2t-trainer resumes
@@ -146,11 +148,11 @@ def test_wrong_training(tmp_path, monkeypatch, arguments, options, error, messag
 
 
 def test_paths_and_lists_are_options_of_several_files():
-    one = t2tlite.get_problem("parallel_text_rev", **FILES)
+    problem = t2tlite.get_problem("parallel_text_rev", **FILES)
     paths = {name: [Path(value)] for name, value in FILES.items()}
-    assert t2tlite.get_problem("parallel_text_rev", **paths) == one
-    assert one.train_source == ("train.en",)
-    assert one.reverse
+    assert t2tlite.get_problem("parallel_text_rev", **paths) == problem
+    assert problem.train_source == ("train.en",)
+    assert problem.reverse
 
 
 def test_hparams_with_changes():

@@ -6,8 +6,10 @@ Importing this module does not load TensorFlow; training does.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,9 +191,22 @@ def train_by_name(
         flags["warm_start_from"] = start
     command = [f"--{flag}={value}" for flag, value in flags.items()]
     options = TrainingOptions(bool(eval_bleu), start, ["t2t-trainer", *command])
-    trained = train_on(Devices(), lambda: dataset, changed, folder, config, options)
+    with _quiet_tensorflow():
+        trained = train_on(Devices(), lambda: dataset, changed, folder, config, options)
     for line in trained.summary:
         say(line)
+
+
+@contextlib.contextmanager
+def _quiet_tensorflow() -> Iterator[None]:
+    """Lets TensorFlow report nothing below a warning during the block."""
+    logger = logging.getLogger("tensorflow")
+    level = logger.level
+    logger.setLevel(max(level, logging.WARNING))
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _data_named(
