@@ -215,13 +215,15 @@ def get_hparams(name: str, **changes: object) -> HParams:
     return dataclasses.replace(hparams, **changes)  # type: ignore[arg-type]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports what needs TensorFlow when it is first used."""
-    if name == "layers":
-        return importlib.import_module("t2tlite.layers")
-    if name == "Transformer":
-        return importlib.import_module("t2tlite.models.transformer").Transformer
-    raise AttributeError(f"module 't2tlite' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker knows the names, and finds others
+
+    def __getattr__(name: str) -> Any:
+        """Imports what needs TensorFlow when it is first used."""
+        if name == "layers":
+            return importlib.import_module("t2tlite.layers")
+        if name == "Transformer":
+            return importlib.import_module("t2tlite.models.transformer").Transformer
+        raise AttributeError(f"module 't2tlite' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
