@@ -4,8 +4,9 @@ A problem and a task are classes, an hparam set is a function without arguments;
 decorator registers each under its name. --registry_help prints the first paragraph of
 each docstring. CONTRIBUTING.md has examples.
 
-Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects.
-Manifests name tasks, which the library looks up.
+Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`, `programs/runs/start.py`)
+look up problems and hparam sets; the rest of the library receives objects. Manifests
+name tasks, which the library looks up.
 """
 
 from __future__ import annotations
@@ -215,7 +216,9 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
 
 
 def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
-    if name in table:
+    modules = {table.get(name, item).__module__, item.__module__}
+    # a notebook's cell, which may run again, is in __main__
+    if name in table and modules != {"__main__"}:
         raise ValueError(
             f"Each {kind} needs a name of its own. Received: {name!r} from"
             f" {item.__module__}, already registered by {table[name].__module__}."

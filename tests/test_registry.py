@@ -292,3 +292,22 @@ def test_what_t2tlite_registers():
     for name in problems:
         assert registry.get_problem(name).name() == name
         assert registry.get_problem(f"{name}_rev").reverse
+
+
+def test_a_cell_of_a_notebook_may_run_again(monkeypatch):
+    monkeypatch.setattr(registry, "_hparams", {})
+
+    def mine():
+        """First."""
+
+    def again():
+        """Second."""
+
+    again.__name__ = "mine"
+    mine.__module__ = again.__module__ = "__main__"
+    registry.register_hparams(mine)
+    registry.register_hparams(again)
+    assert registry.list_hparams() == {"mine": "Second."}
+    mine.__module__ = "package"
+    with pytest.raises(ValueError, match="already registered by __main__"):
+        registry.register_hparams(mine)
