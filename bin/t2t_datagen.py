@@ -9,6 +9,11 @@ Your own files, translations of each other line by line, plain text, .gz, .xz or
       --train_source=train.en --train_target=train.de \\
       --dev_source=dev.en --dev_target=dev.de
 
+The same from one file, a tab between source and target, without pairs that are also
+in dev or test:
+  t2t-datagen --problem=parallel_text --train_tsv=train.tsv --dev_tsv=dev.tsv \\
+      --drop=test_overlap
+
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:
   t2t-datagen --problem=wmt_ende --tmp_dir=raw
 

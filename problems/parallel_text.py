@@ -1,10 +1,11 @@
 """A user's own corpus: two text files, line n of one the translation of line n of the
-other.
+other, or one file with a tab between source and target.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +16,7 @@ from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 
 SIDES = ("source", "target")
+KINDS = (*SIDES, "tsv")  # of files
 
 
 @registry.register_problem
@@ -27,7 +29,7 @@ class ParallelText(Problem):
     A pipe is an error, since files are read twice. Relative names start from the
     current folder, and `~` is the home folder. Each pair of training files is a corpus,
     and each pair of dev files a dev set; several test files are read one after the
-    other.
+    other. A file of two columns counts like a pair of files, and follows those.
     """
 
     vocab_size: int = 0  # computed from the number of training pairs
@@ -53,6 +55,15 @@ class ParallelText(Problem):
     test_target: tuple[str, ...] = option(
         (), "Translations of --test_source, line by line."
     )
+    train_tsv: tuple[str, ...] = option(
+        (),
+        "Files to train on with source and target on each line, a tab between them:"
+        " instead of --train_source and --train_target, or further corpora.",
+    )
+    dev_tsv: tuple[str, ...] = option(
+        (), "Such files to evaluate on during training; each is a dev set."
+    )
+    test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
@@ -73,7 +84,7 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in splits.SPLITS:
-            source, target = self._names(split)
+            source, target, _ = self._names(split)
             if bool(source) != bool(target):
                 given, missing = SIDES if source else SIDES[::-1]
                 raise ValueError(
@@ -93,15 +104,17 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        names = splits.numbered(splits.TRAIN, len(self.train_source))
-        names += splits.numbered(splits.DEV, len(self.dev_source))
-        if self.test_source:
+        train = len(self.train_source) + len(self.train_tsv)
+        dev = len(self.dev_source) + len(self.dev_tsv)
+        names = splits.numbered(splits.TRAIN, train)
+        names += splits.numbered(splits.DEV, dev)
+        if self.test_source or self.test_tsv:
             names.append(splits.TEST)
         return tuple(names)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
-        of `files` and `read_parallel`.
+        of `files`, `read_parallel` and `read_tsv`.
         """
         self.files(tmp_dir)
         if split not in self.splits():
@@ -110,46 +123,55 @@ class ParallelText(Problem):
                 f" Received: {split!r}. For a test split give --test_source and"
                 " --test_target."
             )
-        return text_files.read_parallel(*self._paths(split))
+        sources, targets, columns = self._paths(split)
+        return itertools.chain(
+            text_files.read_parallel(sources, targets),
+            *map(text_files.read_tsv, columns),
+        )
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: the source files of each, then its
-        target files. Raises ValueError if there are none to train on or to evaluate on,
-        and the errors of `check_rereadable`.
+        target files, then those of two columns. Raises ValueError if there are none to
+        train on or to evaluate on, and the errors of `check_rereadable`.
         """
         missing = []
         for base in (splits.TRAIN, splits.DEV):
-            if not self._names(base)[0]:
+            if not any(self._names(base)):
                 missing.append(f"--{base}_source and --{base}_target")
         if missing:
             raise ValueError(
                 "parallel_text needs files to train on and files to evaluate on."
                 f" Received: none for {' nor for '.join(missing)}. Give them, several"
-                " separated by commas."
+                " separated by commas, or files of two columns, --train_tsv and"
+                " --dev_tsv."
             )
         paths: list[Path] = []
         for split in self.splits():
-            for side, of_side in zip(SIDES, self._paths(split), strict=True):
-                for path in of_side:
-                    flag = f"--{splits.base(split)}_{side}"
+            for kind, of_kind in zip(KINDS, self._paths(split), strict=True):
+                for path in of_kind:
+                    flag = f"--{splits.base(split)}_{kind}"
                     paths.append(text_files.check_rereadable(path, flag))
         return paths
 
-    def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
-        """The source files and the target files of a split: all of test, one of each
-        for train, train2, dev and so on.
+    def _paths(self, split: str) -> tuple[list[Path], ...]:
+        """The source files, the target files and the files of two columns of a split:
+        all of test, one or one of each for train, train2, dev and so on.
         """
         base = splits.base(split)
-        sources, targets = self._names(base)
+        sources, targets, columns = self._names(base)
         if base != splits.TEST:
             index = splits.number(split) - 1
+            after = index - len(sources)  # files of two columns follow the pairs
+            columns = columns[after : after + 1] if after >= 0 else ()
             sources = sources[index : index + 1]
             targets = targets[index : index + 1]
-        return _expanded(sources), _expanded(targets)
+        return _expanded(sources), _expanded(targets), _expanded(columns)
 
-    def _names(self, base: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The source files and the target files that the flags name."""
-        return getattr(self, f"{base}_source"), getattr(self, f"{base}_target")
+    def _names(self, base: str) -> tuple[tuple[str, ...], ...]:
+        """The source files, the target files and the files of two columns that the
+        flags name.
+        """
+        return tuple(getattr(self, f"{base}_{kind}") for kind in KINDS)
 
 
 def _expanded(names: Sequence[str]) -> list[Path]:

@@ -25,6 +25,7 @@ def options(problem: Problem) -> dict[str, Any]:
         fields[field.name] = getattr(problem, field.name)
     vocabularies = [Path(name).expanduser() for name in problem.vocab_file]
     fields["vocab_file"] = [file_sha256(path) for path in vocabularies]
+    fields["drop"] = sorted(set(problem.drop))
     return _as_recorded(fields)
 
 
@@ -119,5 +120,5 @@ def _names_file(value: Any, names: set[str]) -> bool:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ",".join(str(item) for item in value)
+        return ",".join(str(item) for item in value) or "none"
     return str(value)

@@ -1,7 +1,7 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
-1. Read all text once: check and count its pairs, and sample training text for the
-   vocabulary. Nothing is written yet.
+1. Read all text once: check and count its pairs, look for those that would spoil a
+   result, and sample training text for the vocabulary. Nothing is written yet.
 2. Learn the vocabulary, or copy the given one.
 3. Read the text again, encode it and write it as token shards, on several processes, or
    the workers of a pipeline.
@@ -26,8 +26,8 @@ from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
-from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import ChunkTask, LengthLimits
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.encode_shards import ChunkTask, LengthLimits, SubwordSamples
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -40,11 +40,13 @@ from t2tlite.data.manifest import (
     FileEntry,
     Languages,
     Manifest,
-    RunManifest,
     SplitEntry,
 )
+from t2tlite.data.pair_audit import REASONS, PairAudit
+from t2tlite.data.pair_languages import report_languages
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
+from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
     copy_file,
     file_sha256,
@@ -54,7 +56,7 @@ from t2tlite.files.atomic_file import (
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
+from t2tlite.vocabularies.encoders import VocabularyEntry
 
 UNFINISHED = "unfinished.json"
 DECISIVE_OPTIONS = (
@@ -65,74 +67,12 @@ DECISIVE_OPTIONS = (
     "normalization",
     "max_length",
     "max_length_ratio",
+    "drop",
+    "subword_samples",
+    "subword_dropout",
 )
+LANGUAGE_PAIRS = 10_000  # whose languages are identified
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
-
-
-@dataclasses.dataclass(frozen=True)
-class Generated:
-    """The result of `generate`; `str` gives a summary to print."""
-
-    dataset: Dataset
-    seconds: float
-    already_there: bool  # the data was already complete, and nothing was done
-
-    def __str__(self) -> str:
-        name = self.dataset.name
-        manifest = self.dataset.manifest
-        done = f"made in {self.seconds:,.1f} s"
-        if self.already_there:
-            done = "already complete, nothing to do"
-        sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
-        shown_sizes = " and ".join(f"{size:,}" for size in sizes)
-        lines = [
-            f"{name}: {done}. The data is in {self.dataset.folder}.",
-            f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
-        ]
-        for split in manifest.splits:
-            lines += _split_lines(split, manifest.split(split))
-        lines += reading_notes(self.dataset.encoders, manifest.options)
-        return "\n".join(lines)
-
-
-def _size_note(manifest: RunManifest) -> str:
-    """Why a vocabulary that was learned has its size; "" if it was asked for."""
-    vocabulary = manifest.vocabulary
-    if vocabulary.type != "sentencepiece" or manifest.options["vocab_file"]:
-        return ""
-    training = manifest.training
-    pairs = training.pairs + sum(training.dropped.values())
-    asked_for = manifest.options["vocab_size"]
-    wanted = asked_for or default_vocab_size(pairs)
-    if vocabulary.size < wanted:
-        return (
-            ", the most that this text allows: it is too small for the default,"
-            f" {wanted:,}"
-        )
-    if vocabulary.size > wanted:
-        return (
-            f", more than the default, {wanted:,}: each character and symbol of this"
-            " text needs one"
-        )
-    if not asked_for:
-        return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
-    return ""
-
-
-def _split_lines(name: str, split: SplitEntry) -> list[str]:
-    """What a split contains, and what was dropped of it."""
-    lines = [
-        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
-        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
-        f" and {split.longest_target:,}"
-    ]
-    dropped = []
-    for reason, count in split.dropped.items():
-        if count:
-            dropped.append(f"{count:,} {reason.replace('_', ' ')}")
-    if dropped:
-        lines.append(f"              dropped: {', '.join(dropped)}")
-    return lines
 
 
 def generate(
@@ -145,10 +85,11 @@ def generate(
     """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it
     complete.
 
-    Shows progress bars and prints nothing else. Memory does not grow with the text. The
-    files are the same for any number of processes, interrupted or not, and for a
-    problem and its reverse. Drops training pairs that exceed the problem's `max_length`
-    or `max_length_ratio`, and counts them in the manifest.
+    Shows progress bars, and reports training pairs that would spoil a result. Memory
+    grows by about 10 bytes for each training pair. The files are the same for any
+    number of processes, interrupted or not, and for a problem and its reverse. Drops
+    training pairs that exceed the problem's `max_length` or `max_length_ratio` or that
+    its `drop` names, and counts them in the manifest.
 
     Raw files are in `tmp_dir`. By default, one process encodes for each CPU core that
     this process may use. With a `pipeline` its workers encode instead; they must see
@@ -218,9 +159,11 @@ class DataBuild:
         self.num_processes = num_processes
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
+        self.samples = SubwordSamples(problem.subword_samples, problem.subword_dropout)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
         self.text = TwoReadings(problem, tmp_dir)
+        self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
     def is_complete(self) -> bool:
         """Whether the folder has this data already; raises as
@@ -245,27 +188,32 @@ class DataBuild:
         )
 
     def read_corpus(self) -> TextSample:
-        """Step 1: checks and counts all pairs; returns a sample of the training
-        text.
+        """Step 1: checks and counts all pairs, and reports those that would spoil a
+        result; returns a sample of the training text.
         """
         name = self.problem.name()
         self.text.record_files()
         sample = TextSample()
-        for split, digest in self.text.splits.items():
+        # dev and test first: training pairs are compared with them
+        for split in sorted(self.text.splits, key=is_training):
+            digest = self.text.splits[split]
             usable = 0
             broken = 0
             for chunk in self.text.first(split):
                 for source, target in chunk:
                     broken += "\r" in source or "\r" in target
                 if is_training(split):
-                    usable += sample.add_all(chunk)
+                    usable += sample.add_all(self.audit.audit(split, chunk))
                 else:
+                    self.audit.add_evaluated(chunk)
                     usable += len(chunk)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
+                drop = f" and drop={','.join(self.problem.drop)}"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(digest.pairs, 'pair')}. Check its files."
+                    f" {counted(digest.pairs, 'pair')}"
+                    f"{drop if self.problem.drop else ''}. Check its files."
                 )
             if broken:
                 say(
@@ -273,6 +221,11 @@ class DataBuild:
                     " (CR) inside a text, where no line ends. If sentences end there,"
                     " make them lines: tr '\\r' '\\n' < OLD > NEW."
                 )
+        self.audit.report()
+        sources, targets = encode_shards.texts_of(sample.some(LANGUAGE_PAIRS))
+        report_languages("training sources", sources)
+        if self.problem.targets_are_text():
+            report_languages("training targets", targets)
         return sample
 
     def learn_vocabulary(self, sample: TextSample) -> None:
@@ -347,13 +300,17 @@ class DataBuild:
         problem = self.problem
         for split, split_entry in splits.items():
             if is_training(split) and split_entry.pairs == 0:
+                drop = f" and drop={','.join(problem.drop)}" if problem.drop else ""
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
                     f" {self.text.splits[split].pairs:,}, of which"
                     f" max_length={problem.max_length} and"
-                    f" max_length_ratio={problem.max_length_ratio} drop all. Raise"
-                    " these options."
+                    f" max_length_ratio={problem.max_length_ratio}{drop} drop all."
+                    " Change these options."
                 )
+        for split, corpus in self.audit.corpora.items():
+            findings = {name: count for name, count in corpus.counts.items() if count}
+            splits[split] = dataclasses.replace(splits[split], findings=findings)
         self.text.check_files()
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         files = problem.files(self.tmp_dir)
@@ -374,9 +331,16 @@ class DataBuild:
 
     def _tasks(self) -> Iterator[ChunkTask]:
         """The chunks of the second reading."""
+        first = 0  # the number of its first pair in the split
         for split, number, chunk in self.text.second():
+            first = first if number else 0
             path = self.folder / f"{split}-{number:05d}.arrow"
-            yield ChunkTask(split, path, chunk, self.limits)
+            kept = chunk
+            dropped: dict[str, int] = {}
+            if is_training(split):
+                kept, dropped = self.audit.kept(split, first, chunk)
+            first += len(chunk)
+            yield ChunkTask(split, path, kept, self.limits, self.samples, dropped)
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)
@@ -403,6 +367,12 @@ def _check_options(problem: Problem, num_processes: int) -> None:
             f"num_processes must be at least 1. Received: {num_processes}."
         )
     check_vocabulary_options(problem)
+    unknown = [name for name in problem.drop if name not in REASONS]
+    if unknown:
+        raise ValueError(
+            f"drop must name some of {', '.join(REASONS)}. Received:"
+            f" {', '.join(unknown)}."
+        )
     if problem.max_length < 0:
         raise ValueError(
             "max_length must be at least 1, or 0 to keep all. Received:"

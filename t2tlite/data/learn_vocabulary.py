@@ -5,6 +5,7 @@ the training text.
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import itertools
 import math
 import random
@@ -78,6 +79,10 @@ class TextSample:
                 self.add(source, target)
                 count += 1
         return count
+
+    def some(self, count: int) -> list[tuple[str, str]]:
+        """At most `count` pairs of the sample, a uniform sample again."""
+        return [pair for _, pair in heapq.nsmallest(count, self._pairs)]
 
     def sentences(self) -> Iterator[str]:
         """Yields every text of the sample: of each pair the source, then the target."""
@@ -271,8 +276,11 @@ def check_vocabulary_options(problem: Problem) -> None:
         )
     _check_symbols(problem)
     _check_normalization(problem)
+    _check_samples(problem)
     for name in problem.vocab_file:
         encoder = open_encoder(Path(name).expanduser())
+        if problem.subword_samples:
+            encoder.sampler(problem.subword_dropout)
         for symbol in problem.user_symbols:
             if len(encoder.encode(symbol)) != 1:
                 raise ValueError(
@@ -297,6 +305,25 @@ def _check_normalization(problem: Problem) -> None:
         f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
         " Leave normalization out."
     )
+
+
+def _check_samples(problem: Problem) -> None:
+    """Raises ValueError if there is nothing to sample, or no merges to leave out."""
+    samples = problem.subword_samples
+    dropout = problem.subword_dropout
+    is_default = dropout == type(problem).subword_dropout
+    if (samples and not dropout) or not (samples or is_default):
+        raise ValueError(
+            "subword_samples, the number of segmentations to store, and a"
+            " subword_dropout above 0 go together. Received:"
+            f" subword_samples={samples}, subword_dropout={dropout}. Give both, such as"
+            " 10 and 0.1, or none."
+        )
+    if samples and not problem.vocab_file and problem.vocab_type != "sentencepiece":
+        raise ValueError(
+            "subword_samples need vocab_type=sentencepiece, whose merges are left out."
+            f" Received: vocab_type={problem.vocab_type}. Leave one of them out."
+        )
 
 
 def _check_symbols(problem: Problem) -> None:

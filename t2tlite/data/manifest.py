@@ -21,6 +21,11 @@ from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
+# findings of the other direction
+SWAPPED = {
+    "source_overlap": "target_overlap",
+    "target_overlap": "source_overlap",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +67,9 @@ class ShardEntry:
 
 @dataclasses.dataclass(frozen=True)
 class SplitEntry:
-    """What a split contains. Lengths are in tokens, EOS included."""
+    """What a split contains. Lengths are in tokens, EOS included. With several
+    segmentations, tokens are those of an epoch, on average.
+    """
 
     pairs: Count
     source_tokens: Count
@@ -71,12 +78,12 @@ class SplitEntry:
     longest_target: Count
     dropped: dict[str, Count]  # reason -> pairs left out
     shards: tuple[ShardEntry, ...]
+    # of a training corpus: what pair_audit.py found -> pairs
+    findings: dict[str, Count] = dataclasses.field(default_factory=dict)
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
         """Both splits together, with the shards of `other` last."""
-        dropped = dict(self.dropped)
-        for reason, count in other.dropped.items():
-            dropped[reason] = dropped.get(reason, 0) + count
+        dropped = _sums(self.dropped, other.dropped)
         return SplitEntry(
             pairs=self.pairs + other.pairs,
             source_tokens=self.source_tokens + other.source_tokens,
@@ -85,16 +92,21 @@ class SplitEntry:
             longest_target=max(self.longest_target, other.longest_target),
             dropped=dropped,
             shards=self.shards + other.shards,
+            findings=_sums(self.findings, other.findings),
         )
 
     def reversed(self) -> SplitEntry:
         """The same split with source and target swapped."""
+        findings = {}
+        for name, count in self.findings.items():
+            findings[SWAPPED.get(name, name)] = count
         return dataclasses.replace(
             self,
             source_tokens=self.target_tokens,
             target_tokens=self.source_tokens,
             longest_source=self.longest_target,
             longest_target=self.longest_source,
+            findings=findings,
         )
 
     @property
@@ -108,6 +120,11 @@ class SplitEntry:
                 " t2t-datagen again."
             )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
+
+
+def _sums(counts: dict[str, int], others: dict[str, int]) -> dict[str, int]:
+    """The sum for each name."""
+    return {name: counts.get(name, 0) + others.get(name, 0) for name in counts | others}
 
 
 NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
@@ -250,8 +267,11 @@ class RunManifest(Manifest):
         The name in brackets is the source file's, if the data was made from files.
         """
         splits = dev_splits(self.splits)
-        paths = self.options.get("dev_source")
-        if not isinstance(paths, list) or len(paths) != len(splits):
+        paths = []
+        for option in ("dev_source", "dev_tsv"):
+            names = self.options.get(option)
+            paths += names if isinstance(names, list) else []
+        if len(paths) != len(splits):
             return dict(zip(splits, splits, strict=True))
         files = [Path(str(path)).name for path in paths]
         if len(set(files)) < len(files):  # such as news/dev.en and talks/dev.en

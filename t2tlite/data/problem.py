@@ -73,6 +73,26 @@ class Problem(CheckedFields):
         "Drop training pairs with a side more than this many times as long, in tokens,"
         " as the other; 0 keeps all.",
     )
+    drop: tuple[str, ...] = option(
+        (),
+        "Training pairs to leave out, comma-separated: duplicates repeat an earlier"
+        " pair of their corpus, test_overlap have a source or target of dev or test,"
+        " copies have a target equal to the source. Without it they are only reported.",
+    )
+    subword_samples: int = option(
+        0,
+        "BPE dropout: store this many random segmentations of the training text, of"
+        " which each epoch has the next one. 0: one segmentation, without dropout."
+        " Needs a SentencePiece vocabulary of type BPE, as t2t-datagen learns it.",
+        low=0,
+    )
+    subword_dropout: float = option(
+        0.1,
+        "With subword_samples, the probability with which each merge is left out. 0.1"
+        " suits most languages; 0.6 those without spaces between words.",
+        low=0.0,
+        high=1.0,
+    )
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
 
@@ -103,6 +123,12 @@ class Problem(CheckedFields):
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""
         return registry.snake_case(type(self).__name__)
+
+    def targets_are_text(self) -> bool:
+        """Whether targets are sentences, which `t2t-datagen` looks for in dev and test;
+        by default those of translation, but not trees.
+        """
+        return self.task == Problem.task
 
     def splits(self) -> tuple[str, ...]:
         """The names of its splits: at least train and dev."""

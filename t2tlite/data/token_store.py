@@ -2,13 +2,15 @@
 
 A shard is an Arrow IPC file of one record batch. Its columns `inputs` and `targets` are
 lists of token ids that end with EOS; dev and test shards also have `inputs_text` and
-`targets_text`. pandas, Polars and DuckDB can read it.
+`targets_text`. Further segmentations of the same pairs are `inputs_2` and `targets_2`,
+and so on. pandas, Polars and DuckDB can read it.
 """
 
 from __future__ import annotations
 
+import itertools
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +25,19 @@ ID_TYPES = (pa.list_(pa.uint16()), pa.list_(pa.int32()))
 # a side of a shard: where each row begins, int32 [rows + 1], and the ids of all rows,
 # uint16 or int32
 Ids = tuple[np.ndarray, np.ndarray]
+Rows = Sequence[Sequence[int]]  # of token ids
 
 # N rows in the store, R rows read, W width they are padded to
 
 
 def write_shard(
     path: str | Path,
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
+    sources: Rows,
+    targets: Rows,
     vocab_size: int,
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
     notes: Mapping[str, str] | None = None,
+    more: Iterable[tuple[Rows, Rows]] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Writes one shard atomically; returns the lengths of sources and targets, EOS
     included, int32 [N] each.
@@ -41,13 +45,18 @@ def write_shard(
     Sources and targets are token ids without EOS, which is appended here. They are less
     than `vocab_size`, and take 2 bytes each, or 4 if `vocab_size` exceeds 65,536.
     `texts` are the texts of sources and targets, if the shard keeps them; `read_notes`
-    returns `notes`. The same arguments give the same bytes. Raises ValueError if the
-    numbers of rows differ or an id is out of range.
+    returns `notes`. `more` are further segmentations of the same pairs, each read when
+    the one before is written; their lengths follow. The same arguments give the same
+    bytes. Raises ValueError if the numbers of rows differ or an id is out of range.
     """
-    inputs, outputs = SIDES
-    source_ids = _id_column(sources, vocab_size, f"{inputs} of {path}")
-    target_ids = _id_column(targets, vocab_size, f"{outputs} of {path}")
-    columns: dict[str, pa.Array] = {inputs: source_ids, outputs: target_ids}
+    columns: dict[str, pa.Array] = {}
+    lengths: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    segmentations = itertools.chain([(sources, targets)], more)
+    for sample, segmentation in enumerate(segmentations, start=1):
+        for side, rows, of_side in zip(SIDES, segmentation, lengths, strict=True):
+            name = _column(side, sample)
+            columns[name] = _id_column(rows, vocab_size, f"{name} of {path}")
+            of_side.append(_lengths(columns[name]))
     if texts is not None:
         for side, lines in zip(SIDES, texts, strict=True):
             columns[f"{side}_text"] = pa.array(lines, pa.string())
@@ -64,7 +73,7 @@ def write_shard(
     schema = pa.schema(fields, metadata=dict(notes or {}))
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    return _lengths(source_ids), _lengths(target_ids)
+    return np.concatenate(lengths[0]), np.concatenate(lengths[1])
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -77,6 +86,9 @@ def read_notes(path: Path) -> dict[str, str]:
 
 class TokenStore:
     """The token ids of one split, in the order in which the problem yields its pairs.
+
+    With several segmentations, `samples` of them, the rows of all pairs in the first
+    one come first, then those in the second, and so on.
 
     Example, a store of the pairs `[5, 6] -> [7]` and `[8] -> [9, 5]`:
 
@@ -91,16 +103,24 @@ class TokenStore:
         Raises FileNotFoundError if a shard is missing, ValueError if one is damaged.
         """
         self._paths = paths
-        self._shards = []
+        self._shards = [_open_shard(path) for path in paths]
         first_rows = [0]
-        for path in paths:
-            shard = _open_shard(path)
-            self._shards.append(shard)
-            first_rows.append(first_rows[-1] + shard.num_rows)
-        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
+        counts = {_samples(shard) for shard in self._shards} or {1}
+        if len(counts) > 1:
+            raise ValueError(
+                "All shards must have as many segmentations of their pairs. Received:"
+                f" {sorted(counts)} in {paths[0]} and others. Run t2t-datagen again."
+            )
+        self.samples: int = counts.pop()
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
-        self._sources = [_ids(shard[self._source_side]) for shard in self._shards]
-        self._targets = [_ids(shard[self._target_side]) for shard in self._shards]
+        self._sources: list[Ids] = []
+        self._targets: list[Ids] = []
+        for sample in range(1, self.samples + 1):
+            for shard in self._shards:
+                self._sources.append(_ids(shard[_column(self._source_side, sample)]))
+                self._targets.append(_ids(shard[_column(self._target_side, sample)]))
+                first_rows.append(first_rows[-1] + shard.num_rows)
+        self._first_rows = np.array(first_rows)  # int64 [samples * shards + 1]
         # int32 [N], tokens, EOS included
         self.source_lengths: np.ndarray = _all_lengths(self._sources)
         self.target_lengths: np.ndarray = _all_lengths(self._targets)
@@ -189,11 +209,9 @@ def _open_shard(path: Path) -> pa.RecordBatch:
         shard.validate()
         if reader.num_record_batches != 1:
             raise ValueError(f"{reader.num_record_batches} record batches")
-        for side in SIDES:
-            if shard[side].type not in ID_TYPES:
-                raise ValueError(f"{side} of type {shard[side].type}")
-            if shard.num_rows and np.diff(shard[side].offsets).min() < 1:
-                raise ValueError(f"a row of {side} without EOS")
+        for sample in range(1, _samples(shard) + 1):
+            for side in SIDES:
+                _check_ids(shard, _column(side, sample))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(
             "A token file must be an Arrow file as t2t-datagen writes it. Received:"
@@ -203,9 +221,25 @@ def _open_shard(path: Path) -> pa.RecordBatch:
     return shard
 
 
-def _id_column(
-    rows: Sequence[Sequence[int]], vocab_size: int, what: str
-) -> pa.ListArray:
+def _column(side: str, sample: int) -> str:
+    """The name of the column of a side in a segmentation, from 1."""
+    return side if sample == 1 else f"{side}_{sample}"
+
+
+def _samples(shard: pa.RecordBatch) -> int:
+    """The number of segmentations in a shard."""
+    names = set(shard.schema.names)
+    return next(n for n in itertools.count(1) if _column(SIDES[0], n + 1) not in names)
+
+
+def _check_ids(shard: pa.RecordBatch, name: str) -> None:
+    if shard[name].type not in ID_TYPES:
+        raise ValueError(f"{name} of type {shard[name].type}")
+    if shard.num_rows and np.diff(shard[name].offsets).min() < 1:
+        raise ValueError(f"a row of {name} without EOS")
+
+
+def _id_column(rows: Rows, vocab_size: int, what: str) -> pa.ListArray:
     """Rows of ids as an Arrow column, EOS appended to each."""
     flat = array("q")
     offsets = [0]

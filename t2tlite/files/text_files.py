@@ -126,6 +126,16 @@ def read_parallel(
     return itertools.chain.from_iterable(itertools.starmap(_parallel, pairs))
 
 
+def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Yields (source, target) from a file with a tab between them on each line. Quotes
+    have no meaning.
+
+    Raises as `read_lines` does, and ValueError with the number of a line that has not
+    one tab, and for an empty file.
+    """
+    return _tsv(check_file(path))
+
+
 def check_line_counts(
     counts: Mapping[str, int], advice: str, unit: str = "lines"
 ) -> None:
@@ -352,6 +362,23 @@ def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]
     if count == 1:
         _check_only_line(source, source_path)
         _check_only_line(target, target_path)
+
+
+def _tsv(path: Path) -> Iterator[tuple[str, str]]:
+    number = 0
+    for number, line in enumerate(_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            advice = "Separate source and target by one tab."
+            if len(columns) > 2:
+                advice = "Keep two of them: cut -f1,2 OLD > NEW."
+            raise ValueError(
+                f"{path}, line {number}: a line must have two columns, source and"
+                f" target. Received: {len(columns)}, {line[:80]!r}. {advice}"
+            )
+        yield columns[0], columns[1]
+    if not number:
+        check_line_counts({f"{path}": 0}, "Check that it is complete.")  # raises
 
 
 def _check_only_line(line: str, path: Path) -> None:

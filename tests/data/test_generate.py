@@ -66,6 +66,9 @@ def test_manifest(tmp_path):
         "normalization": "nfc",
         "max_length": 0,
         "max_length_ratio": 0.0,
+        "drop": [],
+        "subword_samples": 0,
+        "subword_dropout": 0.1,
         "train": str(raw),
     }
     status = raw.stat()

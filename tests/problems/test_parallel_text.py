@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from t2tlite import registry
+from t2tlite.data.generate import generate
+from t2tlite.files.text_files import write_lines
 from t2tlite.problems.parallel_text import ParallelText
 
 
@@ -89,6 +91,63 @@ def test_test_split_where_given(corpus: dict[str, Any]) -> None:
         ),
     ):
         ParallelText(**corpus).pairs("test", None)
+
+
+def test_files_of_two_columns_follow_pairs_of_files(
+    corpus: dict[str, Any], tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "more.tsv.xz", ["A bus .\tEin Bus .", "\tLeer ."])
+    write_lines(tmp_path / "dev.tsv.bz2", ["A tree .\tEin Baum ."])
+    tsv = {"train_tsv": ("more.tsv.xz",), "dev_tsv": ("dev.tsv.bz2",)}
+    problem = ParallelText(**corpus, **tsv, test_tsv=("dev.tsv.bz2", "more.tsv.xz"))
+    assert problem.splits() == ("train", "train2", "train3", "dev", "dev2", "test")
+    columns = [("A bus .", "Ein Bus ."), ("", "Leer .")]
+    assert list(problem.pairs("train2", None)) == [("A cat .", "Eine Katze .")]
+    assert list(problem.pairs("train3", None)) == columns
+    assert list(problem.pairs("dev2", None)) == [("A tree .", "Ein Baum .")]
+    assert list(problem.pairs("test", None)) == [("A tree .", "Ein Baum ."), *columns]
+    assert problem.files(None).count(Path("more.tsv.xz")) == 2
+    alone = ParallelText(**tsv)
+    assert alone.splits() == ("train", "dev")
+    assert list(alone.pairs("train", None)) == columns
+
+
+def test_dev_sets_are_named_after_files_of_either_kind(
+    corpus: dict[str, Any], tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "talks.tsv", ["A tree .\tEin Baum ."])
+    problem = ParallelText(**corpus, dev_tsv=("talks.tsv",))
+    dataset = generate(problem, tmp_path / "data", num_processes=1).dataset
+    assert dataset.manifest.dev_sets == {
+        "dev": "dev (dev_source.0)",
+        "dev2": "dev2 (talks.tsv)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("one", r"Received: 1, 'one'\. Separate source and target by one tab\."),
+        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep two of them: cut -f1,2 OLD > NEW"),
+        ("", r"Received: 1, ''\. Separate"),
+    ],
+)
+def test_lines_without_two_columns(
+    corpus: dict[str, Any], tmp_path: Path, line: str, message: str
+) -> None:
+    write_lines(tmp_path / "bad.tsv", ["A bus .\tEin Bus .", line])
+    problem = ParallelText(**(corpus | {"train_tsv": ("bad.tsv",)}))
+    with pytest.raises(ValueError, match=rf"^bad\.tsv, line 2: .*two col.*{message}"):
+        list(problem.pairs("train3", None))
+    (tmp_path / "bad.tsv").write_text("")
+    with pytest.raises(ValueError, match=r"Received: bad\.tsv with 0\."):
+        list(problem.pairs("train3", None))
+
+
+def test_a_pipe_of_two_columns_is_refused(corpus: dict[str, Any]) -> None:
+    problem = ParallelText(**corpus, dev_tsv=("-",))
+    with pytest.raises(ValueError, match=r"^--dev_tsv must be files, which are read"):
+        problem.pairs("train", None)
 
 
 def test_home_folder(

@@ -109,7 +109,7 @@ def test_without_a_network_it_fails_at_once(
     captured = capsys.readouterr()
     assert captured.out == ""
     reading, message, *files = captured.err.splitlines()
-    assert reading == "reading train ..."
+    assert reading == "reading dev ..."
     assert "TensorFlow Datasets could not prepare wmt14_translate/de-en" in message
     assert "Name or service not known" in message
     assert (

@@ -1,0 +1,154 @@
+"""Finds training pairs that would spoil a result: pairs that are also in dev or test,
+that repeat an earlier pair of the corpus, or whose target is the source.
+
+Texts are compared as vocabularies read them, by 64-bit hashes: 8 bytes of memory for
+each training pair, and some 100 for each of dev and test. Pairs with a blank side are
+no findings, since they are left out of training anyway.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from t2tlite.console import say
+from t2tlite.vocabularies.normalisation import normalise
+
+Pair = tuple[str, str]
+
+# what a pair may be, as bits; it may be several at once
+DUPLICATE, SOURCE, TARGET, COPY = 1, 2, 4, 8
+# the values of --drop, in the order in which dropped pairs are counted -> their bits
+REASONS = {"duplicates": DUPLICATE, "test_overlap": SOURCE | TARGET, "copies": COPY}
+# finding -> the bits that are looked at, those that are set, and what it is
+FINDINGS = {
+    "duplicates": (DUPLICATE, DUPLICATE, "that repeat an earlier one"),
+    "source_overlap": (SOURCE | TARGET, SOURCE, "with a source of dev or test"),
+    "target_overlap": (SOURCE | TARGET, TARGET, "with a target of dev or test"),
+    "pair_overlap": (SOURCE | TARGET, SOURCE | TARGET, "with both of dev or test"),
+    "copies": (COPY, COPY, "with a target equal to the source"),
+}
+EXAMPLES = 3
+SHOWN_CHARACTERS = 60  # of each side of an example
+
+
+class CorpusAudit:
+    """The findings in one training corpus."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.counts = dict.fromkeys(FINDINGS, 0)
+        self.examples: dict[str, list[str]] = {name: [] for name in FINDINGS}
+        self.bits = bytearray()  # of each pair, kept if pairs are dropped
+        self._seen: np.ndarray = np.zeros(0, np.int64)  # hashes of pairs, ascending
+
+    def add(self, bits: np.ndarray, hashes: np.ndarray, pairs: Sequence[Pair]) -> None:
+        """Counts the next pairs [n], whose bits lack DUPLICATE, which is added.
+
+        `hashes`, int64 [n], are 0 for a pair with a blank side.
+        """
+        fresh, first = np.unique(hashes, return_index=True)
+        at: np.ndarray = np.asarray(np.searchsorted(self._seen, fresh))
+        is_new: np.ndarray = np.ones(len(fresh), bool)
+        inside = at < len(self._seen)
+        is_new[inside] = self._seen[at[inside]] != fresh[inside]
+        repeats = hashes != 0
+        repeats[first[is_new]] = False
+        bits[repeats] |= DUPLICATE
+        self._seen = np.insert(self._seen, at[is_new], fresh[is_new])
+        for name, (looked_at, needed, _) in FINDINGS.items():
+            rows = np.flatnonzero(bits & looked_at == needed)
+            self.counts[name] += len(rows)
+            for row in rows[: EXAMPLES - len(self.examples[name])].tolist():
+                texts = [text[:SHOWN_CHARACTERS] for text in pairs[row]]
+                number = self.pairs + row + 1
+                self.examples[name].append(f"{number:,}: {' | '.join(texts)}")
+        self.pairs += len(pairs)
+
+
+class PairAudit:
+    """The findings in all training corpora of a problem.
+
+    `add_evaluated` first gets every pair of dev and test; then `audit` gets the
+    training pairs, chunk by chunk.
+    """
+
+    def __init__(self, drop: Collection[str], targets_are_text: bool = True) -> None:
+        """`drop` are the REASONS for which pairs are left out. Targets that are no
+        text, such as trees, are not looked for in dev and test.
+        """
+        self._drop = {name: bits for name, bits in REASONS.items() if name in drop}
+        self._targets_are_text = targets_are_text
+        self._sources: set[int] = set()
+        self._targets: set[int] = set()
+        self.corpora: dict[str, CorpusAudit] = collections.defaultdict(CorpusAudit)
+
+    def add_evaluated(self, pairs: Iterable[Pair]) -> None:
+        """Remembers pairs of dev or test."""
+        for source, target in pairs:
+            self._sources.add(hash(normalise(source)))
+            if self._targets_are_text:
+                self._targets.add(hash(normalise(target)))
+
+    def audit(self, split: str, pairs: Sequence[Pair]) -> list[Pair]:
+        """Records the next pairs of a training corpus; returns those to train on."""
+        corpus = self.corpora[split]
+        bits: np.ndarray = np.zeros(len(pairs), np.uint8)
+        hashes: np.ndarray = np.zeros(len(pairs), np.int64)
+        for row, pair in enumerate(pairs):
+            source, target = map(normalise, pair)
+            if not source or not target:
+                continue
+            hashes[row] = hash((source, target)) or 1
+            if hash(source) in self._sources:
+                bits[row] |= SOURCE
+            if hash(target) in self._targets:
+                bits[row] |= TARGET
+            if source == target:
+                bits[row] |= COPY
+        corpus.add(bits, hashes, pairs)
+        if not self._drop:
+            return list(pairs)
+        start = len(corpus.bits)
+        corpus.bits += bits.tobytes()
+        return self.kept(split, start, pairs)[0]
+
+    def kept(
+        self, split: str, first: int, pairs: Sequence[Pair]
+    ) -> tuple[list[Pair], dict[str, int]]:
+        """The pairs to train on among audited ones, of which the first has the index
+        `first`, and the numbers of the others by the reason.
+        """
+        dropped = dict.fromkeys(self._drop, 0)
+        if not self._drop:
+            return list(pairs), dropped
+        kept = []
+        all_bits = self.corpora[split].bits[first : first + len(pairs)]
+        for pair, bits in zip(pairs, all_bits, strict=True):
+            reasons = [name for name, of_it in self._drop.items() if bits & of_it]
+            if reasons:
+                dropped[reasons[0]] += 1
+            else:
+                kept.append(pair)
+        return kept, dropped
+
+    def report(self) -> None:
+        """Says what was found, with examples and what to do."""
+        for split, corpus in self.corpora.items():
+            for name, count in corpus.counts.items():
+                if count:
+                    say(self._line(split, corpus, name))
+
+    def _line(self, split: str, corpus: CorpusAudit, name: str) -> str:
+        looked_at, _, what = FINDINGS[name]
+        reason = next(key for key, bits in REASONS.items() if bits == looked_at)
+        action = f"--drop={reason} leaves them out"
+        if reason in self._drop:
+            action = f"left out, by --drop={reason}"
+        count = corpus.counts[name]
+        examples = "".join(f"\n    pair {example}" for example in corpus.examples[name])
+        return (
+            f"{split}: pairs {what}: {count:,} of {corpus.pairs:,}; {action}.{examples}"
+        )

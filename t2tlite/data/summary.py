@@ -1,0 +1,85 @@
+"""The summary that t2t-datagen prints: what was made, found and dropped."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2tlite.console import counted
+from t2tlite.data.dataset import Dataset
+from t2tlite.data.learn_vocabulary import default_vocab_size
+from t2tlite.data.manifest import RunManifest, SplitEntry
+from t2tlite.vocabularies.encoders import reading_notes
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """The result of `generate`; `str` gives a summary to print."""
+
+    dataset: Dataset
+    seconds: float
+    already_there: bool  # the data was already complete, and nothing was done
+
+    def __str__(self) -> str:
+        name = self.dataset.name
+        manifest = self.dataset.manifest
+        done = f"made in {self.seconds:,.1f} s"
+        if self.already_there:
+            done = "already complete, nothing to do"
+        sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
+        shown_sizes = " and ".join(f"{size:,}" for size in sizes)
+        lines = [
+            f"{name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
+        ]
+        samples = manifest.options.get("subword_samples")
+        if samples:
+            dropout = manifest.options["subword_dropout"]
+            lines.append(
+                f"  samples     {counted(samples, 'segmentation')} of the training"
+                f" text, BPE dropout {dropout}; tokens are an epoch's, on average"
+            )
+        for split in manifest.splits:
+            lines += _split_lines(split, manifest.split(split))
+        lines += reading_notes(self.dataset.encoders, manifest.options)
+        return "\n".join(lines)
+
+
+def _size_note(manifest: RunManifest) -> str:
+    """Why a vocabulary that was learned has its size; "" if it was asked for."""
+    vocabulary = manifest.vocabulary
+    if vocabulary.type != "sentencepiece" or manifest.options["vocab_file"]:
+        return ""
+    training = manifest.training
+    pairs = training.pairs + sum(training.dropped.values())
+    asked_for = manifest.options["vocab_size"]
+    wanted = asked_for or default_vocab_size(pairs)
+    if vocabulary.size < wanted:
+        return (
+            ", the most that this text allows: it is too small for the default,"
+            f" {wanted:,}"
+        )
+    if vocabulary.size > wanted:
+        return (
+            f", more than the default, {wanted:,}: each character and symbol of this"
+            " text needs one"
+        )
+    if not asked_for:
+        return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
+    return ""
+
+
+def _split_lines(name: str, split: SplitEntry) -> list[str]:
+    """What a split contains, what would spoil a result, and what was dropped of it."""
+    lines = [
+        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
+        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
+        f" and {split.longest_target:,}"
+    ]
+    for what, counts in (("found", split.findings), ("dropped", split.dropped)):
+        parts = []
+        for reason, count in counts.items():
+            if count:
+                parts.append(f"{count:,} {reason.replace('_', ' ')}")
+        if parts:
+            lines.append(f"              {what}: {', '.join(parts)}")
+    return lines

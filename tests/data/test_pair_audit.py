@@ -1,0 +1,221 @@
+"""Training pairs that would spoil a result: found, reported, and left out on request."""
+
+import sys
+
+import numpy as np
+import pytest
+from tiny_task import TinyTask, contents, sentences
+
+from t2tlite.data import pair_languages
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
+from t2tlite.data.pair_audit import PairAudit
+from t2tlite.data.pair_languages import report_languages
+
+DEV = (("A cat .", "Eine Katze ."), ("A dog .", "Ein Hund ."))
+# by the index of the chunk; what each is stands behind it
+TRAIN = [
+    [
+        ("Two men .", "Zwei Männer ."),
+        ("A cat .", "Ein Kater ."),  # source of dev
+        ("Two men .", "Zwei Männer ."),  # duplicate of pair 1
+        ("", ""),
+    ],
+    [
+        ("Two  men\u00a0. ", "Zwei Ma\u0308nner ."),  # the same, written differently
+        ("One dog .", "Ein Hund ."),  # target of dev
+        ("Two men .", "Zwei Leute ."),
+    ],
+    [
+        ("A cat .", "Ein Hund ."),  # both
+        ("", ""),
+        ("Hotel", "Hotel"),  # copy
+        ("Hotel", "Hotel"),  # copy, duplicate
+        ("A cat .", "Ein Kater ."),  # source of dev, duplicate
+    ],
+]
+COUNTS = {
+    "duplicates": 4,
+    "source_overlap": 2,
+    "target_overlap": 1,
+    "pair_overlap": 1,
+    "copies": 2,
+}
+
+
+def audited(drop=()):
+    audit = PairAudit(drop)
+    audit.add_evaluated(DEV)
+    kept = []
+    for chunk in TRAIN:
+        kept += audit.audit("train", chunk)
+    return audit, kept
+
+
+def test_each_kind_is_counted_with_three_examples(capsys):
+    audit, kept = audited()
+    assert kept == [pair for chunk in TRAIN for pair in chunk]
+    corpus = audit.corpora["train"]
+    assert corpus.counts == COUNTS
+    assert corpus.examples["duplicates"] == [
+        "3: Two men . | Zwei Männer .",
+        "5: Two  men\u00a0.  | Zwei Ma\u0308nner .",
+        "11: Hotel | Hotel",
+    ]
+    audit.report()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == (
+        "train: pairs that repeat an earlier one: 4 of 12; --drop=duplicates leaves"
+        " them out."
+    )
+    assert "    pair 8: A cat . | Ein Hund ." in lines
+    assert sum(line.startswith("    pair") for line in lines) == 9
+
+
+@pytest.mark.parametrize(
+    ("drop", "left_out", "counts"),
+    [
+        (["duplicates"], [2, 4, 10, 11], {"duplicates": 4}),
+        (["test_overlap"], [1, 5, 7, 11], {"test_overlap": 4}),
+        (["copies"], [9, 10], {"copies": 2}),
+        (
+            ["copies", "test_overlap", "duplicates"],
+            [1, 2, 4, 5, 7, 9, 10, 11],
+            {"duplicates": 4, "test_overlap": 3, "copies": 1},
+        ),
+    ],
+)
+def test_pairs_are_dropped_for_the_first_reason(drop, left_out, counts):
+    audit, kept = audited(drop)
+    pairs = [pair for chunk in TRAIN for pair in chunk]
+    expected = [pair for i, pair in enumerate(pairs) if i not in left_out]
+    assert kept == expected
+    # in other chunks the second time
+    first_kept, first_counts = audit.kept("train", 0, pairs[:5])
+    last_kept, last_counts = audit.kept("train", 5, pairs[5:])
+    assert first_kept + last_kept == expected
+    assert {key: first_counts[key] + last_counts[key] for key in counts} == counts
+    assert audit.corpora["train"].counts == COUNTS
+
+
+def test_a_pair_of_another_corpus_is_no_duplicate():
+    audit, _ = audited()
+    audit.audit("train2", TRAIN[0])
+    assert audit.corpora["train2"].counts["duplicates"] == 1
+
+
+def test_duplicates_among_many_pairs_equal_those_of_a_set():
+    random = np.random.default_rng(1)
+    audit = PairAudit(["duplicates"])
+    seen = set()
+    for _ in range(20):
+        numbers = random.integers(0, 3000, 300).tolist()
+        pairs = [(f"a {n}", f"b {n % 7}") for n in numbers]
+        expected = []
+        for pair in pairs:
+            if pair not in seen:
+                expected.append(pair)
+            seen.add(pair)
+        assert audit.audit("train", pairs) == expected
+
+
+SPOILT = (
+    *sentences(60, 1),
+    *sentences(60, 1)[:4],
+    *sentences(30, 2)[:3],
+    ("mat mat mat", "mat mat mat"),
+)
+DROP = ("duplicates", "test_overlap", "copies")
+
+
+def test_drop_leaves_them_out_of_data_and_vocabulary(tmp_path, capsys):
+    task = TinyTask(train=SPOILT, vocab_size=320, drop=DROP)
+    data = generate(task, tmp_path / "drop", num_processes=1).dataset
+    entry = data.manifest.splits["train"]
+    seen = set()
+    evaluated = [set(side) for side in zip(*task.dev, *task.test, strict=True)]
+    expected = []
+    for pair in SPOILT:
+        if pair in seen or pair[0] == pair[1]:
+            continue
+        seen.add(pair)
+        if pair[0] not in evaluated[0] and pair[1] not in evaluated[1]:
+            expected.append(pair)
+    assert 40 < len(expected) < 60
+    store = data.store("train")
+    rows = store.sources(np.arange(len(store)), int(store.source_lengths.max()))
+    sources = [data.encoders[0].decode(row) for row in rows]
+    assert sources == [source for source, _ in expected]
+    assert sum(entry.dropped.values()) == len(SPOILT) - len(expected)
+    assert entry.findings["duplicates"] == entry.dropped["duplicates"] >= 4
+    assert "left out, by --drop=copies." in capsys.readouterr().err
+    # the data and vocabulary of these pairs alone
+    alone = TinyTask(train=tuple(expected), vocab_size=320)
+    other = generate(alone, tmp_path / "alone", num_processes=1).dataset
+    assert other.manifest.vocabulary == data.manifest.vocabulary
+    np.testing.assert_array_equal(
+        other.store("train").source_lengths, store.source_lengths
+    )
+
+
+def test_the_same_drop_again_is_complete_and_another_refused(tmp_path):
+    task = TinyTask(train=SPOILT, vocab_size=320, drop=DROP)
+    generated = generate(task, tmp_path / "one", num_processes=1)
+    expected = contents(tmp_path / "one")
+    reordered = TinyTask(train=SPOILT, vocab_size=320, drop=DROP[::-1])
+    again = generate(reordered, tmp_path / "one")
+    assert again.already_there
+    assert str(again).splitlines()[1:] == str(generated).splitlines()[1:]
+    with pytest.raises(ValueError, match=r"drop was copies,dup.*, now none\. Use"):
+        generate(TinyTask(train=SPOILT, vocab_size=320), tmp_path / "one")
+    assert contents(tmp_path / "one") == expected
+
+
+def test_everything_or_something_unknown_dropped(tmp_path):
+    with pytest.raises(ValueError, match=r"drop must name some of dup.*eived: dupes\."):
+        generate(TinyTask(drop=("dupes", "copies")), tmp_path)
+    task = TinyTask(train=TinyTask().dev, drop=("test_overlap",))
+    with pytest.raises(ValueError, match=r"30 pairs and drop=test_overlap\. Check"):
+        generate(task, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_trees_of_the_same_shape_are_no_overlap():
+    audit = PairAudit(["test_overlap"], targets_are_text=False)
+    audit.add_evaluated([("A cat", "(NP XX XX )NP")])
+    pairs = [("A dog", "(NP XX XX )NP"), ("A cat", "(NP XX XX )NP")]
+    assert audit.audit("train", pairs) == pairs[:1]
+    assert audit.corpora["train"].counts["source_overlap"] == 1
+
+
+def test_findings_of_the_other_direction_are_swapped(tmp_path):
+    train = (*sentences(50, 1), (TinyTask().dev[0][0], "NEW"))
+    generate(TinyTask(train=train), tmp_path, num_processes=1)
+    splits = {}
+    for name in ("tiny_task", "tiny_task_rev"):
+        splits[name] = open_dataset(tmp_path, name).manifest.split("train").findings
+    there = splits["tiny_task"]["source_overlap"]
+    assert there == splits["tiny_task_rev"]["target_overlap"] > 0
+
+
+ENGLISH = ["The old house stands near the river and the children play in the garden."]
+GERMAN = ["Das alte Haus steht am Fluss und die Kinder spielen gern im Garten."]
+
+
+def test_another_language_than_most(capsys):
+    report_languages("training sources", ENGLISH * 1000 + GERMAN * 4 + ["ja"] * 9)
+    assert capsys.readouterr().err.splitlines() == [
+        "Of 1,004 training sources, 4 seem to be in another language than most, en.",
+        *[f"    de: {GERMAN[0][:60]}"] * 3,
+    ]
+    report_languages("training sources", ENGLISH * 1000)
+    report_languages("training sources", ENGLISH * 900 + GERMAN * 4)  # too few
+    assert not capsys.readouterr().err
+
+
+def test_without_py3langid_nothing_is_said(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    pair_languages._classifier.cache_clear()
+    report_languages("training sources", ENGLISH * 1000 + GERMAN * 4)
+    pair_languages._classifier.cache_clear()
+    assert not capsys.readouterr().err
