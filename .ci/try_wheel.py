@@ -12,6 +12,7 @@ import importlib.metadata
 import pkgutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 
@@ -49,7 +50,7 @@ def try_commands(
     ]
     for command in sorted(commands):
         result = subprocess.run(
-            [Path(sys.prefix, "bin", command), "--help"],
+            [Path(sysconfig.get_path("scripts"), command), "--help"],
             capture_output=True,
             text=True,
             timeout=120,

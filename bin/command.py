@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import importlib
 import importlib.util
+import io
 import os
 import re
 import signal
@@ -41,6 +42,7 @@ from t2tlite.files.atomic_file import DISK_IS_FULL
 
 F = TypeVar("F", bound=Flags)
 
+SIGPIPE = 13  # its number; Windows has no such signal
 HELP = {"--help", "-h", "-help", "--helpfull", "-?"}
 
 
@@ -59,7 +61,10 @@ class Command(Generic[F]):
         The arguments are by default those of this process. Returns the exit status: 0;
         1 after a user error; 128 + its number after a signal.
         """
-        program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
+        program = "t2tlite"
+        if argv is None:
+            program = os.path.basename(sys.argv[0])
+            _use_utf8()
         argv = sys.argv[1:] if argv is None else list(argv)
         flags: Flags | None = None
         try:
@@ -80,7 +85,7 @@ class Command(Generic[F]):
         except BrokenPipeError:
             # the program that reads the output, such as head, has closed it
             _discard_standard_output()
-            return 128 + signal.SIGPIPE
+            return 128 + SIGPIPE
         except (
             ValueError,
             OSError,
@@ -196,6 +201,15 @@ def _explained(error: Exception) -> str:
             " change its permissions."
         )
     return str(error)
+
+
+def _use_utf8() -> None:
+    """Reads and prints UTF-8 also on Windows, whose default is an older encoding."""
+    if os.name != "nt":
+        return
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def _answer(text: str) -> int:

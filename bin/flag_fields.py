@@ -98,10 +98,12 @@ def text_flag(meaning: str, default: Any = None) -> Any:
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def repeated_flag(meaning: str) -> Any:
-    """Declares a required flag that can be given several times."""
+def repeated_flag(meaning: str, default: Any = dataclasses.MISSING) -> Any:
+    """Declares a flag that can be given several times; it is required unless it has a
+    default.
+    """
     metadata = {"facts": Facts(tuple, meaning), "is_repeated": True}
-    return dataclasses.field(metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def require(example: str = "", **values: object) -> None:

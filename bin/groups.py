@@ -10,7 +10,7 @@ import importlib
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,19 +158,21 @@ class CheckpointFlags(Flags):
         " step; or the path of a checkpoint, DIR/model.ckpt-N or ./NAME.",
     )
 
-    def load_run(self, folder: RunFolder) -> Translator:
-        """Loads the model of a run, and prints notes on its checkpoint. Raises as
-        t2tlite.load does.
+    def load_run(self, *folders: RunFolder) -> Translator:
+        """Loads the model of a run, or the ensemble of several, and prints notes on the
+        checkpoints. Raises as t2tlite.load does.
         """
-        return _load_run(folder, self.checkpoint_path)
+        return _load_run(folders, self.checkpoint_path)
 
-    def files_of_run(self, folder: RunFolder) -> list[NamedFile]:
-        """Returns the files of a run that the command reads.
+    def files_of_run(self, *folders: RunFolder) -> list[NamedFile]:
+        """Returns the files of the runs that the command reads.
 
         Raises FileNotFoundError if there is no such checkpoint.
         """
-        checkpoint = find_checkpoint(folder.path, self.checkpoint_path)
-        files = [*folder.own_files(), *checkpoint_files(checkpoint)]
+        files: list[Path] = []
+        for folder in folders:
+            checkpoint = find_checkpoint(folder.path, self.checkpoint_path)
+            files += [*folder.own_files(), *checkpoint_files(checkpoint)]
         return [(f"{file}, which is the run's", file) for file in files]
 
 
@@ -199,8 +201,8 @@ class EngineFlags(DecodingFlags):
         " beam-search translations. The model is converted once, into RUN/ctranslate2.",
     )
 
-    def load_run(self, folder: RunFolder) -> Translator:
-        return _load_run(folder, self.checkpoint_path, self.engine, self.quantization)
+    def load_run(self, *folders: RunFolder) -> Translator:
+        return _load_run(folders, self.checkpoint_path, self.engine, self.quantization)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -346,7 +348,7 @@ class BeamFlags(Flags):
 
 
 def _load_run(
-    folder: RunFolder,
+    folders: Sequence[RunFolder],
     checkpoint_path: str | None,
     engine: str = TENSORFLOW,
     quantization: str | None = None,
@@ -354,7 +356,11 @@ def _load_run(
     from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
     from t2tlite.programs.runs.load import load
 
-    model = load(folder.path, checkpoint_path, engine, quantization, report=say)
-    for note in checkpoint_notes(folder, model.checkpoint):
-        say(note)
+    paths = tuple(folder.path for folder in folders)
+    run = paths if len(paths) > 1 else paths[0]
+    model = load(run, checkpoint_path, engine, quantization, report=say)
+    checkpoints = model.checkpoint, *model.others
+    for folder, checkpoint in zip(folders, checkpoints, strict=True):
+        for note in checkpoint_notes(folder, checkpoint):
+            say(note)
     return model

@@ -16,7 +16,15 @@ of each sentence (nrefs:2). --tokenize=intl gives the score that tensor2tensor's
 t2t-bleu printed, and with --lowercase its uncased score.
 
 --metrics=bleu,chrf,ter prints a line for each: chrF counts character n-grams, TER edits
-(lower is better).
+(lower is better). --chrf_word_order=2 makes chrF2 chrF2++. For Chinese use
+--tokenize=zh, for Japanese and Korean ja-mecab and ko-mecab.
+
+--metrics=exact_match,token_accuracy is for outputs of which only one is right, such as
+a pronunciation: the share of lines equal to the reference, and of tokens in the right
+position, tokens being what white space separates.
+
+--metrics=comet needs --source=FILE and the package unbabel-comet (pip install
+'t2tlite[comet]'), which downloads its model once. The score is the mean times 100.
 
 Is the difference between two systems significant, or would other sentences have
 reversed it?
@@ -38,7 +46,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import (
@@ -55,9 +62,12 @@ from t2tlite.checked_fields import (
     required_field,
 )
 from t2tlite.files.text_files import check_line_counts, read_lines
-
-if TYPE_CHECKING:
-    from t2tlite.metrics.corpus_metrics import Difference
+from t2tlite.metrics.corpus_metrics import (
+    Difference,
+    MetricOptions,
+    corpus_scores,
+    paired_bootstrap,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,8 +79,13 @@ class BleuFlags(Flags):
         "File of reference translations, one per line; can be given several times, for"
         " several references of each sentence."
     )
+    source: str | None = optional_field(
+        str, "File of the sources, one per line, for the metric comet."
+    )
     metrics: tuple[str, ...] = checked_field(
-        ("bleu",), "Metrics to compute, comma-separated: bleu, chrf, ter."
+        ("bleu",),
+        "Metrics to compute, comma-separated: bleu, chrf, ter, exact_match,"
+        " token_accuracy, comet.",
     )
     compare: str | None = optional_field(
         str,
@@ -79,12 +94,7 @@ class BleuFlags(Flags):
     seed: int = checked_field(
         12345, "Random seed of the resampling of --compare.", low=0, high=MAX_SEED
     )
-    tokenize: str = checked_field(
-        "13a", "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char or none."
-    )
-    lowercase: bool = checked_field(
-        False, "Ignore case in BLEU and chrF, as TER always does."
-    )
+    scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
     compound_split: bool = checked_field(
         False,
         "Also print the paper's BLEU: tokenised as German, compounds split, cased.",
@@ -93,6 +103,8 @@ class BleuFlags(Flags):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(metrics=self.metrics)
+        if self.source and "comet" not in self.metrics:
+            raise CommandError("--source goes with --metrics=comet.")
         if self.compare and self.compound_split:
             raise CommandError(
                 "--compound_split does not go with --compare. Leave one of them out."
@@ -102,14 +114,16 @@ class BleuFlags(Flags):
 @command(BleuFlags, __doc__)
 def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics import bleu, corpus_metrics
+    from t2tlite.metrics import bleu
 
-    check_standard_output(translation=flags.translation, compare=flags.compare)
+    check_standard_output(
+        translation=flags.translation, compare=flags.compare, source=flags.source
+    )
     for file in flags.reference:
         check_standard_output(reference=file)
     texts = {}
     counts = {}
-    for path in (flags.translation, flags.compare, *flags.reference):
+    for path in (flags.translation, flags.compare, flags.source, *flags.reference):
         if path:
             texts[path] = list(read_lines(path))
             counts[path] = len(texts[path])
@@ -120,14 +134,24 @@ def main(flags: BleuFlags) -> None:
     )
     translations = texts[flags.translation]
     references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
-    how = flags.metrics, flags.tokenize, flags.lowercase
+    sources = texts[flags.source] if flags.source else None
     if flags.compare:
-        differences = corpus_metrics.paired_bootstrap(
-            texts[flags.compare], translations, references, *how, flags.seed, more
+        differences = paired_bootstrap(
+            texts[flags.compare],
+            translations,
+            references,
+            flags.metrics,
+            flags.scores,
+            flags.seed,
+            more,
+            sources,
         )
         print(_comparison(flags.compare, flags.translation, differences))
         return
-    for score in corpus_metrics.corpus_scores(translations, references, *how, more):
+    scores = corpus_scores(
+        translations, references, flags.metrics, flags.scores, more, sources
+    )
+    for score in scores:
         print(score)
     if flags.compound_split:
         print(bleu.compound_split_bleu(translations, references, *more))

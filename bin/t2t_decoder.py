@@ -6,7 +6,8 @@ RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the refer
 line by line (a parser's gold trees are NAME.gold), for t2t-bleu and t2t-evalb;
 NAME.json has the scores, for t2t-report. NAME is SPLIT.STEP, with the checkpoint, if it
 is not among the run's newest, and all options that are not the default:
-test.9000.averaged.beam_size=8.
+test.9000.averaged.beam_size=8. --metrics, --tokenize and the flags beside them choose
+other scores, and --reference adds references.
 
 A file, one sentence per line; the output has a line for each, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
@@ -45,6 +46,13 @@ counted, by which translations are ordered. --output_format
            target word from cross-attention
 docs/decoding.md explains all of this.
 
+Several runs of one problem and vocabulary, such as three that differ in --random_seed,
+decode as an ensemble: in one search, the probability of each token is the mean of
+theirs. It takes as long as all of them together:
+  t2t-decoder --output_dir=RUN1,RUN2,RUN3 --split=test
+--checkpoint_path=best, averaged or a step then chooses in each run. The files of a
+split are in RUN1/decodes.
+
 --engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's
 rules too; sampling, min_length, no_repeat_ngram_size, --prefixes and --alignments need
 TensorFlow.
@@ -67,12 +75,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import CommandError, named_files
+from t2tlite.bin.flag_fields import CommandError, named_files, repeated_flag
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
@@ -83,7 +92,14 @@ from t2tlite.files.same_file import (
     NamedFile,
     check_not_overwritten,
 )
-from t2tlite.files.text_files import STANDARD_INPUT, check_file, read_lines
+from t2tlite.files.text_files import (
+    STANDARD_INPUT,
+    check_file,
+    check_line_counts,
+    read_lines,
+)
+from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
+from t2tlite.tasks.task import open_task
 
 if TYPE_CHECKING:
     from t2tlite.data.beam_pipeline import Pipeline
@@ -102,6 +118,12 @@ class DecoderFlags(
 ):
     """What is decoded or scored, with which run, and where the output goes."""
 
+    output_dir: str | None = optional_field(
+        str,
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
+        " and --hparams_set; or of several runs of one problem and vocabulary,"
+        " comma-separated, which decode as an ensemble.",
+    )
     decode_from_file: str | None = optional_field(
         str, "Text to translate, one sentence per line; - for standard input."
     )
@@ -136,6 +158,16 @@ class DecoderFlags(
         "Of a parser: separate punctuation from words first, as the Penn Treebank"
         " does.",
     )
+    metrics: tuple[str, ...] = checked_field(
+        (),
+        "Metrics of --split, by default bleu,chrf,ter, or those of the problem's task;"
+        " also exact_match, token_accuracy, comet.",
+    )
+    reference: tuple[str, ...] = repeated_flag(
+        "File of further references for --split; can be given several times.",
+        default=(),
+    )
+    scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
 
     def __post_init__(self) -> None:
         """Raises CommandError unless exactly one input is given, and for flags that do
@@ -164,6 +196,12 @@ class DecoderFlags(
                 "--split prints its report. Received: --decode_to_file=- as well. Name"
                 " a file."
             )
+        chosen = Scoring(self.metrics, self.scores, self.reference)
+        if chosen != OF_TASK and not self.split:
+            raise CommandError(
+                "--metrics, --reference and the flags of scores go with --split."
+                " t2t-bleu scores files."
+            )
         if self.raw_text and not (self.decode_from_file or self.decode_interactive):
             raise CommandError(
                 "--raw_text goes with --decode_from_file or --decode_interactive."
@@ -184,6 +222,34 @@ class DecoderFlags(
                     "--score_file writes text or jsonl, without alignments, and reads"
                     f" pairs. Received: {flag} as well."
                 )
+
+    def run_folders(self) -> list[RunFolder]:
+        """Returns the runs that --output_dir names; a comma may also be part of the
+        name of one folder. Raises CommandError as `run_folder`, or if the runs of an
+        ensemble are to be loaded by other machines.
+        """
+        first = self.run_folder()
+        if not self.output_dir or first.path.exists():
+            return [first]
+        paths = filter(None, map(str.strip, self.output_dir.split(",")))
+        folders = [type(first)(path) for path in paths]
+        if len(folders) > 1 and self.beam_runner:
+            raise CommandError(
+                "--beam_runner decodes with one run. Received: several in --output_dir."
+            )
+        return folders or [first]
+
+    def scoring(self, sentences: int) -> Scoring:
+        """Returns how a split of so many sentences is scored. Raises ValueError if a
+        reference has another number of lines.
+        """
+        texts = {file: list(read_lines(file)) for file in self.reference}
+        counts = {file: len(lines) for file, lines in texts.items()}
+        check_line_counts(
+            {f"the split {self.split}": sentences, **counts},
+            "A reference has a line for each sentence of the split.",
+        )
+        return Scoring(self.metrics, self.scores, tuple(texts.values()))
 
     @property
     def target(self) -> str | None:
@@ -211,32 +277,43 @@ def main(flags: DecoderFlags) -> None:
     input, the checkpoint, and whether the output can be written.
     """
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-    from t2tlite.programs.runs.load import check_engine_options, run_dataset
+    from t2tlite.programs.runs.load import (
+        check_engine_options,
+        check_ensemble,
+        run_dataset,
+    )
     from t2tlite.programs.runs.translator import decode_options
 
-    folder = flags.run_folder()
+    folders = flags.run_folders()
+    folder = folders[0]
     folder.hparams()  # raises if there is no run
+    if len(folders) > 1:
+        check_ensemble(folders, flags.checkpoint_path, flags.engine)
     line_format = jobs.LineFormat(
         flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
     )
     options = decode_options(folder.manifest(), flags.decode_hparams)
     check_engine_options(flags.engine, options, *flags.features)
     pipeline = flags.pipeline()
-    _check_before_work(flags, folder, pipeline)
+    _check_before_work(flags, folders, pipeline)
     dataset = None
+    scoring = OF_TASK
     if flags.split:
         dataset = run_dataset(folder, flags.moved_data())
         decode_split.check_split(dataset, flags.split)
+        scoring = flags.scoring(dataset.manifest.splits[flags.split].pairs)
+        manifest = folder.manifest()
+        open_task(manifest.task, manifest.options).scored_by(scoring)
     if flags.engine == TENSORFLOW:
         flags.load_tensorflow()  # other engines start sooner without it
-    model = flags.load_run(folder)
+    model = flags.load_run(*folders)
     if flags.score_file:
         score_job = jobs.ScoreJob(model, options, line_format)
         return _decode_lines(flags, score_job, flags.score_file)
     job = jobs.DecodeJob(model, options, line_format)
     target = flags.decode_to_file
     if flags.split and dataset is not None:
-        decode_split.decode_split(job, folder, dataset, flags.split, target)
+        decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
     elif pipeline and flags.decode_from_file and target:
         work = folder.path, pipeline, flags.decode_from_file, target
         say(decode_pipeline.decode_by_workers(job, *work))
@@ -284,16 +361,18 @@ def _decode_typed(job: DecodeJob) -> None:
     print()
 
 
-def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
-    """Raises ValueError if the output is also an input, or a file of the run."""
+def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
+    """Raises ValueError if the output is also an input, or a file of a run."""
     from t2tlite.programs.bulk.window_folder import window_files
 
-    inputs = flags.files_of_run(folder)
+    inputs = flags.files_of_run(*folders)
     for name, source in named_files(
         decode_from_file=flags.decode_from_file, score_file=flags.score_file
     ):
         is_stdin = source == str(STANDARD_INPUT)
         inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
+    for reference in flags.reference:
+        inputs += named_files(reference=reference)
     if flags.decode_interactive:
         inputs.append(("standard input", STANDARD_INPUT_NUMBER))
     target = flags.target
@@ -308,7 +387,7 @@ def _check_not_overwritten(flags: DecoderFlags, folder: RunFolder) -> None:
 
 
 def _check_before_work(
-    flags: DecoderFlags, folder: RunFolder, pipeline: Pipeline | None
+    flags: DecoderFlags, folders: Sequence[RunFolder], pipeline: Pipeline | None
 ) -> None:
     """Checks input, output and pipeline, which would otherwise fail after hours of
     work.
@@ -320,7 +399,7 @@ def _check_before_work(
         if path != STANDARD_INPUT and path.is_file():
             # finds archives, UTF-16 and most other encodings
             next(read_lines(path), None)
-    _check_not_overwritten(flags, folder)
+    _check_not_overwritten(flags, folders)
     if target:
         parent = Path(target).parent
         if not parent.exists():

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 apply_settings()  # before TensorFlow loads
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = [
     "Transformer",
     "__version__",
@@ -163,15 +163,17 @@ def train(
 
 
 def load(
-    run: str | Path,
+    run: str | Path | Sequence[str | Path],
     checkpoint_path: str | Path | int | None = None,
     engine: str = "tensorflow",
     quantization: str | None = None,
 ) -> Translator:
-    """The trained model in a run folder, ready to translate.
+    """The trained model in a run folder, ready to translate; or several runs as an
+    ensemble, which averages their probabilities in one search.
 
     Args:
-        run: the run folder, which t2t-trainer or `train` made.
+        run: the run folder, which t2t-trainer or `train` made; or a list of runs of
+            one problem and vocabulary.
         checkpoint_path: newest (the default), best, averaged, a step, or the path of a
             checkpoint.
         engine: what computes, tensorflow or ctranslate2 (pip install
@@ -183,8 +185,9 @@ def load(
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
         TypeError: `run` or `checkpoint_path` is not a path.
-        ValueError: a file of it is damaged, the engine or quantization is unknown, or
-            CTranslate2 is not installed or cannot compute the model.
+        ValueError: a file of it is damaged, the engine or quantization is unknown,
+            CTranslate2 is not installed or cannot compute the model, or the runs of an
+            ensemble differ in problem or vocabulary.
     """
     from t2tlite.programs.runs import load as runs
 

@@ -42,7 +42,7 @@ def apply_settings() -> None:
     those in CHOSEN anew.
     """
     settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
-    if "SC_PHYS_PAGES" in os.sysconf_names:
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):  # not on Windows
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         for limit, _ in cgroup_memory():
             memory = min(memory, limit)

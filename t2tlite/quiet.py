@@ -84,7 +84,11 @@ class _Redirection:
         with self._lock:
             start = max(start, self._printed)
             size = os.fstat(self._file).st_size
-            os.write(self._stderr, os.pread(self._file, size - start, start))
+            # what the block writes goes to the end again
+            os.lseek(self._file, start, os.SEEK_SET)
+            output = os.read(self._file, size - start)
+            os.lseek(self._file, 0, os.SEEK_END)
+            os.write(self._stderr, output)
             self._printed = size
 
     def end(self) -> None:

@@ -21,8 +21,10 @@ The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NA
 and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
 decoded, the folder NAME.txt.windows holds what is done (bulk/window_folder.py). NAME
 is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
-if that is outside), options and engine, such as
-test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8.
+if that is outside), the number of runs in an ensemble with a hash of the others'
+checkpoints, options and engine, such as
+test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8, or
+test.9000.ensemble3-6f1a92c0.
 """
 
 from __future__ import annotations
@@ -308,10 +310,15 @@ class RunFolder:
         return self._optional(str(path.relative_to(self.path)), DecodeRecord, advice)
 
     def decode_name(
-        self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None
+        self,
+        split: str,
+        checkpoint: str,
+        options: Mapping[str, Any] | None = None,
+        others: Sequence[str] = (),
     ) -> str:
         """The name of the record of a decoding with a checkpoint and the given
-        non-default options.
+        non-default options. `others` are the checkpoints of the other runs of an
+        ensemble.
 
         The name of a checkpoint outside the run has its folder and a hash of the path,
         since each run has a folder `best`.
@@ -322,8 +329,10 @@ class RunFolder:
         if folder.parent == run:
             parts.append(folder.name)
         elif folder != run:
-            digest = hashlib.sha256(str(folder).encode()).hexdigest()
-            parts.append(f"{folder.name}-{digest[:8]}")
+            parts.append(f"{folder.name}-{_digest([str(folder)])}")
+        if others:
+            paths = [str(Path(other).resolve()) for other in others]
+            parts.append(f"ensemble{len(others) + 1}-{_digest(paths)}")
         if options:
             changes = [f"{name}={value}" for name, value in options.items()]
             parts.append(",".join(changes))
@@ -384,6 +393,11 @@ class RunFolder:
             return read_record(self.path / name, kind, advice)
         except FileNotFoundError:
             return None
+
+
+def _digest(paths: Sequence[str]) -> str:
+    """A short hash of paths, for file names."""
+    return hashlib.sha256("\n".join(paths).encode()).hexdigest()[:8]
 
 
 def run_of(path: str | Path) -> RunFolder:

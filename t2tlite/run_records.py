@@ -106,5 +106,7 @@ class DecodeRecord:
     seconds: Amount
     engine: str = "tensorflow"
     quantization: str = ""  # of the weights, if the engine is ctranslate2
+    # of the other runs of an ensemble
+    other_checkpoints: tuple[str, ...] = ()
     # of the record's files, without ending; taken from the file name when read
     name: str = ""

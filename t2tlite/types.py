@@ -81,16 +81,17 @@ class Variable(Protocol):
     def numpy(self) -> Tensor: ...
 
 
-class Seq2SeqModel(Protocol):
-    """An encoder-decoder model, as training, decoding and checkpoints use it.
+class DecodingModel(Protocol):
+    """An encoder-decoder model, or several as one, as decoding uses it.
 
-    `t2tlite.models.transformer.Transformer` is one, which documents the arguments of
-    its methods.
+    `t2tlite.models.transformer.Transformer` documents the arguments of the methods.
     """
 
     @property
-    def hparams(self) -> HParams:
-        """Those that it was built with."""
+    def max_positions(self) -> int | None:
+        """The number of positions that it can represent, or None if there is no
+        limit.
+        """
 
     @property
     def trainable_variables(self) -> Sequence[Variable]:
@@ -105,16 +106,13 @@ class Seq2SeqModel(Protocol):
     def count_params(self) -> int:
         """The number of weights."""
 
-    def save(self, filepath: str | Path) -> None:
-        """Writes a `.keras` file, which `keras.saving.load_model` reads."""
-
-    def __call__(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
+    def __call__(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """int32 [B, S] and [B, T] -> logits float32 [B, T, V] of each target token,
         given those before it.
         """
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-        """The attention weights of `__call__` without dropout."""
+        """The attention weights of `__call__`."""
 
     def start_decoding(
         self, inputs: Tensor, beam_size: int, length: int | Tensor
@@ -140,3 +138,19 @@ class Seq2SeqModel(Protocol):
         """The cache of only some sentences of the batch, int32 [N], for `length`
         positions.
         """
+
+
+class Seq2SeqModel(DecodingModel, Protocol):
+    """An encoder-decoder model, as training, decoding and checkpoints use it, such as
+    `Transformer`.
+    """
+
+    @property
+    def hparams(self) -> HParams:
+        """Those that it was built with."""
+
+    def save(self, filepath: str | Path) -> None:
+        """Writes a `.keras` file, which `keras.saving.load_model` reads."""
+
+    def __call__(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
+        """As `DecodingModel`, with dropout if there is a `seed`."""

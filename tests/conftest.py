@@ -32,7 +32,8 @@ NUM_DEVICES = 4  # the most replicas a test may ask for
 # as it is in what a script starts in the background
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as it is under nohup
+# as it is under nohup; Windows has no such signal
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 SHARED = Path(

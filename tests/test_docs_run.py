@@ -256,6 +256,7 @@ def test_what_is_run():
         "results",
         "parsing",
         "reports",
+        "decoding",
         "from-tensor2tensor",
     }
     assert expected <= {path.stem for path in RUN}

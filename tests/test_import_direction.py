@@ -39,11 +39,12 @@ CORE = TEXT | {
 # import one another. modules may import of t2tlite and of other people's packages
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
-    ("files",):              ({"json_depth"},                                    {"msgspec"}),
+    ("files",):              ({"json_depth"},                                    {"msgspec", "portalocker"}),
     ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
     ("metrics",):            ({"checked_fields"},                       {"sacrebleu", "sacremoses"}),
+    ("metrics.comet",):      ({"metrics.sequence_metrics"},             {"comet", "torch"}),
     ("tasks",):              ({"metrics", "registry", "trees", "types", "vocabularies.normalisation",
                                "vocabularies.text_encoder"}, {"numpy"}),
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),

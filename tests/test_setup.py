@@ -100,7 +100,7 @@ def test_continuous_integration_runs_what_the_checkout_has():
     (versions,) = [
         job["strategy"]["matrix"]["python-version"]
         for job in workflow["jobs"].values()
-        if "strategy" in job
+        if "python-version" in job.get("strategy", {}).get("matrix", {})
     ]
     promised = [
         line.rpartition(" ")[2]
@@ -108,12 +108,38 @@ def test_continuous_integration_runs_what_the_checkout_has():
         if line.startswith("Programming Language :: Python :: 3.")
     ]
     assert versions == promised == ["3.10", "3.11", "3.12", "3.13"]
+    systems = workflow["jobs"]["systems"]
+    assert systems["strategy"]["matrix"]["system"] == [
+        "ubuntu-latest",
+        "macos-latest",
+        "windows-latest",
+    ]
+    assert systems["steps"][-1]["run"].endswith(
+        'python -m pytest -m "not slow and not shared"'
+    )
     hooks = yaml.safe_load(
         (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     )
     assert [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]] == [
         "make --no-print-directory check"
     ]
+
+
+def test_a_release_is_tried_before_it_is_published():
+    """The publishing job alone may ask for a token, and only after a person's tag."""
+    workflow = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    )
+    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as true
+    assert workflow["permissions"] == {"contents": "read"}
+    jobs = workflow["jobs"]
+    assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    checks = {step.get("run", "") for step in jobs["try"]["steps"]}
+    assert {f"python .ci/try_wheel.py {what}" for what in ("commands", "modules")} <= (
+        checks
+    )
 
 
 def test_issues_about_faults_need_a_version():

@@ -9,6 +9,7 @@ files are the same for any number of processes.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import json
@@ -173,13 +174,8 @@ def _encode_in_processes(
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            # processes started here inherit the blocked Ctrl-C, so that they finish
-            # their shards
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            try:
+            with _blocked_interrupt():
                 pending.append(executor.submit(_work, task))
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
@@ -191,6 +187,23 @@ def _encode_in_processes(
         ) from error
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _blocked_interrupt() -> Iterator[None]:
+    """Blocks Ctrl-C during the block. Processes that it starts inherit this, so that
+    they finish their shards.
+
+    Windows cannot block it: there a process ignores Ctrl-C as soon as it can.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def encode_in(
@@ -245,6 +258,7 @@ _encoders: list[TextEncoder] = []
 
 
 def _start_worker(vocabularies: list[Path]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     _encoders[:] = _open(vocabularies)
 

@@ -195,8 +195,10 @@ class RunManifest(Manifest):
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
         """The manifest of a run on the data of `manifest` in `data_dir`."""
+        task = manifest.task
         # a reversed parsing problem translates sequences of brackets to sentences
-        task = "translation" if reverse else manifest.task
+        if reverse and task != "text_to_text":
+            task = "translation"
         return cls(
             **{**vars(manifest), "task": task},
             reverse=reverse,

@@ -97,7 +97,8 @@ class Problem(CheckedFields):
     reverse: bool = False
 
     called: ClassVar[str] = "A problem"  # in messages
-    # or "parsing": the target is a tree, see trees/linearise.py
+    # or "text_to_text", if only one output is right: scored by exact match; or
+    # "parsing": the target is a tree, see trees/linearise.py
     task: ClassVar[str] = "translation"
     # ISO 639-1 code for manifest and report; "" if there is none
     source_language: ClassVar[str] = ""

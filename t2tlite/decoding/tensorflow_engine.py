@@ -40,7 +40,7 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
-from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
+from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor
 
 MAX_SEARCHES = 32  # compiled searches that an engine keeps
 
@@ -72,8 +72,8 @@ class TensorFlowEngine(Engine):
     name = TENSORFLOW
     supported = EVERYTHING
 
-    def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
-        super().__init__("", model.hparams.max_positions, model.count_params())
+    def __init__(self, model: DecodingModel, jit_compile: bool = False) -> None:
+        super().__init__("", model.max_positions, model.count_params())
         self.model = model
         self.jit_compile = jit_compile
         self._log_probs = _of_pairs(functools.partial(log_probs, model))
@@ -249,7 +249,7 @@ def constraint_of(
 
 
 def search(
-    model: Seq2SeqModel,
+    model: DecodingModel,
     options: DecodeHParams,
     inputs: Tensor,
     max_lengths: Tensor,
@@ -297,7 +297,7 @@ def search(
         )
 
 
-def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
+def log_probs(model: DecodingModel, inputs: Tensor, targets: Tensor) -> Tensor:
     """The log-probability of each target, EOS included: int32 [B, S] and [B, T] to
     float32 [B].
     """
@@ -307,7 +307,7 @@ def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def mean_cross_attention(
-    model: Seq2SeqModel, inputs: Tensor, targets: Tensor
+    model: DecodingModel, inputs: Tensor, targets: Tensor
 ) -> Tensor:
     """The cross-attention weights of each pair, averaged over heads and layers: float32
     [B, T, S].
@@ -318,7 +318,7 @@ def mean_cross_attention(
     return tf.add_n(layers) / len(layers)
 
 
-def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:
+def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
     """A scope in which the model's matrices have the type that it computes in.
 
     So they are cast once a search rather than at each position, which makes bfloat16 a

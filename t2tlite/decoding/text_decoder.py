@@ -161,14 +161,16 @@ class TextDecoder:
         n_best: Sequence[Sequence[Output]],
         options: DecodeHParams,
         slow_metrics: bool = False,
+        task: Task | None = None,
     ) -> Score:
         """The task's metrics of what `decode` returned for sources with these options;
         `slow_metrics` adds the slow ones.
 
-        References are as `references` returned them.
+        References are as `references` returned them. `task` computes the metrics, by
+        default `task_under`.
         """
         best = [outputs[0] for outputs in n_best]
-        task = self.task_under(options)
+        task = task or self.task_under(options)
         return task.score(sources, references, best, slow_metrics)
 
     def score_hypotheses(

@@ -74,5 +74,5 @@ def _synchronise(folder: Path) -> None:
     """Writes all files in a folder to the disk."""
     for path in folder.rglob("*"):
         if path.is_file():
-            with path.open("rb") as file:
+            with path.open("rb+") as file:  # Windows needs the right to write
                 os.fsync(file.fileno())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 LOCK = ".lock"  # exists while a process holds the folder's lock
+# Windows would write each line end as two bytes without O_BINARY
+OPEN_TO_LOCK = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 @contextlib.contextmanager
@@ -31,9 +32,17 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
         yield
     finally:
         # otherwise it is the user's: t2tlite writes nothing into it
-        if os.fstat(handle).st_size == 0:
-            path.unlink(missing_ok=True)
-        os.close(handle)
+        is_ours = os.fstat(handle).st_size == 0
+        # Windows removes no file that a process has open; elsewhere the file must go
+        # before another process locks it
+        is_first_closed = os.name == "nt"
+        if is_first_closed:
+            os.close(handle)
+        if is_ours:
+            with contextlib.suppress(PermissionError):
+                path.unlink(missing_ok=True)
+        if not is_first_closed:
+            os.close(handle)
         with contextlib.suppress(OSError):
             folder.rmdir()
 
@@ -49,7 +58,7 @@ def open_locked(path: Path, wait: bool = False) -> int | None:
         # the last process may have removed the empty folder
         path.parent.mkdir(parents=True, exist_ok=True)
         # NFS locks only files that are open for writing
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        handle = os.open(path, OPEN_TO_LOCK, 0o666)
         if not _lock(handle, wait):
             os.close(handle)
             return None
@@ -62,10 +71,18 @@ def open_locked(path: Path, wait: bool = False) -> int | None:
 
 def _lock(handle: int, wait: bool) -> bool:
     """Locks an open file until it is closed; False if another process has locked it."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        pass
-    return True
+    import portalocker  # importing it takes a tenth of the time of --help
+
+    flags = portalocker.LockFlags.EXCLUSIVE
+    if not wait:
+        flags |= portalocker.LockFlags.NON_BLOCKING
+    while True:
+        try:
+            portalocker.lock(handle, flags)
+        except portalocker.AlreadyLocked:
+            if wait:  # Windows waits for seconds only
+                continue
+            return False
+        except portalocker.LockException:  # a file system without locks
+            pass
+        return True

@@ -1,14 +1,15 @@
-"""BLEU, chrF and TER of whole test sets, and whether two systems differ significantly
-in them.
+"""The metrics of whole test sets, and whether two systems differ significantly in them.
 
-All are sacrebleu's, with the settings of its command line: chrF with character 6-grams,
-beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case. Higher is better
-for BLEU and chrF, lower for TER.
+BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF with
+character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
+`sequence_metrics.py` has those for outputs that are not translations, `comet.py` COMET.
+Lower is better for TER, higher for the others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -19,16 +20,55 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from t2tlite.checked_fields import check_seed
+from t2tlite.checked_fields import CheckedFields, check_seed, checked_field
+from t2tlite.metrics.comet import Comet
+from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
 
-METRICS = ("bleu", "chrf", "ter")
-FAST_METRICS = ("bleu", "chrf")
-# sacrebleu's that need no download or package
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")
+METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy", "comet")
+TOKENIZERS = tuple(BLEU.TOKENIZERS)
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
 _SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricOptions(CheckedFields):
+    """How the metrics are computed."""
+
+    called = "options of metrics"
+
+    tokenize: str = checked_field(
+        "13a",
+        "sacrebleu's tokenisation for BLEU: 13a, intl, zh, char, none; ja-mecab,"
+        " ko-mecab (pip install 'sacrebleu[ja]', 'sacrebleu[ko]'); flores101,"
+        " flores200, spBLEU-1K, which download a model.",
+        choices=TOKENIZERS,
+    )
+    lowercase: bool = checked_field(
+        False, "Ignore case in all metrics but comet, as TER always does."
+    )
+    chrf_word_order: int = checked_field(
+        0, "Longest word n-grams of chrF; 2 for chrF2++.", low=0, high=10
+    )
+    comet_model: str = checked_field(
+        "Unbabel/wmt22-comet-da",
+        "Model of the metric comet, downloaded once, or the path of a .ckpt file.",
+    )
+
+
+DEFAULTS = MetricOptions()
+
+
+class Scoring(NamedTuple):
+    """What is scored with the outputs of a split, and how."""
+
+    metrics: tuple[str, ...] = ()  # of METRICS; by default the task's own
+    options: MetricOptions = DEFAULTS
+    more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
+
+
+OF_TASK = Scoring()
 
 
 class CorpusScore(NamedTuple):
@@ -48,25 +88,22 @@ def corpus_scores(
     translations: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = ("bleu",),
-    tokenize: str = "13a",
-    lowercase: bool = False,
+    options: MetricOptions = DEFAULTS,
     more_references: Sequence[Sequence[str]] = (),
+    sources: Sequence[str] | None = None,
 ) -> list[CorpusScore]:
-    """sacrebleu's scores of plain, detokenised text against one reference or several, a
-    score for each of `metrics`.
+    """The scores of plain, detokenised text against one reference or several, a score
+    for each of `metrics`.
 
-    Translations and references are one sentence per line, in the same order;
+    Translations, references and sources are one sentence per line, in the same order;
     `more_references` are further references of the same sentences. `metrics` are of
-    METRICS. `tokenize` is how BLEU splits text: "13a", the standard; "intl",
-    which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu
-    does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF
-    ignore case, as TER always does. Raises ValueError for another metric or `tokenize`,
-    if there are no translations, or not as many as references.
+    METRICS; only COMET needs `sources`. Raises ValueError as `make_metrics`, and if
+    there are no translations, or not as many as references.
     """
     all_references = [references, *more_references]
     check_lines(translations, *all_references)
     scores = []
-    for metric in _metrics(metrics, tokenize, lowercase):
+    for metric in make_metrics(metrics, options, sources):
         result = metric.corpus_score(translations, all_references)
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
@@ -93,7 +130,7 @@ class Difference(NamedTuple):
     their difference.
     """
 
-    metric: str  # BLEU, chrF2 or TER
+    metric: str  # BLEU, chrF2, TER, ...
     baseline: float
     # mean over the resamples, half of the 95% confidence interval
     baseline_interval: tuple[float, float]
@@ -114,10 +151,10 @@ def paired_bootstrap(
     system: Sequence[str],
     references: Sequence[str],
     metrics: Sequence[str] = ("bleu",),
-    tokenize: str = "13a",
-    lowercase: bool = False,
+    options: MetricOptions = DEFAULTS,
     seed: int = SEED,
     more_references: Sequence[Sequence[str]] = (),
+    sources: Sequence[str] | None = None,
 ) -> list[Difference]:
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
     choice of sentences explains?
@@ -131,7 +168,7 @@ def paired_bootstrap(
         check_lines(translations, *all_references)
     check_seed("seed", seed)
     chosen = {}
-    for metric in _metrics(metrics, tokenize, lowercase):
+    for metric in make_metrics(metrics, options, sources):
         chosen[type(metric).__name__] = metric
     with _seeded(seed):
         test = PairedTest(
@@ -160,24 +197,43 @@ def paired_bootstrap(
     return differences
 
 
-def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
-    if tokenize not in TOKENIZERS:
-        raise ValueError(
-            f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}."
-        )
-    metrics: list[Metric] = []
-    for name in dict.fromkeys(names):
-        if name == "bleu":
-            metrics.append(BLEU(tokenize=tokenize, lowercase=lowercase))
-        elif name == "chrf":
-            metrics.append(CHRF(lowercase=lowercase))
-        elif name == "ter":
-            metrics.append(TER())
-        else:
-            raise ValueError(
-                f"metrics must be of {', '.join(METRICS)}. Received: {name!r}."
-            )
-    return metrics
+def make_metrics(
+    names: Sequence[str],
+    options: MetricOptions = DEFAULTS,
+    sources: Sequence[str] | None = None,
+) -> list[Metric]:
+    """The metrics of these names, each once. Raises ValueError if one is unknown, or
+    needs a package or a file that is not there.
+    """
+    return [_metric(name, options, sources) for name in dict.fromkeys(names)]
+
+
+def _metric(name: str, options: MetricOptions, sources: Sequence[str] | None) -> Metric:
+    lowercase = options.lowercase
+    if name == "bleu":
+        return _bleu(options.tokenize, lowercase)
+    if name == "chrf":
+        return CHRF(word_order=options.chrf_word_order, lowercase=lowercase)
+    if name == "ter":
+        return TER()
+    if name == "exact_match":
+        return ExactMatch(lowercase)
+    if name == "token_accuracy":
+        return TokenAccuracy(lowercase)
+    if name == "comet":
+        return Comet(options.comet_model, sources)
+    raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
+
+
+def _bleu(tokenize: str, lowercase: bool) -> BLEU:
+    try:
+        return BLEU(tokenize=tokenize, lowercase=lowercase)
+    # sacrebleu ends the process if it cannot check a certificate
+    except (ImportError, RuntimeError, OSError, SystemExit) as error:
+        need = f"a model, which sacrebleu downloads once into ~/.sacrebleu: {error}"
+        if tokenize.endswith("-mecab"):
+            need = f"pip install 'sacrebleu[{tokenize[:2]}]'"
+        raise ValueError(f"tokenize={tokenize} needs {need}") from error
 
 
 @contextlib.contextmanager

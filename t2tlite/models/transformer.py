@@ -284,6 +284,11 @@ class Transformer(keras.Model):
         memory_bias = ops.take(cache.memory_bias, sentences, axis=0)
         return DecodingCache(tuple(layers), memory_bias)
 
+    @property
+    def max_positions(self) -> int | None:
+        """`HParams.max_positions`."""
+        return self.hparams.max_positions
+
     def get_config(self) -> Config:
         return {
             "hparams": dataclasses.asdict(self.hparams),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.tree import Tree, format_tree, parse_tree
@@ -193,14 +193,16 @@ class ParsingTask(Task):
 
 
 @dataclasses.dataclass(frozen=True)
-class SequenceTask(TranslationTask):
+class SequenceTask(Task):
     """Sentences to linearised trees, left as they are decoded, as in tensor2tensor, but
     scored as trees.
     """
 
     parsing: ParsingTask
 
+    name = "translation"
     outputs = "sequences"
+    labels = ("source", "translation", "reference")
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         return None

@@ -9,12 +9,18 @@ training, t2t-decoder, t2t-serve, Table 3, the Python API) goes through
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from t2tlite import registry
-from t2tlite.metrics.corpus_metrics import FAST_METRICS, METRICS, corpus_scores
+from t2tlite.metrics.corpus_metrics import (
+    OF_TASK,
+    Scoring,
+    corpus_scores,
+    make_metrics,
+)
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -72,7 +78,8 @@ class Score(NamedTuple):
     """Scores of a split.
 
     Attributes:
-        name: the main metric, by which the best checkpoint is chosen: "BLEU" or "F1".
+        name: the main metric, by which the best checkpoint is chosen: "BLEU", "F1" or
+            "exact_match".
         scores: the values by metric: percent, or counts, which are whole numbers.
         signatures: how they were computed, by metric; of metrics that are computed
             together, only the first has one.
@@ -204,16 +211,37 @@ class Task:
         """The same task, but its outputs are the decoded sequences themselves."""
         return self
 
+    def scored_by(self, scoring: Scoring) -> Task:
+        """The same task with other metrics, or more references. Raises ValueError if
+        the task has metrics of its own alone, or one needs a missing package.
+        """
+        if scoring == OF_TASK:
+            return self
+        raise ValueError(
+            "Metrics and references can be chosen for text. Received: a model whose"
+            f" outputs are {self.outputs}. Leave the flags of the scores out."
+        )
+
 
 @register_task
+@dataclasses.dataclass(frozen=True)
 class TranslationTask(Task):
     """Translation: a decoded sequence is the translation; the metrics are sacrebleu's,
     mainly BLEU.
     """
 
+    scoring: Scoring = OF_TASK
+
     name = "translation"
     outputs = "translations"
     labels = ("source", "translation", "reference")
+    # by default; TER takes seconds for thousands of sentences
+    fast_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf")
+    all_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf", "ter")
+
+    def scored_by(self, scoring: Scoring) -> Task:
+        make_metrics(scoring.metrics or self.all_metrics, scoring.options)
+        return dataclasses.replace(self, scoring=scoring)
 
     def score(
         self,
@@ -223,13 +251,34 @@ class TranslationTask(Task):
         slow_metrics: bool = False,
     ) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with
-        `slow_metrics`.
+        `slow_metrics`; or what `scored_by` was given. The first metric is the main one.
         """
-        metrics = METRICS if slow_metrics else FAST_METRICS
-        translations = [output.text for output in outputs]
+        metrics = self.all_metrics if slow_metrics else self.fast_metrics
+        computed = corpus_scores(
+            [output.text for output in outputs],
+            references,
+            self.scoring.metrics or metrics,
+            self.scoring.options,
+            self.scoring.more_references,
+            sources,
+        )
         values = {}
         signatures = {}
-        for score in corpus_scores(translations, references, metrics):
+        for score in computed:
             values[score.result.name] = score.result.score
             signatures[score.result.name] = score.signature
-        return Score("BLEU", values, signatures)
+        return Score(computed[0].result.name, values, signatures)
+
+
+@register_task
+@dataclasses.dataclass(frozen=True)
+class TextToTextTask(TranslationTask):
+    """Text of which only one output is right, such as a pronunciation or a sorted list:
+    scored by exact match and token accuracy, tokens being what white space separates.
+    """
+
+    name = "text_to_text"
+    outputs = "outputs"
+    labels = ("source", "output", "reference")
+    fast_metrics = ("exact_match", "token_accuracy")
+    all_metrics = fast_metrics

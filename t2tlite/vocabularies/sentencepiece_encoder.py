@@ -187,7 +187,7 @@ class SentencePieceEncoder(TextEncoder):
         """A `tensorflow_text.SentencepieceTokenizer`, which computes the same ids in a
         TensorFlow graph and appends EOS.
         """
-        import tensorflow_text
+        import tensorflow_text  # Windows has none
 
         return tensorflow_text.SentencepieceTokenizer(
             self.path.read_bytes(), add_eos=True

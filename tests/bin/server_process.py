@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +11,8 @@ import threading
 from pathlib import Path
 
 import pytest
+
+resource = pytest.importorskip("resource", reason="not on Windows")
 
 START_S = 180
 

@@ -167,8 +167,11 @@ def test_flags_are_tensor2tensors():
 # these hold text, not paths
 TEXT_FLAGS = {"t2t_attention": {"source", "target"}}
 # given so that the flags go together
-VALUES = {"verbosity": "error"}
-LEFT_OUT = {"t2t_decoder": {"split", "score_file"}}
+VALUES = {"verbosity": "error", "tokenize": "zh"}
+LEFT_OUT = {
+    "t2t_decoder": {"split", "score_file", "metrics", "reference", "comet_model"},
+    "t2t_bleu": {"source"},
+}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -195,7 +198,7 @@ def test_tilde_is_expanded_in_every_flag_but_text(program, monkeypatch):
             expected[name] = (path, "/home/someone/b")
     flags = parse(main.flags_class, argv)
     values = {**vars(flags), **getattr(flags, "options", {})}
-    values |= vars(values.get("server", flags))
+    values |= vars(values.get("server", flags)) | vars(values.get("scores", flags))
     assert {name: values[name] for name in expected} == expected
 
 

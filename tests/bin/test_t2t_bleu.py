@@ -106,6 +106,77 @@ def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language
     assert [line.partition("|")[0] for line in lines] == ["BLEU", "chrF2", "TER"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "theirs"),
+    [
+        (["--metrics=chrf", "--chrf_word_order=2"], ["chrf", "--chrf-word-order", "2"]),
+        (["--metrics=chrf", "--chrf_word_order=1", "--lowercase"],
+         ["chrf", "--chrf-word-order", "1", "--chrf-lowercase"]),
+        (["--tokenize=zh"], ["bleu", "--tokenize", "zh"]),
+        (["--tokenize=char"], ["bleu", "--tokenize", "char"]),
+    ],
+    ids=["chrF2++", "chrF2+", "zh", "char"],
+)  # fmt: skip
+def test_options_are_those_of_sacrebleus_command(tmp_path, capsys, flags, theirs):
+    texts = {
+        "out": "Der Hund sieht einen Vogel.\n他们经常 sleep。\nKatzen schlafen.\n",
+        "ref": "Ein Hund sieht Vögel.\n他们经常睡觉。\nDie Katze schläft, oft.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    out, ref = str(tmp_path / "out"), str(tmp_path / "ref")
+    expected = sacrebleus(ref, "-i", out, "-f", "text", "-w", "2", "-m", *theirs)
+    assert t2t_bleu.main([f"--translation={out}", f"--reference={ref}", *flags]) == 0
+    assert capsys.readouterr().out == expected
+    assert re.search(r"chrF2\+\+?\|.*nw:[12]|tok:(zh|char)", expected)
+
+
+def test_tokeniser_with_a_downloaded_model(tiny_run, fixtures, tmp_path, monkeypatch):
+    """Any SentencePiece model stands in for that of FLORES-200, where sacrebleu keeps
+    it.
+    """
+    models = tmp_path / "models"
+    models.mkdir()
+    model = (tiny_run.run / "vocab.model").read_bytes()
+    (models / "flores200sacrebleuspm").write_bytes(model)
+    monkeypatch.setenv("SACREBLEU", str(tmp_path))
+    ref, out = (
+        str(fixtures / "bleu" / f"grammar_ende.{kind}") for kind in ("ref", "hyp")
+    )
+    theirs = ["-m", "bleu", "--tokenize", "flores200", "-f", "text", "-w", "2"]
+    expected = sacrebleus(ref, "-i", out, *theirs)
+    argv = [f"--translation={out}", f"--reference={ref}", "--tokenize=flores200"]
+    program = "import sys; from t2tlite.bin import t2t_bleu as t; sys.exit(t.main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *argv], capture_output=True, text=True
+    )
+    assert done.stdout == expected
+    assert "|tok:flores200|" in expected
+
+
+@pytest.mark.parametrize(
+    ("tokenize", "module", "extra"),
+    [("ja-mecab", "ja_mecab", "ja"), ("ko-mecab", "ko_mecab", "ko")],
+)
+def test_missing_package_is_named(files, capsys, monkeypatch, tokenize, module, extra):
+    monkeypatch.setattr(f"sacrebleu.tokenizers.tokenizer_{module}.MeCab", None)
+    assert t2t_bleu.main([*files("a\n", "a\n"), f"--tokenize={tokenize}"]) == 1
+    message = f"tokenize={tokenize} needs pip install 'sacrebleu[{extra}]'"
+    assert message in capsys.readouterr().err
+
+
+def test_model_that_cannot_be_downloaded(files, capsys, monkeypatch, tmp_path):
+    def no_network(url, path):
+        raise OSError("no network")
+
+    spm = "sacrebleu.tokenizers.tokenizer_spm"
+    monkeypatch.setattr(f"{spm}.SACREBLEU_DIR", str(tmp_path))
+    monkeypatch.setattr(f"{spm}.download_file", no_network)
+    assert t2t_bleu.main([*files("a\n", "a\n"), "--tokenize=flores200"]) == 1
+    message = "needs a model, which sacrebleu downloads once into ~/.sacrebleu: no net"
+    assert f"tokenize=flores200 {message}" in capsys.readouterr().err
+
+
 @pytest.fixture
 def two_references(tmp_path):
     """Paths of translations and of two references; the second has a blank line fewer,
@@ -255,11 +326,15 @@ def test_a_system_does_not_differ_from_itself(systems, capsys):
     [
         (
             ["--metrics=bleu,rouge"],
-            "metrics must be of bleu, chrf, ter. Received: 'rouge'.",
+            "metrics must be of bleu, chrf, ter, exact_match, token_accuracy, comet."
+            " Received: 'rouge'.",
         ),
         (["--metrics="], "--metrics must be given."),
         (["--reference="], "--reference must be given"),
-        (["--tokenize=14a"], "tokenize must be one of 13a"),
+        (["--tokenize=14a"], "tokenize must be one of none, zh, 13a, intl,"),
+        (["--chrf_word_order=-1"], "chrf_word_order must be at least 0"),
+        (["--source=SELF"], "--source goes with --metrics=comet."),
+        (["--metrics=comet"], "Install it: pip install 't2tlite[comet]'"),
         (
             ["--compare=SELF", "--seed=-1"],
             "seed must be at least 0 and at most 4294967295. Received: -1.",

@@ -4,7 +4,6 @@ comes back.
 
 import contextlib
 import json
-import resource
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ import psutil
 import pytest
 from hostile_client import JSON, MANY, TIMEOUT_S, Request, attacks, first_requests, send
 from server_process import Process
+
+resource = pytest.importorskip("resource", reason="not on Windows")
 
 CLIENTS, REQUESTS = 8, 25  # well-behaved clients, and requests of each alone
 ATTACK_S = 20

@@ -17,6 +17,7 @@ from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training import dev_sets, loop
+from t2tlite.training.signals import STOPPING
 from t2tlite.training.train_step import StepResult
 
 
@@ -127,17 +128,16 @@ def test_killed_last_evaluation_is_repeated(train, run, capsys):
     )
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_signal_ends_an_evaluation(train, run, capsys, name):
-    number = signal.Signals[name]
+@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+def test_signal_ends_an_evaluation(train, run, capsys, number):
     assert train([number], EVERY_2, "--train_steps=4") == 128 + number
     stderr = capsys.readouterr().err
     assert (
-        f"{name}: ending the evaluation, which is repeated when the run resumes."
+        f"{number.name}: ending the evaluation, which is repeated when the run resumes."
         in stderr
     )
     assert (
-        f"Stopped by {name} at step 2; a checkpoint is saved. The same command resumes"
+        f"Stopped by {number.name} at step 2; a checkpoint is saved. The same command resumes"
         " from there." in stderr
     )
     assert (evaluated(run), checkpoint_names(run)) == (({}, None), ["model.ckpt-2"])

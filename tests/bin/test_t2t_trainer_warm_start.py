@@ -23,6 +23,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.checkpoints import Checkpoints
 from t2tlite.training.learning_rates import LearningRate
+from t2tlite.training.signals import STOPPING
 
 
 class Continued(NamedTuple):
@@ -170,7 +171,7 @@ def test_warm_start_early_stopping_and_what_is_kept(
     assert checkpoint_names(run)[-1] == "model.ckpt-10"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_before_the_first_step(
     tiny_run, tmp_path, fake_dev_losses, capsys, number
 ):

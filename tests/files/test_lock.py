@@ -1,7 +1,6 @@
 """A folder that one process at a time may write."""
 
 import errno
-import fcntl
 import os
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+import portalocker
 import pytest
 
 from t2tlite.files import lock
@@ -83,16 +83,16 @@ def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
     """Between opening and locking, the owner removes its file, and another process
     locks a new one.
     """
-    flock, second = fcntl.flock, []
+    lock_handle, second = portalocker.lock, []
 
-    def slow_flock(handle: int, how: int) -> None:
+    def slow_lock(handle: int, how: portalocker.LockFlags) -> None:
         if not second:
             (tmp_path / LOCK).unlink()
             second.append(Path.open(tmp_path / LOCK, "w"))
-            flock(second[0], how)
-        flock(handle, how)
+            lock_handle(second[0], how)
+        lock_handle(handle, how)
 
-    monkeypatch.setattr(fcntl, "flock", slow_flock)
+    monkeypatch.setattr(portalocker, "lock", slow_lock)
     with (
         pytest.raises(ValueError, match="which another process is using"),
         only_process(tmp_path, "bake"),
@@ -102,10 +102,12 @@ def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    """The system's function is what fails, below portalocker's."""
+
     def no_locks(handle: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", no_locks)
+    monkeypatch.setattr("portalocker.portalocker.LOCKER", no_locks)
     with only_process(tmp_path / "oven", "bake"):
         assert (tmp_path / "oven").is_dir()
     assert not (tmp_path / "oven").exists()
@@ -126,6 +128,21 @@ def test_a_file_that_another_process_renames_before_it_is_locked(tmp_path, monke
     os.write(handle, b"ours")
     os.close(handle)
     assert (whole.read_text(), part.read_text()) == ("theirs", "ours")
+
+
+def test_windows_waits_in_turns(tmp_path, monkeypatch):
+    """Its lock gives up after ten seconds, as if another process had it for good."""
+    lock_handle, tries = portalocker.lock, []
+
+    def busy_twice(handle: int, how: portalocker.LockFlags) -> None:
+        tries.append(how)
+        if len(tries) < 3:
+            raise portalocker.AlreadyLocked("busy")
+        lock_handle(handle, how)
+
+    monkeypatch.setattr(portalocker, "lock", busy_twice)
+    with only_process(tmp_path / "oven", "bake", wait=True):
+        assert tries == [portalocker.LockFlags.EXCLUSIVE] * 3
 
 
 def test_a_locked_file_is_not_opened(tmp_path):

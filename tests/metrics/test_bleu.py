@@ -15,7 +15,7 @@ from t2tlite.metrics.bleu import (
     replace_unicode_punctuation,
     split_hyphens,
 )
-from t2tlite.metrics.corpus_metrics import CorpusScore, corpus_scores
+from t2tlite.metrics.corpus_metrics import CorpusScore, MetricOptions, corpus_scores
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [
@@ -58,7 +58,8 @@ def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
 def corpus_bleu(
     translations: list[str], references: list[str], tokenize="13a", lowercase=False
 ) -> CorpusScore:
-    return corpus_scores(translations, references, ["bleu"], tokenize, lowercase)[0]
+    options = MetricOptions(tokenize=tokenize, lowercase=lowercase)
+    return corpus_scores(translations, references, ["bleu"], options)[0]
 
 
 def perl_line(bleu: CorpusScore) -> str:
@@ -251,6 +252,6 @@ def test_counts_must_agree(function):
 
 def test_unknown_tokenizer():
     with pytest.raises(
-        ValueError, match=r"tokenize must be one of 13a, intl, .*Received: '13b'"
+        ValueError, match=r"tokenize must be one of none, zh, 13a, .*Received: '13b'"
     ):
         corpus_bleu(["a"], ["a"], tokenize="13b")

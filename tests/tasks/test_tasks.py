@@ -3,6 +3,7 @@
 import pytest
 from tiny_task import run_manifest
 
+from t2tlite.metrics.corpus_metrics import MetricOptions, Scoring
 from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Hypothesis, Score, open_task, signature_lines
 from t2tlite.trees import linearise
@@ -18,6 +19,8 @@ TREE = "(TOP (S (NP (XX the) (XX cat)) (VP (XX sat)) (. .)))"
         ("translation", False, "translation"),
         ("parsing", False, "parsing"),
         ("parsing", True, "translation"),
+        ("text_to_text", False, "text_to_text"),
+        ("text_to_text", True, "text_to_text"),
     ],
 )
 def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
@@ -152,6 +155,37 @@ def test_scores_are_sacrebleus():
         "TER",
     ]
     assert signature_lines({"F1": "EVALB"}) == ["EVALB"]
+
+
+def test_outputs_of_which_one_is_right():
+    """By hand: of 3 + 2 positions, 4 have the reference's token."""
+    task = open_task("text_to_text", {})
+    outputs = [Hypothesis("K AE T", -1.0, -1.0), Hypothesis("D AO", -1.0, -1.0)]
+    score = task.score(["cat", "dog"], ["K AE T", "D AA"], outputs)
+    assert (score.name, score.value) == ("exact_match", 50.0)
+    assert score.metrics == {"exact_match": 50.0, "token_accuracy": 80.0}
+    assert str(score) == "exact_match 50.00 (token_accuracy 80.00)"
+
+
+def test_metrics_and_references_can_be_chosen():
+    import sacrebleu
+
+    task = open_task("translation", {})
+    options = MetricOptions(chrf_word_order=2)
+    more = ["Ein Hund bellt.", "Katzen schlafen."]
+    scored = task.scored_by(Scoring(("chrf", "bleu"), options, (more,)))
+    references = ["Der Hund bellt laut.", "Die Katze schläft."]
+    outputs = ["Ein Hund bellt laut.", "Katzen schlafen."]
+    score = scored.score(
+        ["", ""], references, [Hypothesis(text, -1.0, -1.0) for text in outputs]
+    )
+    expected = sacrebleu.corpus_chrf(outputs, [references, more], word_order=2).score
+    assert (score.name, score.value) == ("chrF2++", expected)
+    assert list(score.scores) == ["chrF2++", "BLEU"]
+    assert score.signature.startswith("nrefs:2|case:mixed|eff:yes|nc:6|nw:2|")
+    for parsing in (open_task("parsing", {}), open_task("parsing", {}).as_sequences()):
+        with pytest.raises(ValueError, match=r"whose outputs are (trees|sequences)\."):
+            parsing.scored_by(Scoring(("bleu",)))
 
 
 def test_a_score_shows_counts_without_digits():

@@ -21,6 +21,7 @@ from t2tlite.files.atomic_file import (
 )
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
+from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
 from t2tlite.programs.bulk.window_folder import open_windows
@@ -71,9 +72,10 @@ def decode_split(
     dataset: Dataset,
     split: str,
     target: str | Path | None = None,
+    scoring: Scoring = OF_TASK,
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run
-    directory.
+    directory. `scoring` chooses metrics and adds references.
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and
     references to RUN/decodes/NAME.*; examples, scores and speed are printed before.
@@ -82,7 +84,7 @@ def decode_split(
     """
     check_split(dataset, split)
     model = job.model
-    task = model.task_under(job.options)
+    task = model.task_under(job.options).scored_by(scoring)
     store = dataset.store(split)
     sources = store.source_text()
     targets = store.target_text()
@@ -108,7 +110,7 @@ def decode_split(
             totals.add(output)
         references = model.references(sources, targets, job.options)
         score = model.score_outputs(
-            sources, references, n_best, job.options, slow_metrics=True
+            sources, references, n_best, job.options, slow_metrics=True, task=task
         )
         # first, so that it is not lost if the rest cannot be written
         for example in _examples(task.labels, sources, n_best, references):
@@ -117,7 +119,8 @@ def decode_split(
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
         print(
-            f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs}"
+            f"Run {folder}, checkpoint {', '.join((model.checkpoint, *model.others))},"
+            f" {task.outputs}"
             f" {files.outputs}, references {files.references}",
             flush=True,
         )
@@ -144,6 +147,7 @@ def _record(
         seconds=round(seconds, 2),
         engine=model.engine.name,
         quantization=model.engine.quantization,
+        other_checkpoints=model.others,
         name=name,
     )
 
@@ -160,7 +164,7 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     if model.engine.name != TENSORFLOW:
         changes["engine"] = model.engine.name
         changes["quantization"] = model.engine.quantization
-    return folder.decode_name(split, model.checkpoint, changes)
+    return folder.decode_name(split, model.checkpoint, changes, model.others)
 
 
 def _examples(

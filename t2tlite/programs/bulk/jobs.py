@@ -204,10 +204,11 @@ class DecodeJob:
     @functools.cached_property
     def _provenance(self) -> dict[str, object]:
         """What an output depends on in addition to its line: values of JSON."""
+        checkpoints = self.model.checkpoint, *self.model.others
         return {
             "work": self.name,
             "t2tlite": t2tlite.__version__,
-            "checkpoint": checkpoint_identity(self.model.checkpoint),
+            "checkpoint": " + ".join(map(checkpoint_identity, checkpoints)),
             "engine": self.model.engine.name,
             "quantization": self.model.engine.quantization,
             **dataclasses.asdict(self.options),

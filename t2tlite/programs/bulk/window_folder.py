@@ -153,7 +153,7 @@ class WindowFolder:
         if stale:
             say(
                 f"{self.path} also has {counted(stale, 'window')} of another input,"
-                " checkpoint or option, not used, and removed once"
+                " checkpoint, option or version, not used, and removed once"
                 f" {self._target.name} is complete."
             )
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text
 
 from t2tlite.types import EOS, PAD, Tensor
 from t2tlite.vocabularies.normalisation import (
@@ -39,6 +38,9 @@ class SentencePieceText:
     noun = "texts"  # the name of an output
 
     def __init__(self, encoder: SentencePieceEncoder) -> None:
+        import tensorflow_text  # Windows has none
+
+        self._normalize = tensorflow_text.normalize_utf8
         self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph
         self._normalization = encoder.normalization
 
@@ -59,7 +61,7 @@ class SentencePieceText:
         if self._normalization != NONE:  # the rest of the rule is in the tokenizer
             form = self._normalization.upper()
             batch = tf.strings.regex_replace(batch, SPACE_MARK, " ")
-            batch = tensorflow_text.normalize_utf8(batch, form)
+            batch = self._normalize(batch, form)
         return self.tokenizer.tokenize(batch)
 
     def blank(self, batch: Tensor) -> Tensor:

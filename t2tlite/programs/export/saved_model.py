@@ -6,16 +6,19 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.config import DecodeHParams
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan
 from t2tlite.quiet import quiet_stderr
+from t2tlite.vocabularies.encoders import ENDINGS
 
 if TYPE_CHECKING:
     from t2tlite.programs.export.graph import DecodingGraph, LoadedGraph
@@ -77,8 +80,10 @@ class GraphTask:
     usage: str = ""  # for README.md: what the graph leaves out
 
 
+TRANSLATION = GraphTask("translate", splits_words=False, return_beams=None)
 TASKS = {
-    "translation": GraphTask("translate", splits_words=False, return_beams=None),
+    "translation": TRANSLATION,
+    "text_to_text": TRANSLATION,
     "parsing": GraphTask(
         "parse",
         splits_words=True,
@@ -107,6 +112,7 @@ class SavedModelFormat(ExportFormat):
                 f" the task {task!r}. Use format=keras."
             )
         check_supported("format=saved_model", SUPPORTED, plan.decoding)
+        _check_text_operations(plan.manifest)
         _check_path(str(plan.folder))
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
@@ -138,6 +144,23 @@ class SavedModelFormat(ExportFormat):
         signature = TASKS[model.task.name].signature
         with quiet_stderr():
             return LoadedGraph(model, plan.decoding, signature, folder / VERSION)
+
+
+def _check_text_operations(manifest: RunManifest) -> None:
+    """Raises ValueError if the graph needs SentencePiece's operations and they are not
+    installed.
+    """
+    learned = []
+    for entry in manifest.vocabulary_entries():
+        if entry.file.endswith(ENDINGS["sentencepiece"]):
+            learned.append(entry.file)
+    if learned and importlib.util.find_spec("tensorflow_text") is None:
+        raise ValueError(
+            "A SavedModel with a SentencePiece vocabulary needs tensorflow-text, which"
+            " is not installed, and which does not exist for Windows. Received: a run"
+            f" with {' and '.join(learned)}. Export on Linux or macOS, or with"
+            " format=ctranslate2 or format=keras."
+        )
 
 
 def _check_path(path: str) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import random
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
 
     if isinstance(model.engine, TensorFlowEngine):
-        return model.engine.model
+        return cast(Seq2SeqModel, model.engine.model)
     raise ValueError(
         "Only a model that TensorFlow loaded can be exported. Received: one loaded"
         f" with engine={model.engine.name}. Load the run without naming an engine."

@@ -372,11 +372,15 @@ def _shown_options(record: DecodeRecord) -> str:
 
 
 def _checkpoint(record: DecodeRecord) -> str:
-    """The checkpoint's name, with its folder if it is not one of the run's newest."""
+    """The checkpoint's name, with its folder if it is not one of the run's newest, and
+    the number of runs if several decoded together.
+    """
     path = Path(record.checkpoint)
+    name = path.name
     if path.parent.name in (BEST, AVERAGED):
-        return f"{path.parent.name}/{path.name}"
-    return path.name
+        name = f"{path.parent.name}/{name}"
+    runs = len(record.other_checkpoints) + 1
+    return name if runs == 1 else f"{name} in an ensemble of {runs} runs"
 
 
 def _score(value: float) -> str:

@@ -11,7 +11,13 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DevEvaluation
 
 # of metrics of decoded dev, in percent
-NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}
+NAMES = {
+    "bleu": "BLEU",
+    "chrf2": "chrF2",
+    "f1": "F1",
+    "exact_match": "exact match",
+    "token_accuracy": "token accuracy",
+}
 
 
 def after_training(run: RunFolder, stops_early: bool) -> list[str]:

@@ -8,14 +8,17 @@ one that decodes.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
+from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
@@ -25,7 +28,7 @@ from t2tlite.vocabularies.encoders import reading_notes
 
 
 def load(
-    run: str | Path,
+    run: str | Path | Sequence[str | Path],
     checkpoint_path: str | Path | int | None = None,
     engine: str = TENSORFLOW,
     quantization: str | None = None,
@@ -34,15 +37,34 @@ def load(
     jit_compile: bool | None = None,
     threads: int = 1,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode; `t2tlite.load` explains
-    the first four arguments.
+    """The trained model in a run directory, or an ensemble of several, ready to decode;
+    `t2tlite.load` explains the first four arguments.
 
     `report` is called with messages for the user. `jit_compile` is whether XLA compiles
     TensorFlow's search, by default as in training. `threads` is how many will decode at
     a time, which share the cores. Raises as `t2tlite.load`.
     """
+    if isinstance(run, list | tuple) and len(run) == 1:
+        [run] = run
+    if isinstance(run, list | tuple) and run:
+        folders = [RunFolder(path) for path in run]
+        check_ensemble(folders, checkpoint_path, engine)
+        members = []
+        for folder in folders:
+            member = load(
+                folder.path,
+                checkpoint_path,
+                quantization=quantization,
+                report=report,
+                jit_compile=jit_compile,
+            )
+            members.append(member)
+        return _ensemble(members, jit_compile)
     if not isinstance(run, str | Path):
-        raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
+        raise TypeError(
+            "run must be the path of a run folder, or a list of several. Received:"
+            f" {run!r}."
+        )
     known = isinstance(checkpoint_path, str | Path | int | None)
     if not known or isinstance(checkpoint_path, bool):
         raise TypeError(
@@ -80,6 +102,67 @@ def load(
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
+    return translator
+
+
+def check_ensemble(
+    folders: Sequence[RunFolder],
+    checkpoint_path: str | Path | int | None = None,
+    engine: str = TENSORFLOW,
+) -> None:
+    """Raises ValueError if these runs cannot decode as one: their problems, languages
+    or vocabularies differ, the checkpoint is a path, which one run alone has, or
+    another engine than TensorFlow is to decode. Raises FileNotFoundError if there is no
+    such run.
+    """
+    if engine != TENSORFLOW or os.sep in str(checkpoint_path):
+        raise ValueError(
+            f"An ensemble decodes with engine={TENSORFLOW}, and with the checkpoint"
+            " newest, best, averaged or a step of each run. Received:"
+            f" engine={engine}, checkpoint_path={checkpoint_path}."
+        )
+    for folder in folders:
+        folder.hparams()  # raises if there is no run
+        here = _shared_by_ensemble(folder.manifest())
+        for what, first in _shared_by_ensemble(folders[0].manifest()).items():
+            if here[what] != first:
+                raise ValueError(
+                    f"The runs of an ensemble must have one {what}. Received:"
+                    f" {folders[0]} with {first}, {folder} with {here[what]}. Leave one"
+                    " out, or train both on the same data."
+                )
+
+
+def _shared_by_ensemble(manifest: RunManifest) -> dict[str, str]:
+    """What the runs of an ensemble have in common."""
+    return {
+        "problem": manifest.name,
+        "language pair": "-".join(manifest.language_pair),
+        "vocabulary (SHA-256)": manifest.vocabulary_sha256,
+    }
+
+
+def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Translator:
+    """The models of several runs as one. Vocabularies, task, decoding defaults, and
+    whether XLA compiles, are those of the first.
+    """
+    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
+    from t2tlite.models.ensemble import Ensemble
+
+    first, *others = members
+    models = [keras_model(member) for member in members]
+    if jit_compile is None:
+        jit_compile = models[0].hparams.jit_compile
+    labels = "; ".join(member.label for member in members)
+    translator = Translator(
+        TensorFlowEngine(Ensemble(models), jit_compile),
+        first.encoders,
+        first.manifest,
+        first.checkpoint,
+        f"ensemble of {len(members)}: {labels}",
+    )
+    translator.run = ",".join(member.run for member in members)
+    translator.others = tuple(member.checkpoint for member in others)
     return translator
 
 

@@ -46,6 +46,8 @@ class Translator(TextDecoder):
     """
 
     run = ""  # the run directory, as `attention` shows it
+    # the checkpoints of an ensemble's other runs
+    others: tuple[str, ...] = ()
 
     # mypy's complaint about the overloads is that a string is an Iterable[str] too
 
@@ -188,6 +190,7 @@ class Translator(TextDecoder):
         """A sentence and its translation in tokens; arguments and errors are those of
         `attention`.
         """
+        self._check_one_run("Attention is shown")
         check_text("source", source)
         if target is not None:
             check_text("target", target)
@@ -256,6 +259,7 @@ class Translator(TextDecoder):
         Options are the export's defaults. Raises ValueError if the format cannot
         express the model, or the verification of what was written fails.
         """
+        self._check_one_run("A model is exported")
         plan = ExportPlan(
             run=RunFolder(self.run),
             checkpoint=self.checkpoint,
@@ -270,6 +274,14 @@ class Translator(TextDecoder):
         plan.check()
         export_model(self, plan)
         return plan.folder
+
+    def _check_one_run(self, what: str) -> None:
+        """Raises ValueError for an ensemble."""
+        if self.others:
+            raise ValueError(
+                f"{what} of one run. Received: an ensemble of {len(self.others) + 1}."
+                " Load one of its runs."
+            )
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:

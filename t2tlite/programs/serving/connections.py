@@ -14,6 +14,7 @@ import asyncio
 import ctypes
 import heapq
 import http
+import sys
 import time
 from typing import Any
 
@@ -416,6 +417,8 @@ def give_back_memory() -> None:
     """Gives free memory back to the system. glibc keeps the memory of long answers,
     since it lies between blocks in use.
     """
+    if sys.platform != "linux":
+        return
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
+    if trim is not None:  # other C libraries do without
         trim(0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import resource
 import signal
 import socket
 import sys
@@ -100,6 +99,10 @@ def allowed_connections(wanted: int) -> int:
     """Returns how many of the wanted connections the limit of open files allows. First
     raises the limit as far as the system permits; reports if that is not enough.
     """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft != hard:
         files = wanted + RESERVED_FILES
@@ -134,7 +137,9 @@ def bind(host: str, port: int) -> socket.socket:
     # With this protocol asyncio sets TCP_NODELAY. Without that, the body of each answer
     # waits 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # On Windows, this would let two programs listen at one port.
+    if os.name != "nt":
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # of each connection; by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     try:

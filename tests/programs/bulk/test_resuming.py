@@ -212,7 +212,7 @@ def test_windows_of_other_options_are_not_used(
     case.interrupted(2)
     case(changes, **more)
     assert (
-        "out.txt.windows also has 2 windows of another input, checkpoint or option,"
+        "out.txt.windows also has 2 windows of another input, checkpoint, option or"
         in capsys.readouterr().err
     )
     assert calls.windows[2:] == case.windows

@@ -1,7 +1,6 @@
 """The folder of windows: what it keeps, finds, refuses and removes, whatever decodes."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import random
@@ -11,6 +10,7 @@ import pytest
 from bulk_cases import names
 
 from t2tlite.decoding.source_text import Origin
+from t2tlite.files.lock import only_process
 from t2tlite.files.text_files import read_lines
 from t2tlite.programs.bulk.window_folder import (
     WindowFolder,
@@ -152,7 +152,7 @@ def test_windows_of_other_inputs_stay_until_out_is_written(upper, capsys):
     capsys.readouterr()
     upper.stopped(LINES[8:], "line 12")
     assert capsys.readouterr().err == (
-        f"{upper.folder} also has 2 windows of another input, checkpoint or option,"
+        f"{upper.folder} also has 2 windows of another input, checkpoint, option or version,"
         " not used, and removed once out.txt is complete.\n"
         f"4 lines are done, in {upper.folder}. The same command decodes the others.\n"
     )
@@ -267,8 +267,7 @@ def test_files_of_killed_processes_are_removed(upper, tmp_path):
 
 def test_second_process_is_refused(upper):
     upper.folder.mkdir()
-    with (upper.folder / ".lock").open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with only_process(upper.folder, "decode"):
         message = "Only one process at a time can decode to out.txt. Received: "
         with pytest.raises(ValueError, match=message):
             upper(LINES)

@@ -438,6 +438,19 @@ def test_sampling_is_refused_by_name(model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_without_tensorflow_text_nothing_is_written(model, tmp_path, monkeypatch):
+    """As on Windows; it is known before the model is loaded."""
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    message = (
+        r"^A SavedModel with a SentencePiece vocabulary needs tensorflow-text, .* a run"
+        r" with vocab\.model\. Export on Linux or macOS, or with format=ctranslate2 or"
+        r" format=keras\.$"
+    )
+    with pytest.raises(ValueError, match=message):
+        model.export(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_white_space_is_pythons():
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     blank = tf.strings.regex_full_match(tf.constant(characters), WHITE_SPACE).numpy()

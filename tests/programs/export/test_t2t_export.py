@@ -5,7 +5,6 @@ it says of mistakes.
 from __future__ import annotations
 
 import json
-import resource
 from copy import copy as copy_of
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +19,8 @@ from t2tlite.bin import t2t_export
 from t2tlite.files.lock import only_process
 from t2tlite.programs.export.export import FORMATS
 from t2tlite.programs.export.plan import ExportFormat
+
+resource = pytest.importorskip("resource", reason="not on Windows")
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 

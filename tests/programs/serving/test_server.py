@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import resource
 import socket
 
 import pytest
@@ -23,6 +22,8 @@ from t2tlite.programs.serving.server import (
     serve,
 )
 from t2tlite.run_folder import RunFolder
+
+resource = pytest.importorskip("resource", reason="not on Windows")
 
 
 def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):

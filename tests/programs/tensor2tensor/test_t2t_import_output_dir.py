@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 
 import pytest
@@ -20,6 +19,8 @@ from tiny_task import contents
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
+
+resource = pytest.importorskip("resource", reason="not on Windows")
 
 ANOTHER = (
     r"--output_dir must be a new folder, or hold checkpoints imported from the same"

@@ -1,0 +1,64 @@
+"""Exact match and token accuracy, by hand."""
+
+import pytest
+
+from t2tlite.metrics.corpus_metrics import (
+    MetricOptions,
+    corpus_scores,
+    paired_bootstrap,
+)
+
+NAMES = ("exact_match", "token_accuracy")
+REFERENCES = ["K AE T", "D AO G", "M AW S", ""]
+# equal but for white space; one of three tokens wrong; one token too many; both blank
+OUTPUTS = [" K  AE T", "D AA G", "M AW S S", ""]
+
+
+def values(outputs, *references, **options) -> list[float]:
+    first, *more = references
+    scores = corpus_scores(
+        outputs, first, NAMES, MetricOptions(**options), more_references=more
+    )
+    return [score.result.score for score in scores]
+
+
+def test_values():
+    """Exact: 2 of 4. Tokens: 3 + 2 + 3 of 3 + 3 + 4 positions."""
+    assert values(OUTPUTS, REFERENCES) == pytest.approx([50.0, 100 * 8 / 10])
+
+
+def test_tokens_count_by_position():
+    """A token left out at the start makes all others wrong: 0 of 3."""
+    assert values(["b c"], ["a b c"]) == [0.0, 0.0]
+    assert values(["a b"], ["a b c"]) == pytest.approx([0.0, 100 * 2 / 3])
+    assert values([""], ["a b"]) == [0.0, 0.0]
+    assert values(["a b"], [""]) == [0.0, 0.0]
+
+
+def test_the_reference_that_fits_best_counts():
+    """2 of 2 by the second reference; 1 of 2 by the first rather than 1 of 3."""
+    first, second = ["a x", "a b"], ["a b", "a y z"]
+    assert values(["a b", "a c"], first, second) == pytest.approx([50.0, 75.0])
+
+
+def test_case():
+    assert values(["A b"], ["a B"]) == [0.0, 0.0]
+    assert values(["A b"], ["a B"], lowercase=True) == [100.0, 100.0]
+
+
+def test_lines_with_signatures():
+    exact, accuracy = corpus_scores(OUTPUTS, REFERENCES, NAMES)
+    start = "exact_match|nrefs:1|case:mixed|tok:white-space|version:t2tlite-"
+    assert str(exact).startswith(start)
+    assert str(exact).endswith(" = 50.00")
+    assert str(accuracy).startswith("token_accuracy|nrefs:1|")
+
+
+def test_systems_are_compared():
+    references = [f"a {i}" for i in range(200)]
+    better = [*references[:190], *["x"] * 10]
+    worse = [*references[:120], *["x"] * 80]
+    exact, accuracy = paired_bootstrap(worse, better, references, NAMES)
+    assert (exact.baseline, exact.system, exact.is_significant) == (60.0, 95.0, True)
+    assert (accuracy.metric, accuracy.system) == ("token_accuracy", 95.0)
+    assert "|bs:1000|seed:12345|" in exact.signature
