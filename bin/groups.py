@@ -22,7 +22,7 @@ from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
-from t2tlite.files.same_file import NamedFile, is_same_folder
+from t2tlite.files.same_file import NamedFile
 from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -240,15 +240,13 @@ class MakeDataFlags(DataFlags, PackageFlags):
 
     def make_data(self, pipeline: Pipeline | None = None) -> Generated:
         """Makes the problem's data, unless it is complete."""
-        from t2tlite.data.generate import generate
+        from t2tlite.programs.runs.start import make_data
 
         require(DATAGEN_EXAMPLE, problem=self.problem)
         problem = registry.get_problem(self.problem or "", **self.options)
         importlib.import_module("t2tlite.tasks")
-        registry.get_task(problem.task)  # raises if there is none, before hours of work
-        tmp_dir = None if self.tmp_dir is None else Path(self.tmp_dir)
-        return generate(
-            problem, self.data_folder(), tmp_dir, self.num_processes, pipeline
+        return make_data(
+            problem, self.data_folder(), self.tmp_dir, self.num_processes, pipeline
         )
 
 
@@ -269,19 +267,6 @@ class TrainingDataFlags(MakeDataFlags):
             registry.get_problem(self.problem or "", **self.options)
         else:
             self.open_data()
-
-    def check_apart(self, output_dir: Path) -> None:
-        """Raises CommandError if --output_dir is the folder of the data."""
-        folders = [self.data_folder()]
-        if self.problem:
-            folders.append(self.data_folder() / self.problem.removesuffix("_rev"))
-        for folder in folders:
-            if is_same_folder(output_dir, folder):
-                raise CommandError(
-                    "--output_dir and the data must be in different folders. Received:"
-                    f" --output_dir={output_dir}, the same folder as {folder}, which is"
-                    " that of --data_dir. Name another --output_dir."
-                )
 
     def open_data(self) -> Dataset:
         """Opens the data, and makes it first if --generate_data is given.

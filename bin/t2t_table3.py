@@ -41,6 +41,7 @@ from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import CommandError, field_of, require
 from t2tlite.checked_fields import check_seed, checked_field, optional_field
+from t2tlite.programs.runs.start import check_apart
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
@@ -102,7 +103,7 @@ def main(flags: Table3Flags) -> None:
         raise CommandError("--time goes with --dry_run. Received: --time alone.")
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
-        flags.check_apart(output_dir)
+        check_apart(output_dir, flags.data_folder(), flags.problem)
     base = registry.get_hparams(flags.hparams_set or "transformer_base").override(
         flags.hparams
     )

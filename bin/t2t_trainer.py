@@ -34,7 +34,7 @@ import textwrap
 from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import CommandError, require
+from t2tlite.bin.flag_fields import require
 from t2tlite.checked_fields import (
     checked_field,
     facts_of,
@@ -42,8 +42,8 @@ from t2tlite.checked_fields import (
     optional_field,
 )
 from t2tlite.config import HParams
-from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import checkpoint_at
+from t2tlite.programs.runs.start import Devices, check_apart, run_hparams, train_on
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
@@ -141,7 +141,7 @@ def show_hparams(name: str, changes: str) -> str:
 def check(flags: TrainerFlags, folder: RunFolder) -> None:
     """Checks names, values, folders and data, before TensorFlow is loaded."""
     folder.check_path()
-    flags.check_apart(folder.path)
+    check_apart(folder.path, flags.data_folder(), flags.problem)
     start = None if folder.checkpoints() else flags.warm_start_from
     if start:
         checkpoint_at(start)  # raises if there is none
@@ -150,8 +150,6 @@ def check(flags: TrainerFlags, folder: RunFolder) -> None:
     else:
         hparams = _hparams(flags, folder)
     hparams.override(flags.hparams)
-    if flags.output_dir is None:
-        say(f"The run is in {folder}.")
     flags.check_data()
 
 
@@ -163,66 +161,31 @@ def main(flags: TrainerFlags) -> None:
     folder = flags.run_folder()
     check(flags, folder)
     flags.load_tensorflow()
-    import tensorflow as tf
-
-    from t2tlite.programs.runs import checkpoint_choice, train
-    from t2tlite.training import checkpoints, cluster, run_cost, workers
-    from t2tlite.training.strategy import gpu_name, make_strategy, trains_on_gpu
+    from t2tlite.programs.runs.train import TrainingOptions
 
     hparams = _hparams(flags, folder).override(flags.hparams)
     if flags.global_batch_tokens is not None:
         hparams = dataclasses.replace(
             hparams, global_batch_tokens=flags.global_batch_tokens
         )
-    config = flags.loop_config(hparams)
-    strategy = make_strategy(
-        flags.worker_gpu, cluster.find_cluster(flags.cluster_resolver)
-    )
+    devices = Devices(flags.worker_gpu, flags.cluster_resolver)
     command = ["t2t-trainer", *_resumed(flags, folder).words(defaults=True)]
-    options = train.TrainingOptions(flags.eval_bleu, flags.warm_start_from, command)
-    try:
-        with workers.lost_worker_is_an_error(strategy):
-            # the other workers find the data that it makes in a shared folder
-            with workers.chief_first(strategy):
-                dataset = flags.open_data()
-            evaluation, _ = train.train_run(
-                dataset, hparams, folder, config, strategy, options
-            )
-    except tf.errors.ResourceExhaustedError as error:
-        raise CommandError(
-            f"There is not enough memory ({checkpoints.reason_of(error)}). Lower"
-            " batch_size and raise accumulate_steps by the same factor: training stays"
-            " the same."
-        ) from error
-    print(f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}.")
-    for line in checkpoint_choice.after_training(
-        folder, config.early_stopping_evals > 0
-    ):
-        print(line)
-    if costs := folder.costs():
-        print(
-            run_cost.cost_line(costs[-1], gpu_name() if trains_on_gpu(strategy) else "")
-        )
+    options = TrainingOptions(flags.eval_bleu, flags.warm_start_from, command)
+    config = flags.loop_config(hparams)
+    trained = train_on(devices, flags.open_data, hparams, folder, config, options)
+    print("\n".join(trained.summary))
 
 
 def _hparams(flags: TrainerFlags, folder: RunFolder) -> HParams:
     """Returns the hparams of the named set, of the run to resume, or of the run to
     start from.
     """
-    if folder.checkpoints() and not flags.hparams_set:
-        return folder.hparams()
-    if flags.hparams_set or not flags.warm_start_from:
+    if not flags.hparams_set:
+        hparams = run_hparams(folder, flags.warm_start_from)
+        if hparams is not None:
+            return hparams
         require(EXAMPLE, hparams_set=flags.hparams_set)
-        return registry.get_hparams(flags.hparams_set or "")
-    from t2tlite.programs.runs.train import warm_start_hparams
-
-    hparams = warm_start_hparams(flags.warm_start_from)
-    say(
-        f"Without --hparams_set: the hparams of {flags.warm_start_from}, with"
-        f" learning_rate_constant={hparams.learning_rate_constant:g}, so that the rate"
-        " rises to its value when that run stopped."
-    )
-    return hparams
+    return registry.get_hparams(flags.hparams_set or "")
 
 
 def _resumed(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:

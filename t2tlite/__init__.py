@@ -1,28 +1,165 @@
 """Attention Is All You Need on today's TensorFlow, with tensor2tensor's way of working.
 
     import t2tlite
-    model = t2tlite.load("RUN")
+    data = t2tlite.prepare("grammar_ende", "data")
+    model = t2tlite.train(data, "transformer_tiny", "RUN")
+    model = t2tlite.load("RUN")                      # the same, later
     model.translate("A man rides a bicycle.")        # -> "Ein Mann fährt Fahrrad."
 
-Importing this package is light: TensorFlow is imported when `load` is called. Import it
-before tensorflow, so that its settings for this machine (`machine.py`) take effect.
+Importing this package is light: TensorFlow is imported when `load`, `train`, `layers`
+or `Transformer` is used. Import it before tensorflow, so that its settings for this
+machine (`machine.py`) take effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import importlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from t2tlite import registry
 from t2tlite.machine import apply_settings
+from t2tlite.registry import register_hparams, register_problem
 
 if TYPE_CHECKING:
+    from t2tlite import layers
+    from t2tlite.config import HParams
+    from t2tlite.data.dataset import Dataset
+    from t2tlite.data.problem import Problem
+    from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
 
 apply_settings()  # before TensorFlow loads
 
 __version__ = "1.0.0rc1"
-__all__ = ["load", "__version__"]
+__all__ = [
+    "Transformer",
+    "__version__",
+    "get_hparams",
+    "get_problem",
+    "layers",
+    "load",
+    "prepare",
+    "register_hparams",
+    "register_problem",
+    "train",
+]
+
+
+def prepare(
+    problem: str | Problem,
+    data_dir: str | Path = "data",
+    *,
+    tmp_dir: str | Path | None = None,
+    num_processes: int = 1,
+    **options: object,
+) -> Dataset:
+    """Makes the data of a problem, as t2t-datagen does: a vocabulary, token shards and
+    a manifest in `data_dir`/PROBLEM. Complete data is kept, and interrupted work
+    resumes.
+
+    Args:
+        problem: the name of a problem, such as parallel_text for files of your own, or
+            a problem.
+        data_dir: the folder that holds a folder for each problem.
+        tmp_dir: the folder of raw files, in which downloads are kept too.
+        num_processes: processes that encode text. A script that uses several needs `if
+            __name__ == "__main__":`.
+        options: the problem's options, such as train_source="train.en". Where several
+            files may be given, one path is enough.
+
+    Returns:
+        The data, to be given to `train`.
+
+    Raises:
+        FileNotFoundError: a raw file is missing.
+        TypeError: `problem` or a folder is of another type.
+        ValueError: there is no such problem or option, the text is bad (the message
+            names file and line), or other data is there.
+    """
+    from t2tlite.console import say
+    from t2tlite.data.problem import Problem
+    from t2tlite.programs.runs import start
+
+    _check_path("data_dir", data_dir)
+    if tmp_dir is not None:
+        _check_path("tmp_dir", tmp_dir)
+    _register_all()
+    if isinstance(problem, Problem) and options:
+        raise TypeError(
+            "Options go with the name of a problem. Received: a problem and"
+            f" {', '.join(options)}. Use dataclasses.replace."
+        )
+    if not isinstance(problem, Problem):
+        problem = get_problem(problem, **options)
+    generated = start.make_data(problem, data_dir, tmp_dir, num_processes)
+    say(str(generated))
+    return generated.dataset
+
+
+def train(
+    problem: str | Problem | Dataset,
+    hparams: str | HParams | Mapping[str, object],
+    output_dir: str | Path,
+    *,
+    data_dir: str | Path = "data",
+    train_steps: int | None = None,
+    eval_bleu: bool = False,
+    warm_start_from: str | Path | None = None,
+    **loop: int,
+) -> Translator:
+    """Trains a model on prepared data, as t2t-trainer does, on all GPUs of the machine
+    or its CPU. If `output_dir` has a run, training resumes from its newest checkpoint,
+    and does nothing if it has ended.
+
+    Args:
+        problem: the data that `prepare` returned; or the problem's name, whose data is
+            in `data_dir`.
+        hparams: the name of a set, such as transformer_base; `HParams`; or a dict of
+            changes to the hparams of the run that resumes, of `warm_start_from`, or
+            else of transformer_base.
+        output_dir: the run folder.
+        data_dir: the folder of the data, if `problem` is a name.
+        train_steps: optimizer steps in all, by default those of the hparams.
+        eval_bleu: decode dev at each evaluation, and choose the best checkpoint by BLEU
+            (or F1).
+        warm_start_from: run folder or checkpoint whose weights a new run starts from.
+        loop: local_eval_frequency, early_stopping_evals, save_checkpoints_secs,
+            keep_checkpoint_max, eval_steps or random_seed, t2t-trainer's flags.
+
+    Returns:
+        The model with the weights of the newest checkpoint, as `load` returns it.
+
+    Raises:
+        FileNotFoundError: there is no data, or nothing to start from.
+        FloatingPointError: training diverged.
+        KeyboardInterrupt: it was interrupted. A checkpoint is saved first, and the same
+            call resumes.
+        MemoryError: the memory is not enough.
+        TypeError: an argument is of another type.
+        ValueError: a name or value is unknown or out of range, a file is damaged, or
+            the run in `output_dir` is of another model or other data.
+    """
+    from t2tlite.programs.runs import start
+
+    _register_all()
+    _check_path("output_dir", output_dir)
+    _check_path("data_dir", data_dir)
+    if warm_start_from is not None:
+        _check_path("warm_start_from", warm_start_from)
+    start.train_by_name(
+        problem,
+        hparams,
+        output_dir,
+        data_dir,
+        train_steps,
+        eval_bleu,
+        warm_start_from,
+        loop,
+    )
+    return load(output_dir)
 
 
 def load(
@@ -35,8 +172,8 @@ def load(
     ensemble, which averages their probabilities in one search.
 
     Args:
-        run: the run folder, which t2t-trainer made; or a list of runs of one problem
-            and vocabulary.
+        run: the run folder, which t2t-trainer or `train` made; or a list of runs of
+            one problem and vocabulary.
         checkpoint_path: newest (the default), best, averaged, a step, or the path of a
             checkpoint.
         engine: what computes, tensorflow or ctranslate2 (pip install
@@ -55,3 +192,60 @@ def load(
     from t2tlite.programs.runs import load as runs
 
     return runs.load(run, checkpoint_path, engine, quantization)
+
+
+def get_problem(name: str, **options: object) -> Problem:
+    """Makes the problem of a name, with values for its options; NAME_rev swaps source
+    and target. An option of several values, such as train_source, takes one alone too.
+
+    Raises ValueError if there is no such problem or option, or a value is bad.
+    """
+    _register_all()
+    _check_text("The name of a problem", name)
+    made: Problem = registry.get_problem(name, **options)
+    return made
+
+
+def get_hparams(name: str, **changes: object) -> HParams:
+    """The hparams of a registered set, with changes to its fields.
+
+    Raises ValueError if there is no such set or field, or a value is bad.
+    """
+    _register_all()
+    _check_text("The name of an hparam set", name)
+    hparams: HParams = registry.get_hparams(name)
+    hparams.check_names(changes)
+    return dataclasses.replace(hparams, **changes)  # type: ignore[arg-type]
+
+
+if not TYPE_CHECKING:  # a type checker knows the names, and finds others
+
+    def __getattr__(name: str) -> Any:
+        """Imports what needs TensorFlow when it is first used."""
+        if name == "layers":
+            return importlib.import_module("t2tlite.layers")
+        if name == "Transformer":
+            return importlib.import_module("t2tlite.models.transformer").Transformer
+        raise AttributeError(f"module 't2tlite' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _register_all() -> None:
+    """Registers the problems, tasks and hparam sets of this project."""
+    for package in ("problems", "tasks", "hparams"):
+        importlib.import_module(f"t2tlite.{package}")
+
+
+def _check_path(name: str, value: object) -> None:
+    if not isinstance(value, str | Path):
+        raise TypeError(
+            f"{name} must be the path of a folder. Received: {value!r:.80}."
+        )
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be text. Received: {value!r:.80}.")

@@ -26,6 +26,7 @@ TF_NUM_INTRAOP_THREADS). TensorFlow already flushes denormal numbers to zero.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +96,14 @@ def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
                 cache = _line_of(group / "memory.stat", "inactive_file ") or ["0"]
                 # the kernel frees the cache when needed
                 yield int(limit[0]), int(used[0]) - int(cache[0])
+
+
+def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:
+    """Whether a driver of NVIDIA's GPUs is installed: Linux lists it in `root`/proc, or
+    its program nvidia-smi is in a folder of `path`, by default the variable PATH.
+    """
+    listed = (root / "proc/driver/nvidia/version").exists()
+    return listed or shutil.which("nvidia-smi", path=path) is not None
 
 
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

@@ -4,8 +4,9 @@ A problem and a task are classes, an hparam set is a function without arguments;
 decorator registers each under its name. --registry_help prints the first paragraph of
 each docstring. CONTRIBUTING.md has examples.
 
-Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects.
-Manifests name tasks, which the library looks up.
+Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`, `programs/runs/start.py`)
+look up problems and hparam sets; the rest of the library receives objects. Manifests
+name tasks, which the library looks up.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import inspect
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -111,21 +113,25 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
 def get_problem(name: str, **options: object) -> Any:
     """Makes the problem of a registered name, reversed if the name ends in `_rev`.
 
-    The options are values for its fields, such as `vocab_size=8000`. Raises ValueError
-    if there is no such problem or option.
+    The options are values for its fields, such as `vocab_size=8000`. One value alone,
+    or a list, is enough for an option of several. Raises ValueError if there is no such
+    problem or option.
     """
     base = name.removesuffix("_rev")
     if name not in list_problems():
         raise _unknown("problem", name, list_problems())
     cls: Any = _problems[base]
-    fields = sorted(field.name for field in option_fields(cls))
-    for option in options:
+    fields = {field.name: field for field in option_fields(cls)}
+    values = {}
+    for option, value in options.items():
         if option not in fields:
             raise ValueError(
                 f"Problem {base!r} has no option {option!r}. Its options:"
-                f" {', '.join(fields) or 'none'}."
+                f" {', '.join(sorted(fields)) or 'none'}."
             )
-    return cls(reverse=name != base, **options)
+        several = isinstance(fields[option].default, tuple)
+        values[option] = _several(value) if several else value
+    return cls(reverse=name != base, **values)
 
 
 def get_hparams(name: str) -> Any:
@@ -188,6 +194,20 @@ def registry_help() -> str:
     return "\n".join(lines)
 
 
+def _several(value: object) -> object:
+    """One text or path, or a list of them, as a tuple of texts; other values as they
+    are.
+    """
+    if isinstance(value, str | os.PathLike):
+        return (os.fspath(value),)
+    if not isinstance(value, list | tuple):
+        return value
+    texts = []
+    for item in value:
+        texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)
+    return tuple(texts)
+
+
 def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
     """The error that no `kind` has this name."""
     return ValueError(
@@ -196,7 +216,9 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
 
 
 def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
-    if name in table:
+    modules = {table.get(name, item).__module__, item.__module__}
+    # a notebook's cell, which may run again, is in __main__
+    if name in table and modules != {"__main__"}:
         raise ValueError(
             f"Each {kind} needs a name of its own. Received: {name!r} from"
             f" {item.__module__}, already registered by {table[name].__module__}."

@@ -268,7 +268,7 @@ def test_nothing_imports_itself_through_others(name_of):
     graphlib.TopologicalSorter(imports_between(name_of)).prepare()
 
 
-def test_import_of_t2tlite_loads_only_the_settings():
+def test_import_of_t2tlite_loads_only_settings_and_the_registry():
     code = (
         "import sys, t2tlite; print(*sorted(m for m in sys.modules if"
         " m.startswith('t2tlite.')))"
@@ -280,7 +280,7 @@ def test_import_of_t2tlite_loads_only_the_settings():
         check=True,
         timeout=60,
     )
-    assert result.stdout.split() == ["t2tlite.machine"]
+    assert result.stdout.split() == ["t2tlite.machine", "t2tlite.registry"]
 
 
 def test_light_modules_load_neither_tensorflow_nor_keras():

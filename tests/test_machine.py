@@ -13,6 +13,7 @@ from t2tlite.machine import (
     cgroup_memory,
     cpu_ends_at_avx2,
     cpu_has_bfloat16,
+    has_nvidia_driver,
 )
 
 NAMES = (
@@ -101,6 +102,19 @@ def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
     assert not cpu_ends_at_avx2(tmp_path / "cpuinfo")  # which does not exist
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
     assert cpu_ends_at_avx2(tmp_path / "cpuinfo") is ends
+
+
+def test_nvidia_driver(tmp_path):
+    assert not has_nvidia_driver(tmp_path, str(tmp_path))
+    program = tmp_path / "nvidia-smi"
+    program.touch(0o755)
+    assert has_nvidia_driver(tmp_path / "elsewhere", str(tmp_path))
+    program.unlink()
+    listed = tmp_path / "proc" / "driver" / "nvidia"
+    listed.mkdir(parents=True)
+    assert not has_nvidia_driver(tmp_path, str(tmp_path))
+    (listed / "version").touch()
+    assert has_nvidia_driver(tmp_path, str(tmp_path))
 
 
 MEMINFO = (

@@ -140,9 +140,7 @@ def test_tutorial_runs(tmp_path):
 @pytest.mark.slow
 def test_paper_runs(tmp_path):
     """Every cell, with short trainings. Computations by hand equal the library's."""
-    outputs = run_shortened(
-        "paper", {"--train_steps=600": "--train_steps=100"}, tmp_path
-    )
+    outputs = run_shortened("paper", {"train_steps=600": "train_steps=100"}, tmp_path)
     differences = []
     for shown in outputs.values():
         match = re.search(r"largest difference: (\S+)", standard_output(shown))

@@ -180,8 +180,8 @@ def test_hparam_set_whose_function_is_wrong(filled, function, message):
 @pytest.mark.parametrize("option", ["vocabsize", "reverse"])
 def test_unknown_option(filled, option):
     options = (
-        "max_length, max_length_ratio, normalization, sizes, user_symbols, vocab_file, vocab_size,"
-        " vocab_type"
+        "drop, max_length, max_length_ratio, normalization, sizes, subword_dropout,"
+        " subword_samples, user_symbols, vocab_file, vocab_size, vocab_type"
     )
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):
@@ -292,3 +292,22 @@ def test_what_t2tlite_registers():
     for name in problems:
         assert registry.get_problem(name).name() == name
         assert registry.get_problem(f"{name}_rev").reverse
+
+
+def test_a_cell_of_a_notebook_may_run_again(monkeypatch):
+    monkeypatch.setattr(registry, "_hparams", {})
+
+    def mine():
+        """First."""
+
+    def again():
+        """Second."""
+
+    again.__name__ = "mine"
+    mine.__module__ = again.__module__ = "__main__"
+    registry.register_hparams(mine)
+    registry.register_hparams(again)
+    assert registry.list_hparams() == {"mine": "Second."}
+    mine.__module__ = "package"
+    with pytest.raises(ValueError, match="already registered by __main__"):
+        registry.register_hparams(mine)

@@ -46,6 +46,7 @@ class Dataset:
 
     @property
     def name(self) -> str:
+        """The problem's name, with _rev if source and target are swapped."""
         return self.manifest.name
 
     @functools.cached_property

@@ -46,27 +46,40 @@ class MultiHeadAttention(keras.layers.Layer):
     Args:
         hidden_size: D, width of input and output; d_model in the paper.
         num_heads: H.
-        key_channels: H * K, the width of all heads' keys; K is d_k in the paper.
-        value_channels: H * U, the width of all heads' values; U is d_v in the paper.
+        key_channels: H * K, the width of all heads' keys, by default D; K is d_k in
+            the paper.
+        value_channels: H * U, the width of all heads' values, by default D; U is d_v in
+            the paper.
         dropout: rate on the attention weights; the paper has none.
         radius: r of restricted self-attention, which attends at distances below r. 0
             attends to all positions.
-        causal: whether restricted self-attention masks later positions, as in the
-            decoder.
+        causal: whether self-attention masks later positions, as in the decoder.
+
+    Raises:
+        ValueError: the heads do not divide the keys or the values.
     """
 
     def __init__(
         self,
         hidden_size: int,
         num_heads: int,
-        key_channels: int,
-        value_channels: int,
-        dropout: float,
+        key_channels: int | None = None,
+        value_channels: int | None = None,
+        dropout: float = 0.0,
         radius: int = 0,
         causal: bool = False,
         **kwargs: object,
     ) -> None:
-        super().__init__(autocast=False, **kwargs)
+        # `autocast` is in the configuration of a saved layer
+        super().__init__(**{"autocast": False, **kwargs})
+        key_channels = key_channels or hidden_size
+        value_channels = value_channels or hidden_size
+        if num_heads < 1 or key_channels % num_heads or value_channels % num_heads:
+            raise ValueError(
+                "num_heads must divide key_channels and value_channels, by default"
+                f" hidden_size. Received: num_heads={num_heads},"
+                f" key_channels={key_channels}, value_channels={value_channels}."
+            )
         self.num_heads = num_heads
         self.radius = radius
         self.causal = causal
@@ -89,8 +102,8 @@ class MultiHeadAttention(keras.layers.Layer):
     def call(
         self,
         x: Tensor,
-        memory: Tensor,
-        bias: Tensor,
+        memory: Tensor | None = None,
+        bias: Tensor | None = None,
         seed: Seed = None,
         record: Record | None = None,
     ) -> Tensor:
@@ -98,21 +111,29 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Args:
             x: [B, T, D], the queries.
-            memory: [B, S, D], the keys and values; `x` itself for self-attention.
+            memory: [B, S, D], the keys and values; by default `x`, for self-attention.
             bias: float32, broadcast to [B, H, T, S]: MASKED at masked positions, 0 at
-                the others. With a radius it is the padding mask, [B, 1, 1, S], and the
-                layer itself masks positions that are too far away, or later if
-                `causal`.
+                the others, and by default everywhere. A causal layer itself masks later
+                positions. With a radius it masks those that are too far away, and
+                `bias` is the padding mask, [B, 1, 1, S].
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
                 dropout; or None. A layer with a radius then computes the scores of all
                 positions.
         """
+        if memory is None:
+            memory = x
+        if bias is None:
+            bias = ops.zeros((1, 1, 1, 1))
+            if self.radius:  # blocks have a bias of their own
+                bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
         if self.radius and record is None:
             return self._attend_in_blocks(x, memory, bias, seed)
         if self.radius:
             positions = ops.arange(ops.shape(x)[1])
             bias = bias + self._distance_mask(positions, positions)
+        elif self.causal:
+            bias = bias + causal_mask(ops.shape(x)[1])
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -275,7 +296,9 @@ def padding_mask(ids: Tensor) -> Tensor:
     """The padding mask, a bias on scores: int [B, S] -> float32 [B, 1, 1, S], MASKED at
     padding.
     """
-    return ops.cast(ops.equal(ids, PAD), "float32")[:, None, None, :] * MASKED
+    # not a product with MASKED, which Keras takes for sparse in a functional model
+    bias = ops.where(ops.equal(ids, PAD), MASKED, 0.0)  # [B, S]
+    return ops.cast(bias, "float32")[:, None, None, :]
 
 
 def causal_mask(length: int | Tensor) -> Tensor:

@@ -42,6 +42,8 @@ class Residual(keras.layers.Layer):
         y = sublayer(y)
         x = residual.leave(x, y)
 
+    In a Keras model of your own, with post-norm: x = Residual()(x, sublayer(x)).
+
     Args:
         dropout: rate on the sublayer's output.
         pre_norm: normalise the sublayer's input instead of the sum.
@@ -49,9 +51,13 @@ class Residual(keras.layers.Layer):
     """
 
     def __init__(
-        self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: object
+        self,
+        dropout: float = 0.0,
+        pre_norm: bool = False,
+        epsilon: float = 1e-6,
+        **kwargs: object,
     ) -> None:
-        super().__init__(autocast=False, **kwargs)
+        super().__init__(**{"autocast": False, **kwargs})
         self.pre_norm = pre_norm
         self.norm = LayerNormalization(
             epsilon=epsilon, name="norm", dtype=self.dtype_policy
@@ -60,6 +66,10 @@ class Residual(keras.layers.Layer):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         self.norm.build(input_shape)
+
+    def call(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
+        """`leave`: x and the sublayer's output y, both [B, T, D] -> [B, T, D]."""
+        return self.leave(x, y, seed)
 
     def enter(self, x: Tensor) -> Tensor:
         """The sublayer's input: x [B, T, D], normalised if pre-norm."""
@@ -141,7 +151,11 @@ class FeedForward(keras.layers.Layer):
     """
 
     def __init__(
-        self, hidden_size: int, filter_size: int, dropout: float, **kwargs: object
+        self,
+        hidden_size: int,
+        filter_size: int,
+        dropout: float = 0.0,
+        **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
         self.inner = Dense(
@@ -197,17 +211,32 @@ class Dropout(keras.layers.Layer):
 
     Args:
         rate: fraction of the elements to zero, in [0, 1).
+
+    Raises:
+        ValueError: the layer is called with training=True, as Keras's fit does, and
+            no seed.
     """
 
     def __init__(self, rate: float, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.rate = rate
 
-    def call(self, x: Tensor, seed: Seed = None) -> Tensor:
+    def call(
+        self, x: Tensor, seed: Seed = None, training: bool | None = None
+    ) -> Tensor:
         """Applies dropout to a tensor of any shape; without a seed, returns it
         unchanged.
         """
-        if seed is None or self.rate == 0.0:
+        if self.rate == 0.0:
+            return x
+        if seed is None:
+            if training:
+                raise ValueError(
+                    "Dropout in training needs a seed, an int32 tensor [2], since its"
+                    f" mask is a function of the seed. Received: rate={self.rate}"
+                    " without one. Pass a seed to the layer, or use rate 0 and add"
+                    " keras.layers.Dropout to your model."
+                )
             return x
         # drawn in float32: the 8 bits of a bfloat16 number are too few for most rates
         shape = ops.shape(x)

@@ -130,7 +130,10 @@ class DecoderLayer(TransformerLayer):
         super().__init__(hparams, **kwargs)
         radius = hparams.self_attention_radius
         self.self_attention, self.self_attention_residual = self._attention(
-            "self_attention", radius, causal=True
+            # without a radius the model makes the causal mask, once for all layers
+            "self_attention",
+            radius,
+            causal=radius > 0,
         )
         self.cross_attention, self.cross_attention_residual = self._attention(
             "cross_attention"

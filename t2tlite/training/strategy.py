@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import platform
 import socket
 import threading
 import time
@@ -14,7 +15,7 @@ import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.machine import cpu_has_bfloat16
+from t2tlite.machine import cpu_has_bfloat16, has_nvidia_driver
 from t2tlite.training.cluster import VARIABLE, Cluster
 from t2tlite.training.signals import keeping_handlers
 
@@ -106,26 +107,67 @@ def with_dtype_policy(
     """The hparams with "auto" replaced by the policy `recorded` in the run to resume,
     or by the fastest one of the devices.
 
-    Reports the policy, and warns of bfloat16 on a CPU that does not have it.
+    Warns of bfloat16 on a CPU that does not have it.
     """
-    on_gpu = trains_on_gpu(strategy)
-    if hparams.dtype_policy == "auto":
-        fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
-        policy = "mixed_bfloat16" if fast else "float32"
-        if recorded:
-            policy = recorded.dtype_policy
-        say(f"dtype_policy=auto is {policy} here.")
-        hparams = dataclasses.replace(hparams, dtype_policy=policy)
+    policy = _policy(hparams, strategy, recorded)
     if (
-        hparams.dtype_policy == "mixed_bfloat16"
-        and not on_gpu
+        policy == "mixed_bfloat16"
+        and not trains_on_gpu(strategy)
         and not cpu_has_bfloat16()
     ):
         say(
             "dtype_policy=mixed_bfloat16 is slower than float32 on this CPU, which has"
             " no bfloat16 instructions."
         )
-    return hparams
+    return dataclasses.replace(hparams, dtype_policy=policy)
+
+
+def _policy(
+    hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None
+) -> str:
+    """The dtype policy that training uses."""
+    if hparams.dtype_policy != "auto":
+        return hparams.dtype_policy
+    if recorded:
+        return recorded.dtype_policy
+    on_gpu = trains_on_gpu(strategy)
+    fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
+    return "mixed_bfloat16" if fast else "float32"
+
+
+def device_lines(
+    hparams: HParams,
+    strategy: tf.distribute.Strategy,
+    recorded: HParams | None = None,
+    gpus: int | None = None,
+) -> list[str]:
+    """Says which devices train, in which type, and whether XLA compiles; then, if the
+    machine has an NVIDIA driver and TensorFlow sees no GPU, what to install.
+
+    `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
+    was asked for: with 0 the CPU is not a surprise.
+    """
+    policy = _policy(hparams, strategy, recorded)
+    auto = " (dtype_policy=auto)" if hparams.dtype_policy == "auto" else ""
+    xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
+    on_gpu = trains_on_gpu(strategy)
+    count = strategy.num_replicas_in_sync
+    if on_gpu:
+        device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
+    else:
+        device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
+        if count > 1:
+            device = f"{count} x {device}"
+    lines = [f"Training on {device}, in {policy}{auto}, {xla}."]
+    if on_gpu or gpus == 0 or not has_nvidia_driver():
+        return lines
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return lines  # hidden on purpose
+    lines.append(
+        "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
+        f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
+    )
+    return lines
 
 
 def _gpus_have_bfloat16() -> bool:

@@ -1,13 +1,15 @@
 """dtype_policy=auto: what the hardware has, resolved once and recorded."""
 
 import dataclasses
+import functools
 
 import pytest
 import tensorflow as tf
 
 from t2tlite.config import HParams
+from t2tlite.machine import has_nvidia_driver
 from t2tlite.training import strategy as strategies
-from t2tlite.training.strategy import with_dtype_policy
+from t2tlite.training.strategy import device_lines, with_dtype_policy
 
 AUTO = HParams(dtype_policy="auto")
 
@@ -19,6 +21,8 @@ def cpu():
 
 class Gpus:
     """Stands in for a strategy on two GPUs."""
+
+    num_replicas_in_sync = 2
 
     class extended:
         worker_devices = (
@@ -35,7 +39,49 @@ def test_on_a_cpu(monkeypatch, capsys, cpu, fast, policy):
     assert with_dtype_policy(AUTO, cpu) == dataclasses.replace(
         AUTO, dtype_policy=policy
     )
-    assert capsys.readouterr().err == f"dtype_policy=auto is {policy} here.\n"
+    assert capsys.readouterr().err == ""
+    line, *_ = device_lines(dataclasses.replace(AUTO, jit_compile=True), cpu)
+    assert line.startswith("Training on the CPU (")
+    assert line.endswith(f", in {policy} (dtype_policy=auto), compiled by XLA.")
+
+
+@pytest.fixture
+def driver(monkeypatch, tmp_path):
+    """A machine that lists NVIDIA's driver, on which TensorFlow sees no GPU."""
+    listed = tmp_path / "proc" / "driver" / "nvidia" / "version"
+    listed.parent.mkdir(parents=True)
+    listed.touch()
+    seen = functools.partial(has_nvidia_driver, tmp_path, str(tmp_path))
+    monkeypatch.setattr(strategies, "has_nvidia_driver", seen)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return listed
+
+
+def test_a_driver_without_a_gpu_is_reported_with_what_to_install(driver, cpu):
+    _, advice = device_lines(HParams(), cpu)
+    assert advice == (
+        "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its CUDA"
+        f" libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
+    )
+    driver.unlink()
+    assert len(device_lines(HParams(), cpu)) == 1
+
+
+@pytest.mark.parametrize(
+    ("gpus", "visible"), [(0, None), (None, ""), (None, "-1")], ids=str
+)
+def test_a_cpu_on_purpose_needs_no_advice(driver, cpu, monkeypatch, gpus, visible):
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert len(device_lines(HParams(), cpu, gpus=gpus)) == 1
+
+
+def test_the_first_line_names_gpus_type_and_compilation(monkeypatch):
+    monkeypatch.setattr(strategies, "gpu_name", lambda: "NVIDIA H100")
+    hparams = HParams(dtype_policy="float32")
+    assert device_lines(hparams, Gpus) == [
+        "Training on 2 x NVIDIA H100, in float32, without XLA."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ TRAINING_CHARTS = [
     ),
     MetricChart(
         "Speed",
-        "source and target tokens/s",
+        "source and target tokens/s, evaluation left out",
         {"training": "train/tokens_per_second"},
     ),
 ]

@@ -184,8 +184,11 @@ class RunReport:
             rows.append(("training time", f"{duration}, evaluation included"))
         costs = self.missing.attempt(run.costs)
         if costs:
-            flops = f"{costs[-1].flops:.2g}"
-            cost = f"{flops} floating-point operations, by formula"
+            total = costs[-1]
+            if total.seconds:
+                speed = f"{total.tokens / total.seconds:,.0f} tokens/s"
+                rows.append(("training speed", f"{speed}, evaluation left out"))
+            cost = f"{total.flops:.2g} floating-point operations, by formula"
             rows.append(("training cost", cost))
         if self.best:
             metrics = []

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from chromium import dump_dom
+from chromium import dump_dom, opened
 from tiny_run import change_manifest, tensors
 
 from t2tlite.bin import t2t_report
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import RunCost
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
@@ -331,6 +332,21 @@ def test_each_score_has_its_signature(tiny_run, decoded_copy):
     page, text = report(tiny_run, decoded_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
+    address = (decoded_copy / "report.html").resolve().as_uri()
+    with opened(address) as shown:
+        shown.set_viewport_size({"width": 1000, "height": 800})
+        cell = shown.locator("td code", has_text="nrefs:1").last
+        table = cell.locator("xpath=ancestor::table")
+        assert cell.bounding_box()["height"] > 30  # two lines
+        assert table.evaluate("table => table.scrollWidth <= table.clientWidth")
+
+
+def test_speed_leaves_evaluation_out(tiny_run, tiny_run_copy):
+    """cost.json counts the seconds of training alone."""
+    cost = RunCost(120, 120, 60.0, 60.0, 90_000, 1e9)
+    RunFolder(tiny_run_copy).write_costs([cost])
+    _, text = report(tiny_run, tiny_run_copy)
+    assert "| training speed | 1,500 tokens/s, evaluation left out |" in text
 
 
 def test_without_decodes_the_command_is_told(undecoded):
