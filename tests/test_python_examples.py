@@ -48,7 +48,7 @@ def loads(tiny_run, load, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(
         t2tlite,
         "load",
-        lambda run, checkpoint_path=None: parser if run.endswith("gum") else model,
+        lambda run, checkpoint_path=None: parser if str(run).endswith("gum") else model,
     )
     monkeypatch.chdir(tmp_path)
 

@@ -198,12 +198,17 @@ def test_an_option_without_its_counterpart(
 
 
 def test_one_name_instead_of_a_tuple() -> None:
+    problem = registry.get_problem(
+        "parallel_text", train_source="train.en", train_target="train.de"
+    )
+    assert (problem.train_source, problem.train_target) == (
+        ("train.en",),
+        ("train.de",),
+    )
     with pytest.raises(
         ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"
     ):
-        registry.get_problem(
-            "parallel_text", train_source="train.en", train_target="train.de"
-        )
+        dataclasses.replace(problem, train_source="train.en")
 
 
 def test_a_missing_file_of_any_split_is_found_at_once(

@@ -420,7 +420,7 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
     with pytest.raises(
         ValueError,
         match=(
-            r"exports the tasks translation, parsing\. Received: a run of .*"
+            r"exports the tasks translation, text_to_text, parsing\. Received: a run of .*"
             r" 'summaries'"
         ),
     ):
