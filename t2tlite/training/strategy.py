@@ -141,8 +141,9 @@ def device_lines(
     recorded: HParams | None = None,
     gpus: int | None = None,
 ) -> list[str]:
-    """Says which devices train, in which type, and whether XLA compiles; then, if the
-    machine has an NVIDIA driver and TensorFlow sees no GPU, what to install.
+    """Says which devices train, in which type, and whether XLA compiles; then what
+    would make a GPU faster, or, if the machine has an NVIDIA driver and TensorFlow sees
+    no GPU, what to install.
 
     `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
     was asked for: with 0 the CPU is not a surprise.
@@ -159,6 +160,11 @@ def device_lines(
         if count > 1:
             device = f"{count} x {device}"
     lines = [f"Training on {device}, in {policy}{auto}, {xla}."]
+    if on_gpu and not hparams.jit_compile:
+        lines.append(
+            "A GPU trains about three times as fast with --hparams=jit_compile=true,"
+            " once XLA has compiled each shape of a batch."
+        )
     if on_gpu or gpus == 0 or not has_nvidia_driver():
         return lines
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):

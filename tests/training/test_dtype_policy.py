@@ -79,8 +79,12 @@ def test_a_cpu_on_purpose_needs_no_advice(driver, cpu, monkeypatch, gpus, visibl
 def test_the_first_line_names_gpus_type_and_compilation(monkeypatch):
     monkeypatch.setattr(strategies, "gpu_name", lambda: "NVIDIA H100")
     hparams = HParams(dtype_policy="float32")
-    assert device_lines(hparams, Gpus) == [
-        "Training on 2 x NVIDIA H100, in float32, without XLA."
+    line, advice = device_lines(hparams, Gpus)
+    assert line == "Training on 2 x NVIDIA H100, in float32, without XLA."
+    assert "--hparams=jit_compile=true" in advice
+    compiled = dataclasses.replace(hparams, jit_compile=True)
+    assert device_lines(compiled, Gpus) == [
+        "Training on 2 x NVIDIA H100, in float32, compiled by XLA."
     ]
 
 
