@@ -2,7 +2,8 @@
 
 The first corpus to train on is train, further ones are train2, train3 and so on.
 Likewise the first dev set is dev, which decides which checkpoint is best, and further
-ones are dev2, dev3 and so on. There is at most one test split.
+ones are dev2, dev3 and so on. The test set is test; a problem may name others, such as
+test_2017_flickr.
 """
 
 from __future__ import annotations
