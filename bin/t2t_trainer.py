@@ -74,6 +74,13 @@ class TrainerFlags(
         " accumulate_steps is derived. Sets the hparam of this name. By default"
         " batch_size x accumulate_steps x GPUs.",
     )
+    worker_cpu: int = checked_field(
+        1,
+        "Replicas on the CPU, each with its share of the cores. With one replica a core"
+        " a small model trained 1.2 times as fast. The batch grows with their number"
+        " unless --global_batch_tokens is given.",
+        low=1,
+    )
     eval_bleu: bool = checked_field(
         False,
         "Decode dev at each evaluation, and choose the best checkpoint by BLEU (or"
@@ -168,7 +175,7 @@ def main(flags: TrainerFlags) -> None:
         hparams = dataclasses.replace(
             hparams, global_batch_tokens=flags.global_batch_tokens
         )
-    devices = Devices(flags.worker_gpu, flags.cluster_resolver)
+    devices = Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver)
     command = ["t2t-trainer", *_resumed(flags, folder).words(defaults=True)]
     options = TrainingOptions(flags.eval_bleu, flags.warm_start_from, command)
     config = flags.loop_config(hparams)

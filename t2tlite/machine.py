@@ -57,6 +57,13 @@ def apply_settings() -> None:
     os.environ[CHOSEN] = " ".join(chosen)
 
 
+def available_cores() -> int:
+    """The CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def available_memory(root: Path = Path("/")) -> int | None:
     """Bytes that this process can still allocate without swapping, or None if the
     system is not Linux.

@@ -50,7 +50,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
-    ("data",):               (TEXT | {"checked_fields", "config", "console", "quiet"}, ANYTHING),
+    ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks"}, ANYTHING),

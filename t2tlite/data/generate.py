@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -56,6 +55,7 @@ from t2tlite.files.atomic_file import (
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 UNFINISHED = "unfinished.json"
@@ -104,7 +104,7 @@ def generate(
     """
     started = time.monotonic()
     if num_processes is None:
-        num_processes = _available_cores()
+        num_processes = available_cores()
     _check_options(problem, num_processes)
     if pipeline is not None:
         pipeline.check()
@@ -353,12 +353,6 @@ class DataBuild:
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(file_sha256(path) for path in there),
         )
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:

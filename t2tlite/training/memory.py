@@ -105,10 +105,13 @@ def device_memory(strategy: tf.distribute.Strategy) -> int | None:
     """Bytes that a device can have now; None if unknown.
 
     For a GPU what TensorFlow may use; for a CPU what the machine and the process's
-    control group have left.
+    control group have left, divided among its replicas.
     """
     if not trains_on_gpu(strategy):
-        return available_memory()
+        available = available_memory()
+        if available is None:
+            return None
+        return available // len(strategy.extended.worker_devices)
     # nothing else in TensorFlow's API knows the limit
     with tf.compat.v1.Session(graph=tf.Graph()) as session:
         gpus = [d for d in session.list_devices() if d.device_type == "GPU"]

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.machine import cpu_has_bfloat16, has_nvidia_driver
+from t2tlite.machine import available_cores, cpu_has_bfloat16, has_nvidia_driver
 from t2tlite.training.cluster import VARIABLE, Cluster
 from t2tlite.training.signals import keeping_handlers
 
@@ -26,15 +26,16 @@ WAIT_SECONDS = 900.0  # for absent workers
 
 
 def make_strategy(
-    gpus: int | None = None, cluster: Cluster | None = None
+    gpus: int | None = None, cluster: Cluster | None = None, cpu_replicas: int = 1
 ) -> tf.distribute.Strategy:
     """The strategy that trains data parallel on this machine, or on all workers of a
     cluster.
 
     `gpus` is the number of GPUs of this machine to use: None for all, 0 for the CPU,
-    which is also used if there is no GPU. Waits until all workers of the cluster have
-    called it. Raises ValueError if there are fewer GPUs, and ConnectionError if a
-    worker cannot be reached.
+    which is also used if there is no GPU. `cpu_replicas` then share its cores. Waits
+    until all workers of the cluster have called it. Raises ValueError if there are
+    fewer GPUs, or several replicas are wanted where the CPU does not train alone; and
+    ConnectionError if a worker cannot be reached.
     """
     present = tf.config.list_physical_devices("GPU")
     if gpus is not None and not 0 <= gpus <= len(present):
@@ -42,9 +43,15 @@ def make_strategy(
             "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees"
             f" here, {len(present)}. Received: {gpus}."
         )
+    if cpu_replicas > 1 and (cluster or present[:gpus]):
+        others = "several workers" if cluster else "a GPU"
+        raise ValueError(
+            "--worker_cpu is for training on the CPU of one machine. Received:"
+            f" {cpu_replicas} with {others}. Leave it out, or add --worker_gpu=0."
+        )
     if cluster is None:
         names = [f"GPU:{i}" for i in range(len(present[:gpus]))]
-        return tf.distribute.MirroredStrategy(names or ["CPU:0"])
+        return tf.distribute.MirroredStrategy(names or _cpu_devices(cpu_replicas))
     tf.config.set_visible_devices(present[:gpus], "GPU")
     try:
         with _reporting_absent_workers(cluster), keeping_handlers():
@@ -56,6 +63,26 @@ def make_strategy(
             " Check that it is an address of this machine whose port is free, and that"
             f" all workers run: {', '.join(cluster.addresses)}."
         ) from error
+
+
+def _cpu_devices(count: int) -> list[str]:
+    """Names of so many logical devices of the CPU, among which its threads are divided.
+
+    Raises ValueError if TensorFlow has begun to compute with fewer.
+    """
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    if count > len(tf.config.get_logical_device_configuration(cpu) or [cpu]):
+        devices = [tf.config.LogicalDeviceConfiguration()] * count
+        threads = max(1, available_cores() // count)
+        try:
+            tf.config.set_logical_device_configuration(cpu, devices)
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
+        except RuntimeError as error:
+            raise ValueError(
+                f"--worker_cpu={count} must be known before TensorFlow begins to"
+                " compute. Start a new process."
+            ) from error
+    return [f"CPU:{i}" for i in range(count)]
 
 
 @contextlib.contextmanager
@@ -157,7 +184,9 @@ def device_lines(
         device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
     else:
         device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
-        if count > 1:
+        if len(strategy.extended.worker_devices) > 1:
+            device = f"{count} replicas on {device}"
+        elif count > 1:
             device = f"{count} x {device}"
     lines = [f"Training on {device}, in {policy}{auto}, {xla}."]
     if on_gpu and not hparams.jit_compile:

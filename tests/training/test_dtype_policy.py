@@ -9,7 +9,11 @@ import tensorflow as tf
 from t2tlite.config import HParams
 from t2tlite.machine import has_nvidia_driver
 from t2tlite.training import strategy as strategies
-from t2tlite.training.strategy import device_lines, with_dtype_policy
+from t2tlite.training.strategy import (
+    device_lines,
+    make_strategy,
+    with_dtype_policy,
+)
 
 AUTO = HParams(dtype_policy="auto")
 
@@ -43,6 +47,24 @@ def test_on_a_cpu(monkeypatch, capsys, cpu, fast, policy):
     line, *_ = device_lines(dataclasses.replace(AUTO, jit_compile=True), cpu)
     assert line.startswith("Training on the CPU (")
     assert line.endswith(f", in {policy} (dtype_policy=auto), compiled by XLA.")
+
+
+def test_replicas_on_the_cpu_are_named(cpu_devices):
+    """The test process has four logical devices of the CPU."""
+    strategy = make_strategy(gpus=0, cpu_replicas=2)
+    assert strategy.num_replicas_in_sync == 2
+    line, *_ = device_lines(HParams(), strategy)
+    assert line.startswith("Training on 2 replicas on the CPU (")
+    with pytest.raises(ValueError, match="--worker_cpu=9 must be known before"):
+        make_strategy(gpus=0, cpu_replicas=9)
+
+
+def test_replicas_on_the_cpu_need_a_cpu_alone(monkeypatch):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["GPU:0"])
+    with pytest.raises(ValueError, match=r"--worker_cpu .*Received: 2 with a GPU"):
+        make_strategy(cpu_replicas=2)
+    with pytest.raises(ValueError, match="Received: 2 with several workers"):
+        make_strategy(0, cluster="two workers", cpu_replicas=2)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import (
@@ -152,3 +155,21 @@ def test_training_moves_the_weights(store, alone):
         max(np.abs(a - b).max() for a, b in zip(start, alone.weights, strict=True))
         > 1e-3
     )
+
+
+@pytest.mark.slow
+def test_a_process_divides_the_cpu_among_its_replicas(tiny_run, tmp_path):
+    """In a process of its own, since TensorFlow divides a CPU before it computes."""
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", "--worker_cpu=2"]
+    flags = [
+        f"--t2t_usr_dir={tiny_run.package}",
+        f"--data_dir={tiny_run.data}",
+        "--hparams_set=transformer_tiny",
+        f"--output_dir={tmp_path / 'run'}",
+        "--train_steps=2",
+        "--global_batch_tokens=512",
+    ]
+    subprocess.run([*command, *flags], check=True, timeout=300)
+    folder = RunFolder(tmp_path / "run")
+    assert folder.trained_with().replicas == 2
+    assert folder.hparams().global_batch_tokens == 512

@@ -27,6 +27,7 @@ from t2tlite.decoding.engine import (
     TokenHypothesis,
 )
 from t2tlite.decoding.rules import length_penalty, rules_of
+from t2tlite.machine import available_cores
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -166,11 +167,7 @@ def _cores_each(threads: int) -> int:
     """
     if "OMP_NUM_THREADS" in os.environ:
         return 0
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    return max(1, cores // threads)
+    return max(1, available_cores() // threads)
 
 
 class CTranslate2Hypothesis(NamedTuple):

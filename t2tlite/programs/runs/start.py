@@ -39,6 +39,7 @@ class Devices:
     """The devices to train on."""
 
     gpus: int | None = None  # of this machine; None: all, or the CPU without any
+    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
     cluster_resolver: str = "tf_config"  # how the workers are found
 
 
@@ -117,7 +118,7 @@ def train_on(
     from t2tlite.training import checkpoints, cluster, run_cost, strategy, workers
 
     machines = cluster.find_cluster(devices.cluster_resolver)
-    replicas = strategy.make_strategy(devices.gpus, machines)
+    replicas = strategy.make_strategy(devices.gpus, machines, devices.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
     for line in strategy.device_lines(hparams, replicas, recorded, devices.gpus):
         say(line)
