@@ -19,16 +19,22 @@ START_S = 180
 
 class Process:
     """t2t-serve as a process of its own, which is killed at the end of the block and
-    after so many seconds. `files` limits the files that it may open.
+    after so many seconds. `files` limits the files that it may open; `settings` are
+    environment variables.
     """
 
     def __init__(
-        self, *flags: str, seconds: float = START_S, files: int | None = None
+        self,
+        *flags: str,
+        seconds: float = START_S,
+        files: int | None = None,
+        settings: dict[str, str] | None = None,
     ) -> None:
         command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
         environment = {
             **os.environ,
             "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+            **(settings or {}),
         }
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=environment
