@@ -106,7 +106,8 @@ def transformer_multi30k() -> HParams:
     BLEU on test2016 39.9 with 5 checkpoints averaged (beam size 4, alpha 0.6) after
     about 70 minutes on one core that has bfloat16; docs/results.md has the commands. 3
     layers of twice the width reach 38.9 after as much computation: a small corpus needs
-    a small model, as Wu et al. (2021) found too.
+    a small model, as Wu et al. (2021) found too. On their lower-cased, tokenised text,
+    with their batches, 41.3 (mean of two seeds; theirs 41.0).
     """
     return dataclasses.replace(
         transformer_tiny(),
