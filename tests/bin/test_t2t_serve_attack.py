@@ -137,7 +137,7 @@ def many_files():
 
 # starts a process, which loads TensorFlow, and attacks it for ATTACK_S
 @pytest.mark.slow
-@pytest.mark.parametrize("settings, max_growth", [DEFAULT, WITHOUT_ONEDNN])
+@pytest.mark.parametrize(("settings", "max_growth"), [DEFAULT, WITHOUT_ONEDNN])
 def test_hostile_client_delays_nobody(tiny_run, many_files, settings, max_growth):
     with (
         ThreadPoolExecutor(32) as threads,
