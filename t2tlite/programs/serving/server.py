@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import socket
@@ -77,6 +78,10 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
                 failures.append(error)
                 server.should_exit = True
                 return
+            # To look through the objects of TensorFlow and of the runs, the garbage
+            # collector would stop all threads for up to a second, again and again.
+            gc.collect()
+            gc.freeze()
             service.ready(catalogue)
             if service.status != DRAINING:
                 say_with_time(f"Ready: {address}")
