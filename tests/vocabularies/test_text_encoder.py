@@ -15,6 +15,7 @@ from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import (
+    FEW_TEXTS,
     SentencePieceEncoder,
     train_sentencepiece,
 )
@@ -47,6 +48,11 @@ def test_unbroken_text_is_learned_from_in_time(tmp_path):
     with pytest.raises(ValueError, match=r"at most \d+ for this text"):
         train_sentencepiece([letters], 10**7, tmp_path / "v.model")
     assert time.process_time() - start < 7
+
+
+def test_few_texts_and_many_are_encoded_alike(encoder):
+    texts = [*NASTY, *SENTENCES] * FEW_TEXTS
+    assert encoder.encode_batch(texts) == list(map(encoder.encode, texts))
 
 
 def test_the_space_mark_becomes_a_space(encoder):
