@@ -23,6 +23,7 @@ from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile
+from t2tlite.machine import decoding_threads
 from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
@@ -202,7 +203,13 @@ class EngineFlags(DecodingFlags):
     )
 
     def load_run(self, *folders: RunFolder) -> Translator:
-        return _load_run(folders, self.checkpoint_path, self.engine, self.quantization)
+        return _load_run(
+            folders,
+            self.checkpoint_path,
+            self.engine,
+            self.quantization,
+            decoding_threads(),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -352,13 +359,16 @@ def _load_run(
     checkpoint_path: str | None,
     engine: str = TENSORFLOW,
     quantization: str | None = None,
+    threads: int = 1,
 ) -> Translator:
     from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
     from t2tlite.programs.runs.load import load
 
     paths = tuple(folder.path for folder in folders)
     run = paths if len(paths) > 1 else paths[0]
-    model = load(run, checkpoint_path, engine, quantization, report=say)
+    model = load(
+        run, checkpoint_path, engine, quantization, report=say, threads=threads
+    )
     checkpoints = model.checkpoint, *model.others
     for folder, checkpoint in zip(folders, checkpoints, strict=True):
         for note in checkpoint_notes(folder, checkpoint):

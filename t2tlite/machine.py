@@ -32,6 +32,7 @@ from pathlib import Path
 
 # environment variable: the settings chosen here, "NAME=VALUE NAME=VALUE ..."
 CHOSEN = "T2TLITE_SETTINGS"
+MAX_DECODING_THREADS = 8  # each needs memory for its batch
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 
@@ -62,6 +63,18 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def decoding_threads() -> int:
+    """How many batches to decode at a time: one on each core, up to
+    MAX_DECODING_THREADS, which share more cores.
+    """
+    return min(available_cores(), MAX_DECODING_THREADS)
+
+
+def cores_each(threads: int) -> int:
+    """The cores of each of so many threads that compute at a time."""
+    return max(1, available_cores() // threads)
 
 
 def available_memory(root: Path = Path("/")) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ class TensorFlowEngine(Engine):
         self._log_probs = _of_pairs(functools.partial(log_probs, model))
         self._weights = _of_pairs(model.attention)
         self._mean_weights = _of_pairs(functools.partial(mean_cross_attention, model))
+        # so that threads do not build the same search
+        self._compiling = threading.Lock()
         self._compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
@@ -97,7 +100,8 @@ class TensorFlowEngine(Engine):
             extra_inputs["brackets"] = _bracketings(constraints)
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
-        compiled = self._compiled_search(_built_for(options), *extra_inputs)
+        with self._compiling:
+            compiled = self._compiled_search(_built_for(options), *extra_inputs)
         inputs = self._pad([sentence.ids for sentence in sentences])
         n_best = options.return_beams
         try:

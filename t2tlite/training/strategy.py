@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.machine import available_cores, cpu_has_bfloat16, has_nvidia_driver
+from t2tlite.machine import cores_each, cpu_has_bfloat16, has_nvidia_driver
 from t2tlite.training.cluster import VARIABLE, Cluster
 from t2tlite.training.signals import keeping_handlers
 
@@ -73,10 +73,9 @@ def _cpu_devices(count: int) -> list[str]:
     (cpu,) = tf.config.list_physical_devices("CPU")
     if count > len(tf.config.get_logical_device_configuration(cpu) or [cpu]):
         devices = [tf.config.LogicalDeviceConfiguration()] * count
-        threads = max(1, available_cores() // count)
         try:
             tf.config.set_logical_device_configuration(cpu, devices)
-            tf.config.threading.set_intra_op_parallelism_threads(threads)
+            tf.config.threading.set_intra_op_parallelism_threads(cores_each(count))
         except RuntimeError as error:
             raise ValueError(
                 f"--worker_cpu={count} must be known before TensorFlow begins to"

@@ -27,7 +27,7 @@ from t2tlite.decoding.engine import (
     TokenHypothesis,
 )
 from t2tlite.decoding.rules import length_penalty, rules_of
-from t2tlite.machine import available_cores
+from t2tlite.machine import cores_each
 from t2tlite.types import EOS, PAD, AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -146,7 +146,9 @@ def open_translator(
     device, computable = computable_types()
     cores = {}
     if device == "cpu":
-        cores = {"inter_threads": threads, "intra_threads": _cores_each(threads)}
+        # CTranslate2 reads this variable itself, if it gets 0
+        each = 0 if "OMP_NUM_THREADS" in os.environ else cores_each(threads)
+        cores = {"inter_threads": threads, "intra_threads": each}
     try:
         return import_ctranslate2().Translator(
             str(folder),
@@ -159,15 +161,6 @@ def open_translator(
             f"{folder} cannot be loaded by CTranslate2: {error}. Delete it to have it"
             " made again."
         ) from error
-
-
-def _cores_each(threads: int) -> int:
-    """The cores of each of so many threads, or 0 if OMP_NUM_THREADS is set, which
-    CTranslate2 reads itself.
-    """
-    if "OMP_NUM_THREADS" in os.environ:
-        return 0
-    return max(1, available_cores() // threads)
 
 
 class CTranslate2Hypothesis(NamedTuple):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+
+import tensorflow as tf
+
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
+from t2tlite.machine import cores_each
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import check_size, restore_weights
@@ -19,10 +25,31 @@ def restored_model(folder: RunFolder, checkpoint: str) -> Transformer:
 
 
 def open_keras(
-    folder: RunFolder, checkpoint: str, jit_compile: bool
+    folder: RunFolder, checkpoint: str, jit_compile: bool, threads: int = 1
 ) -> TensorFlowEngine:
-    """The engine that decodes with the Keras model. Raises as `restored_model`."""
-    return TensorFlowEngine(restored_model(folder, checkpoint), jit_compile)
+    """The engine that decodes with the Keras model. On a CPU, `threads` that compute at
+    a time divide its cores. Raises as `restored_model`.
+    """
+    on_cpu = not tf.config.list_physical_devices("GPU")
+    if threads > 1 and on_cpu:
+        divide_cores(threads)
+    engine = TensorFlowEngine(restored_model(folder, checkpoint), jit_compile)
+    engine.threads = threads if on_cpu else 1
+    return engine
+
+
+def divide_cores(threads: int) -> None:
+    """Gives each of so many threads its part of the cores, unless the user has set
+    TF_NUM_INTRAOP_THREADS, or TensorFlow has begun to compute.
+
+    Products of a search are too small to be divided among cores: with one core for each
+    of two batches, a model of 128 dimensions decodes 1.7 times as fast as with two
+    cores for both.
+    """
+    if "TF_NUM_INTRAOP_THREADS" in os.environ:
+        return
+    with contextlib.suppress(RuntimeError):  # it has begun
+        tf.config.threading.set_intra_op_parallelism_threads(cores_each(threads))
 
 
 def built_model(folder: RunFolder, checkpoint: str) -> Transformer:

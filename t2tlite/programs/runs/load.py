@@ -42,7 +42,7 @@ def load(
 
     `report` is called with messages for the user. `jit_compile` is whether XLA compiles
     TensorFlow's search, by default as in training. `threads` is how many will decode at
-    a time, which share the cores. Raises as `t2tlite.load`.
+    a time, which divide the cores. Raises as `t2tlite.load`.
     """
     if isinstance(run, list | tuple) and len(run) == 1:
         [run] = run
@@ -57,6 +57,7 @@ def load(
                 quantization=quantization,
                 report=report,
                 jit_compile=jit_compile,
+                threads=threads,
             )
             members.append(member)
         return _ensemble(members, jit_compile)
@@ -92,13 +93,14 @@ def load(
     opened: Engine
     if engine == CTRANSLATE2:
         opened = open_converted(folder, checkpoint, quantization, report, threads)
+        opened.threads = threads
     else:
         import_tensorflow()
         from t2tlite.programs.runs.keras_run import open_keras
 
         if jit_compile is None:
             jit_compile = hparams.jit_compile
-        opened = open_keras(folder, checkpoint, jit_compile)
+        opened = open_keras(folder, checkpoint, jit_compile, threads)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
@@ -153,9 +155,11 @@ def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Transl
     models = [keras_model(member) for member in members]
     if jit_compile is None:
         jit_compile = models[0].hparams.jit_compile
+    engine = TensorFlowEngine(Ensemble(models), jit_compile)
+    engine.threads = first.engine.threads
     labels = "; ".join(member.label for member in members)
     translator = Translator(
-        TensorFlowEngine(Ensemble(models), jit_compile),
+        engine,
         first.encoders,
         first.manifest,
         first.checkpoint,

@@ -20,10 +20,11 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from t2tlite.machine import decoding_threads
 from t2tlite.programs.serving.requests import RequestError
 
-# threads that compute; a search of a small batch does not keep all cores busy
-WORKERS = 2
+# threads that compute; at least two, so that a long search does not delay all others
+WORKERS = max(2, decoding_threads())
 # fixed cost of a search step, in units of one item: that of a small model on two cores
 STEP_COST = 8
 

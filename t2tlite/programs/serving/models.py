@@ -369,6 +369,7 @@ def _load(
         jit_compile=False,  # XLA would compile anew for each length
         threads=WORKERS,
     )
+    translator.engine.threads = 1  # a worker decodes its batch by itself
     for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
         report(note)
     return translator

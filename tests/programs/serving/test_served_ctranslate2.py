@@ -28,6 +28,8 @@ def server(tiny_run, tmp_path_factory):
     said: list[str] = []
     models = load_catalogue(options, [("en", "de")], said.append).models
     assert any("for CTranslate2 (float32)" in line for line in said)
+    # the server's threads each compute a batch
+    assert [model.translator.engine.threads for model in models] == [1]
     with running(models) as running_server:
         yield running_server
 
