@@ -44,6 +44,7 @@ import psutil
 
 from t2tlite.decoding.engine import ENGINES, TENSORFLOW
 from t2tlite.files.text_files import read_lines, write_lines
+from t2tlite.machine import decoding_threads
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 
@@ -219,9 +220,9 @@ def decoder_speed(run: Path, sentences: Sequence[str], engine: str, pipe: Any) -
 
     Runs in a process of its own.
     """
-    from t2tlite import load as load_model
+    from t2tlite.programs.runs.load import load as load_model
 
-    model = load_model(run, engine=engine)
+    model = load_model(run, engine=engine, threads=decoding_threads())
     model.translate(sentences[:1])
     started, cpu = time.monotonic(), cpu_seconds(psutil.Process())
     model.translate(sentences)
