@@ -167,6 +167,8 @@ def load(
     checkpoint_path: str | Path | int | None = None,
     engine: str = "tensorflow",
     quantization: str | None = None,
+    *,
+    threads: int = 1,
 ) -> Translator:
     """The trained model in a run folder, ready to translate; or several runs as an
     ensemble, which averages their probabilities in one search.
@@ -181,17 +183,20 @@ def load(
             once, into the run folder.
         quantization: how CTranslate2 stores the weights: float32 (the default), int8,
             ...
+        threads: how many batches of a list of sentences are decoded at a time on a CPU.
+            They divide its cores, so one for each core is fastest, as in t2t-decoder.
+            TensorFlow divides them only if it has not computed before.
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
         TypeError: `run` or `checkpoint_path` is not a path.
         ValueError: a file of it is damaged, the engine or quantization is unknown,
-            CTranslate2 is not installed or cannot compute the model, or the runs of an
-            ensemble differ in problem or vocabulary.
+            CTranslate2 is not installed or cannot compute the model, `threads` is not
+            positive, or the runs of an ensemble differ in problem or vocabulary.
     """
     from t2tlite.programs.runs import load as runs
 
-    return runs.load(run, checkpoint_path, engine, quantization)
+    return runs.load(run, checkpoint_path, engine, quantization, threads=threads)
 
 
 def get_problem(name: str, **options: object) -> Problem:

@@ -17,10 +17,11 @@ float32 on two cores (AVX2: a CPU with AVX-512, limited to AVX2):
       container, a SLURM job). TensorFlow's default is 64 GB. Beyond the limit t2tlite
       can report an error, rather than being killed by the kernel
 
-Tried without a gain beyond the noise of 5 %, and left at their defaults: frozen
-weights, a cache of oneDNN primitives (TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE=0), huge pages
-(GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads (TF_NUM_INTEROP_THREADS,
-TF_NUM_INTRAOP_THREADS). TensorFlow already flushes denormal numbers to zero.
+Tried in training without a gain beyond the noise of 5 %, and left at their defaults:
+frozen weights, a cache of oneDNN primitives (TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE=0), huge
+pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads
+(TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS). TensorFlow already flushes denormal
+numbers to zero. Decoding divides the cores (`divide_cores` in keras_run.py).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from fake_engine import FakeEngine
 
+import t2tlite
 from t2tlite.bin.groups import EngineFlags
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding import engine
@@ -108,13 +109,19 @@ def test_threads_translate_as_one_does(tiny_run):
         for other in ("mouse", "bird", "dog today")
     ] * 40
     alone = load(tiny_run.run)
-    several = load(tiny_run.run, threads=3)
+    several = t2tlite.load(tiny_run.run, threads=3)
     assert several.engine.threads == 3
     assert several.translate(sentences) == alone.translate(sentences)
 
 
 def test_an_ensemble_decodes_with_threads_too(tiny_run):
     assert load([tiny_run.run, tiny_run.run], threads=2).engine.threads == 2
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
+def test_the_number_of_threads_is_positive(tiny_run, threads):
+    with pytest.raises(ValueError, match="threads must be a positive number"):
+        t2tlite.load(tiny_run.run, threads=threads)
 
 
 def test_one_batch_at_a_time_on_a_gpu(tiny_run, monkeypatch):

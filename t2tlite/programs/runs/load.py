@@ -38,11 +38,10 @@ def load(
     threads: int = 1,
 ) -> Translator:
     """The trained model in a run directory, or an ensemble of several, ready to decode;
-    `t2tlite.load` explains the first four arguments.
+    `t2tlite.load` explains the first four arguments, and `threads`.
 
     `report` is called with messages for the user. `jit_compile` is whether XLA compiles
-    TensorFlow's search, by default as in training. `threads` is how many will decode at
-    a time, which divide the cores. Raises as `t2tlite.load`.
+    TensorFlow's search, by default as in training. Raises as `t2tlite.load`.
     """
     if isinstance(run, list | tuple) and len(run) == 1:
         [run] = run
@@ -81,6 +80,10 @@ def load(
             f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the"
             f" weights as they were trained. Received: quantization={quantization} with"
             f" engine={engine}."
+        )
+    if not isinstance(threads, int) or threads < 1:
+        raise ValueError(
+            f"threads must be a positive number, as of cores. Received: {threads!r}."
         )
     folder = RunFolder(run)
     hparams = folder.hparams()
