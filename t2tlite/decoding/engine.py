@@ -224,7 +224,7 @@ class Engine(abc.ABC):
         layers: [T, S] without EOS.
 
         Row t is of the position that predicts token t. Sources and targets are token
-        ids without EOS. A batch of pairs is computed when its first is needed. Raises
+        ids without EOS. Batches of pairs are computed when they are needed. Raises
         ValueError if the engine does not support an option, or has no cross-attention.
         """
         self.check_supported(options, ALIGNMENTS)

@@ -211,8 +211,8 @@ class TextDecoder:
 
         The outputs are those that `decode` returned; the words of a parse are those of
         the decoded sequence. The first `tag_words` words of each sentence, which are
-        not of its text, are left out and not counted. Cross-attention is held for one
-        batch of pairs at a time. Raises ValueError if the engine has none.
+        not of its text, are left out and not counted. Cross-attention is held for a
+        few batches of pairs at a time. Raises ValueError if the engine has none.
         """
         check_sentences(sentences)
         _check_n_best(sentences, n_best)
