@@ -107,7 +107,7 @@ def transformer_multi30k() -> HParams:
     about 70 minutes on one core that has bfloat16; docs/results.md has the commands. 3
     layers of twice the width reach 38.9 after as much computation: a small corpus needs
     a small model, as Wu et al. (2021) found too. On their lower-cased, tokenised text,
-    with their batches, 41.3 (mean of two seeds; theirs 41.0).
+    with their batches, 41.0 (mean of three seeds; theirs 41.0).
     """
     return dataclasses.replace(
         transformer_tiny(),
