@@ -64,11 +64,11 @@ def lay_out(folder: Path, run: Path) -> None:
 
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them
     raw.mkdir(parents=True)
-    for split, seed in (("train", 1), ("val", 2), ("test_2016_flickr", 3)):
+    for seed, stem in enumerate(multi30k.STEMS.values()):
         for language, text in zip(
             ("en", "de"), texts(sentences(100, seed)), strict=True
         ):
-            (raw / f"{split}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+            (raw / f"{stem}.{language}.gz").write_bytes(gzip.compress(text.encode()))
     tokenised = raw.parent / "tok"
     tokenised.mkdir()
     for seed, stem in enumerate(multi30k.STEMS.values()):
