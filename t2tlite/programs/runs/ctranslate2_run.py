@@ -90,7 +90,7 @@ def open_converted(
                 f" Received: {error}. Make it writable, or decode with the engine"
                 " tensorflow."
             ) from error
-    return CTranslate2Engine(
+    engine = CTranslate2Engine(
         translator,
         encoders,
         quantization,
@@ -98,6 +98,8 @@ def open_converted(
         parameters,
         functools.partial(_restored_model, folder, checkpoint),
     )
+    engine.threads = translator.num_translators  # 1 on a GPU
+    return engine
 
 
 def _stamp_of(path: Path) -> Stamp | None:

@@ -96,7 +96,6 @@ def load(
     opened: Engine
     if engine == CTRANSLATE2:
         opened = open_converted(folder, checkpoint, quantization, report, threads)
-        opened.threads = threads
     else:
         import_tensorflow()
         from t2tlite.programs.runs.keras_run import open_keras

@@ -20,11 +20,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from t2tlite.machine import decoding_threads
+from t2tlite.machine import decoding_threads, has_nvidia_driver
 from t2tlite.programs.serving.requests import RequestError
 
-# threads that compute; at least two, so that a long search does not delay all others
-WORKERS = max(2, decoding_threads())
+# Threads that compute. There are at least two, so that a long search does not delay all
+# others; on a GPU, which the batches share, not more.
+WORKERS = 2 if has_nvidia_driver() else max(2, decoding_threads())
 # fixed cost of a search step, in units of one item: that of a small model on two cores
 STEP_COST = 8
 

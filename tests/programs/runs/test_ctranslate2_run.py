@@ -17,6 +17,8 @@ import pytest
 
 import t2tlite
 from t2tlite.data.dataset import open_dataset
+from t2tlite.programs.export.ctranslate2_engine import open_translator
+from t2tlite.programs.runs import ctranslate2_run
 from t2tlite.programs.runs import load as runs
 from t2tlite.run_folder import RunFolder
 
@@ -64,6 +66,19 @@ def test_outputs_are_those_of_tensorflow(tiny_run, load, converted, sources, opt
             for each in (theirs, ours)
         ]
         np.testing.assert_allclose(*values, atol=1e-4)
+
+
+@pytest.mark.parametrize(("on_gpu", "threads"), [(False, 3), (True, 1)])
+def test_a_cpu_decodes_several_batches_at_a_time(
+    converted, monkeypatch, on_gpu, threads
+):
+    if on_gpu:  # it gets no number of translators
+        monkeypatch.setattr(
+            ctranslate2_run,
+            "open_translator",
+            lambda path, quantization, threads: open_translator(path, quantization),
+        )
+    assert load_converted(converted.run, threads=3).engine.threads == threads
 
 
 def test_log_probabilities_are_those_of_tensorflow(tiny_run, load, converted, sources):
