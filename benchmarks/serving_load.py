@@ -220,7 +220,7 @@ def decoder_speed(run: Path, sentences: Sequence[str], engine: str, pipe: Any) -
 
     Runs in a process of its own.
     """
-    from t2tlite.programs.runs.load import load as load_model
+    from t2tlite import load as load_model
 
     model = load_model(run, engine=engine, threads=decoding_threads())
     model.translate(sentences[:1])
