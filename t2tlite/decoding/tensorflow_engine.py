@@ -135,9 +135,7 @@ class TensorFlowEngine(Engine):
         if self.jit_compile:  # static shapes: one program for each
             return tf.function(model_search, autograph=False, jit_compile=True)
         extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
-        return tf.function(
-            model_search, autograph=False, input_signature=(*SEARCH_SPECS, extra_specs)
-        )
+        return _traced(model_search, (*SEARCH_SPECS, extra_specs))
 
     def _padded(self, length: int) -> int:
         return min(padded_length(length, BOUNDARIES), self._longest)
@@ -156,8 +154,33 @@ class TensorFlowEngine(Engine):
 def _of_pairs(
     function: Callable[[Tensor, Tensor], Any],
 ) -> Callable[[Tensor, Tensor], Any]:
-    """A function of sources int32 [B, S] and targets [B, T] as a graph."""
-    return tf.function(function, autograph=False, input_signature=(IDS, IDS))
+    """A function of sources int32 [B, S] and targets [B, T] as a graph, which is traced
+    at the first call.
+    """
+    tracing = threading.Lock()
+
+    @functools.cache
+    def graph() -> Callable[..., Any]:
+        return _traced(function, (IDS, IDS))
+
+    def run(sources: Tensor, targets: Tensor) -> Any:
+        with tracing:
+            compute = graph()
+        return compute(sources, targets)
+
+    return run
+
+
+def _traced(function: Callable[..., Any], signature: Sequence[Any]) -> Callable[..., Any]:
+    """A function as a graph, which is traced now.
+
+    If several threads made its first call, TensorFlow would take each of them for a
+    retracing, and warn.
+    """
+    graph = tf.function(function, autograph=False, input_signature=signature)
+    if not tf.config.functions_run_eagerly():
+        graph.get_concrete_function()
+    return graph
 
 
 def _built_for(options: DecodeHParams) -> DecodeHParams:

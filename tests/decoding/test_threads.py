@@ -114,6 +114,14 @@ def test_threads_translate_as_one_does(tiny_run):
     assert several.translate(sentences) == alone.translate(sentences)
 
 
+def test_threads_that_begin_together_do_not_make_tensorflow_warn(tiny_run, caplog):
+    together = t2tlite.load(tiny_run.run, threads=8)
+    sentences = ["red cat sees mouse"] * 800
+    translations = together.translate(sentences)
+    together.score(sentences, translations)
+    assert "retracing" not in caplog.text
+
+
 def test_an_ensemble_decodes_with_threads_too(tiny_run):
     assert load([tiny_run.run, tiny_run.run], threads=2).engine.threads == 2
 
