@@ -339,7 +339,7 @@ class DecodeHParams(CheckedFields):
     )
     batch_size: int = checked_field(  # or sentences, see decoding/rules.py
         0,
-        "source tokens of a batch, padding counted; 0: 1,024 or fewer; with t2t_rules"
+        "source tokens of a batch, padding counted; 0: 4,096 or fewer; with t2t_rules"
         " sentences, 0: 32",
         low=0,
     )

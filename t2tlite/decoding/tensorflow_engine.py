@@ -132,8 +132,8 @@ class TensorFlowEngine(Engine):
         these extra inputs.
         """
         model_search = functools.partial(search, self.model, options)
-        if self.jit_compile:  # static shapes: one program for each
-            return tf.function(model_search, autograph=False, jit_compile=True)
+        if self.jit_compile:
+            return _compiled_by_shape(model_search)
         extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
         return _traced(model_search, (*SEARCH_SPECS, extra_specs))
 
@@ -167,6 +167,19 @@ def _of_pairs(
         with tracing:
             compute = graph()
         return compute(sources, targets)
+
+    return run
+
+
+def _compiled_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that XLA compiles once for each shape of its arguments."""
+    graph = tf.function(function, autograph=False, jit_compile=True)
+
+    def run(*arguments: Any) -> Any:
+        if tf.config.functions_run_eagerly():
+            return function(*arguments)
+        # If the graph itself were called, TensorFlow would warn of retracing.
+        return graph.get_concrete_function(*arguments)(*arguments)
 
     return run
 
