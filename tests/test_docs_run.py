@@ -82,7 +82,7 @@ def lay_out(folder: Path, run: Path) -> None:
         ("tatoeba", "europarl", "newstest2008-2012", "newstest2013", "newstest2014")
     ):
         for language, text in zip(
-            ("en", "de"), texts(sentences(60, seed)), strict=True
+            ("en", "de"), texts(sentences(200, seed)), strict=True
         ):
             (folder / "news" / f"{name}.{language}").write_text(text)
 
