@@ -184,7 +184,9 @@ def _compiled_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _traced(function: Callable[..., Any], signature: Sequence[Any]) -> Callable[..., Any]:
+def _traced(
+    function: Callable[..., Any], signature: Sequence[Any]
+) -> Callable[..., Any]:
     """A function as a graph, which is traced now.
 
     If several threads made its first call, TensorFlow would take each of them for a
