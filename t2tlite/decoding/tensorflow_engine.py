@@ -132,10 +132,14 @@ class TensorFlowEngine(Engine):
         these extra inputs.
         """
         model_search = functools.partial(search, self.model, options)
-        if self.jit_compile:
-            return _compiled_by_shape(model_search)
+        if self.jit_compile:  # static shapes: one program for each
+            compiled = tf.function(model_search, autograph=False, jit_compile=True)
+            return _as_graph(compiled)
         extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
-        return _traced(model_search, (*SEARCH_SPECS, extra_specs))
+        signature = (*SEARCH_SPECS, extra_specs)
+        return _as_graph(
+            tf.function(model_search, autograph=False, input_signature=signature)
+        )
 
     def _padded(self, length: int) -> int:
         return min(padded_length(length, BOUNDARIES), self._longest)
@@ -154,48 +158,24 @@ class TensorFlowEngine(Engine):
 def _of_pairs(
     function: Callable[[Tensor, Tensor], Any],
 ) -> Callable[[Tensor, Tensor], Any]:
-    """A function of sources int32 [B, S] and targets [B, T] as a graph, which is traced
-    at the first call.
+    """A function of sources int32 [B, S] and targets [B, T] as a graph."""
+    return _as_graph(tf.function(function, autograph=False, input_signature=(IDS, IDS)))
+
+
+def _as_graph(function: Any) -> Callable[..., Any]:
+    """A tf.function that does not warn of retracing.
+
+    TensorFlow counts its calls that trace, and warns if they are many: those for new
+    shapes that XLA compiles, and all that several threads make while the first traces.
+    Calls of its concrete functions are not counted.
     """
-    tracing = threading.Lock()
-
-    @functools.cache
-    def graph() -> Callable[..., Any]:
-        return _traced(function, (IDS, IDS))
-
-    def run(sources: Tensor, targets: Tensor) -> Any:
-        with tracing:
-            compute = graph()
-        return compute(sources, targets)
-
-    return run
-
-
-def _compiled_by_shape(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that XLA compiles once for each shape of its arguments."""
-    graph = tf.function(function, autograph=False, jit_compile=True)
 
     def run(*arguments: Any) -> Any:
         if tf.config.functions_run_eagerly():
             return function(*arguments)
-        # If the graph itself were called, TensorFlow would warn of retracing.
-        return graph.get_concrete_function(*arguments)(*arguments)
+        return function.get_concrete_function(*arguments)(*arguments)
 
     return run
-
-
-def _traced(
-    function: Callable[..., Any], signature: Sequence[Any]
-) -> Callable[..., Any]:
-    """A function as a graph, which is traced now.
-
-    If several threads made its first call, TensorFlow would take each of them for a
-    retracing, and warn.
-    """
-    graph = tf.function(function, autograph=False, input_signature=signature)
-    if not tf.config.functions_run_eagerly():
-        graph.get_concrete_function()
-    return graph
 
 
 def _built_for(options: DecodeHParams) -> DecodeHParams:
