@@ -14,24 +14,14 @@ import pytest
 import tensorflow as tf
 
 import t2tlite
-from t2tlite import registry
 from t2tlite.bin import t2t_export
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.export import graph
-from t2tlite.programs.export.graph_text import (
-    WHITE_SPACE,
-    SentencePieceText,
-    stripped,
-    tree_words,
-)
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import TranslationTask
-from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -408,90 +398,3 @@ def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path, one_search):
         "`parse` returns linearised trees as they were decoded"
         in (tmp_path / "out" / "README.md").read_text()
     )
-
-
-def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
-    class Summaries(TranslationTask):
-        name = "summaries"
-
-    monkeypatch.setitem(registry._tasks, "summaries", Summaries)
-    manifest = dataclasses.replace(model.manifest, task="summaries")
-    other = Translator(model.engine, model.encoders, manifest)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"exports the tasks translation, text_to_text, parsing\. Received: a run of .*"
-            r" 'summaries'"
-        ),
-    ):
-        other.export(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_sampling_is_refused_by_name(model, tmp_path):
-    message = (
-        r"format=saved_model supports alpha, .*\. Received: sampling_method=random,"
-        r" sampling_temp=0\.5\. Leave"
-    )
-    with pytest.raises(ValueError, match=message):
-        model.export(tmp_path / "out", sampling_method="random", sampling_temp=0.5)
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_tensorflow_text_nothing_is_written(model, tmp_path, monkeypatch):
-    """As on Windows; it is known before the model is loaded."""
-    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-    message = (
-        r"^A SavedModel with a SentencePiece vocabulary needs tensorflow-text, .* a run"
-        r" with vocab\.model\. Export on Linux or macOS, or with format=ctranslate2 or"
-        r" format=keras\.$"
-    )
-    with pytest.raises(ValueError, match=message):
-        model.export(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-def test_white_space_is_pythons():
-    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
-    blank = tf.strings.regex_full_match(tf.constant(characters), WHITE_SPACE).numpy()
-    assert [c for c, actual in zip(characters, blank, strict=True) if actual] == [
-        c for c in characters if c.isspace()
-    ]
-    texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
-    assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [
-        text.strip() for text in texts
-    ]
-
-
-def test_text_in_a_graph_is_the_encoders(model):
-    """White space at either end, doubled spaces and line feeds, which a model may
-    emit.
-    """
-    encoder = model.target_encoder
-    pieces = encoder.pieces(range(encoder.vocab_size))
-    space, word = pieces.index("▁"), encoder.encode("red")[0]
-    rows = [
-        [word, space, EOS, 0, 0],
-        [word, space, word, space, EOS],
-        [3 + 10, word, 3 + 10, word, 3 + 9],
-    ]
-    texts = SentencePieceText(encoder).decode(tf.constant([rows])).numpy()[0]
-    assert [text.decode() for text in texts] == [encoder.text(row) for row in rows]
-    assert texts[0] == texts[0].strip() != encoder.decode(rows[0]).encode()
-
-
-def test_words_for_a_parser_are_the_tasks():
-    texts = [
-        "a  b\tc",
-        " (x) ((y",
-        "",
-        " \n",
-        "\x0b\x0ca\u2003b\u00a0c ",
-        "nul \0",
-        "end) ",
-        "\u200b a \u200b \u00ad\ufeff b\u200bc \u200d d \u2060",
-        "\u200b",
-        "10\u202f000\x85x\x1cy",
-    ]
-    actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
-    assert actual == [ParsingTask().source(text) for text in texts]

@@ -1,14 +1,10 @@
-"""Reports of runs: whole, incomplete, damaged, of translation and of parsing, with and
-without matplotlib.
-"""
+"""Reports of runs, of translation and of parsing."""
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,74 +12,11 @@ import pytest
 import tensorflow as tf
 from chromium import dump_dom, opened
 from tiny_run import change_manifest, tensors
+from written_report import SIGNATURE, record_decodes, report, write_events
 
-from t2tlite.bin import t2t_report
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
-
-SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
-
-
-def record_decodes(run, outputs, options=None, **fields):
-    """Writes the files of t2t-decoder --split, with these options of decoding and
-    fields of the record.
-    """
-    record = {
-        "format_version": 1,
-        "split": "test",
-        "step": 120,
-        "sentences": len(outputs),
-        "scores": {"BLEU": 38.29},
-        "signatures": {"BLEU": SIGNATURE},
-        "decode_hparams": {"beam_size": 4, "alpha": 0.6, **(options or {})},
-        "seconds": 12.34,
-        **fields,
-    }
-    record["checkpoint"] = f"/elsewhere/run/averaged/model.ckpt-{record['step']}"
-    name = f"{record['split']}.{record['step']}"
-    (run / "decodes").mkdir(exist_ok=True)
-    (run / "decodes" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "decodes" / f"{name}.txt").write_text(
-        "".join(f"{output}\n" for output in outputs), encoding="utf-8"
-    )
-
-
-def report(tiny_run, run, *more):
-    """The report's HTML, and its Markdown with the padding of tables removed."""
-    assert (
-        t2t_report.main(
-            [f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]
-        )
-        == 0
-    )
-    text = (run / "report.md").read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
-    unpadded = [
-        re.sub("  +", " ", line) if line.startswith("|") else line
-        for line in text.splitlines()
-    ]
-    return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
-
-
-def write_events(run, metrics):
-    """Puts {tag: {step: value}} in the place of the run's events; a report without
-    curves is made quickly.
-    """
-    for path in run.glob("events.*"):
-        path.unlink()
-    with tf.summary.create_file_writer(str(run)).as_default():
-        for tag, values in metrics.items():
-            for step, value in values.items():
-                tf.summary.scalar(tag, value, step=step)
-
-
-@pytest.fixture
-def decoded_copy(tiny_run_copy):
-    """A copy of the run without events, with a decode of test."""
-    write_events(tiny_run_copy, {})
-    record_decodes(tiny_run_copy, ["eins"] * 40)
-    return tiny_run_copy
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +106,20 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
         [float(p) for _, _, p, _ in stderr], rel=1e-3
     )
+
+
+def test_pairs_that_spoil_a_result_are_a_table(tiny_run, tiny_run_copy):
+    file = tiny_run_copy / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["splits"]["train"]["findings"] = {"duplicates": 1200, "pair_overlap": 3}
+    file.write_text(json.dumps(manifest))
+
+    _, text = report(tiny_run, tiny_run_copy)
+
+    assert "Training pairs that repeat an earlier one, have a side in common" in text
+    rows = re.sub(" +", " ", text)
+    assert "| corpus | duplicates | pair overlap |" in rows
+    assert "| train | 1,200 | 3 |" in rows
 
 
 def test_a_single_evaluation_is_a_table(tiny_run, tiny_run_copy):
@@ -363,118 +310,6 @@ def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
     )
     _, text = report(tiny_run, tiny_run_copy)
     assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
-
-
-def test_almost_everything_is_missing(tiny_run, tmp_path):
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "hparams.json").write_text("{}")
-    page, text = report(tiny_run, run)
-    for expected in (
-        "<h1>unknown problem, hparam set not recorded</h1>",
-        (
-            "flags.txt names no hparam set, so hyperparameters are compared with the"
-            " defaults."
-        ),
-        "samples lack sources and references. A run needs its manifest.json.",
-        "has none: was it copied whole?",
-        "The run has no checkpoint: it was stopped before the first one was saved.",
-        "The run has no TensorBoard events to draw.",
-        "The versions that trained the run are not recorded.",
-        "As in the defaults, the paper's base model.",
-    ):
-        assert html.escape(expected) in page or expected in page, expected
-    assert "## What is missing here" in text
-
-
-def test_damaged_files(tiny_run, decoded_copy):
-    record_decodes(decoded_copy, ["eins"])
-    (decoded_copy / "decodes" / "dev.1.json").write_text(
-        '{"format_version": 1, "split": "dev"}'
-    )
-    for name, content in {
-        "hparams.json": "{",
-        "manifest.json": "[]",
-        "environment.json": '{"format_version": 1, "keras": 1}',
-        "cost.json": "nothing",
-        "best/best.json": '{"format_version": 1, "step": "five"}',
-        "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
-    }.items():
-        (decoded_copy / name).write_text(content)
-    (decoded_copy / "model.ckpt-120.index").write_bytes(b"nothing")
-    page, text = report(tiny_run, decoded_copy)
-    shown = html.unescape(page)
-    for expected in (
-        "decodes/dev.1.json is damaged: Object missing required field `step`",
-        "hparams.json is damaged: ",
-        "manifest.json is damaged: Expected `object`, got `array`",
-        "environment.json is damaged: ",
-        "cost.json is damaged: ",
-        "best/best.json is damaged: ",
-        (
-            "The hparam set of_mine is not known here, so hyperparameters are compared"
-            " with the defaults."
-        ),
-        "Parameters cannot be counted. ",
-        "The versions that trained the run are not recorded.",
-    ):
-        assert expected in shown, expected
-    for absent in (
-        "| parameters |",
-        "| training cost |",
-        "\n| best on dev |",
-        "## Data",
-        "## Samples",
-    ):
-        assert absent not in text
-    assert "| test | 120 |" in text
-
-
-def test_outputs_that_are_not_there(tiny_run, decoded_copy):
-    (decoded_copy / "decodes" / "test.120.txt").write_text("eins\n")
-    _, text = report(tiny_run, decoded_copy)
-    assert "The outputs of test.120 cannot be shown. " in text
-    assert "must have the 40 outputs of test.120.json. Received: 1." in text
-    (decoded_copy / "decodes" / "test.120.txt").unlink()
-    _, text = report(tiny_run, decoded_copy)
-    assert "The outputs of test.120 cannot be shown. " in text
-    assert "## Samples" not in text
-
-
-def test_values_replace_the_curves_without_matplotlib(
-    tiny_run, tiny_run_copy, monkeypatch
-):
-    for name in [
-        name
-        for name in sys.modules
-        if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page, text = report(tiny_run, tiny_run_copy)
-    sentence = (
-        "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'`"
-        " and write the report again."
-    )
-    assert sentence in text
-    assert "<svg" not in page
-    curves = text[text.index("## Curves") : text.index("## Checkpoints")]
-    assert re.search(
-        r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}",
-        curves,
-    )
-    assert "<details>" not in curves
-
-
-def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
-    change_manifest(decoded_copy, data_dir=str(tmp_path / "gone"))
-    _, text = report(tiny_run, decoded_copy)
-    assert "Or give --data\\_dir, where the data of this run is now." in text.replace(
-        "--data_dir", "--data\\_dir"
-    )
-    assert "| sentence | output |" in text
-    _, text = report(tiny_run, decoded_copy, f"--data_dir={tiny_run.data}")
-    assert "| sentence | source | output | reference |" in text
 
 
 def test_report_of_a_parsing_run(tiny_run, decoded_copy):

@@ -1,0 +1,63 @@
+"""Text in TensorFlow graphs is read and written as Python's."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from t2tlite.programs.export.graph_text import (
+    WHITE_SPACE,
+    SentencePieceText,
+    stripped,
+    tree_words,
+)
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.types import EOS
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+
+def test_white_space_is_pythons():
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
+    blank = tf.strings.regex_full_match(tf.constant(characters), WHITE_SPACE).numpy()
+    assert [c for c, actual in zip(characters, blank, strict=True) if actual] == [
+        c for c in characters if c.isspace()
+    ]
+    texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
+    assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [
+        text.strip() for text in texts
+    ]
+
+
+def test_text_in_a_graph_is_the_encoders(model):
+    """White space at either end, doubled spaces and line feeds, which a model may
+    emit.
+    """
+    encoder = model.target_encoder
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    space, word = pieces.index("▁"), encoder.encode("red")[0]
+    rows = [
+        [word, space, EOS, 0, 0],
+        [word, space, word, space, EOS],
+        [3 + 10, word, 3 + 10, word, 3 + 9],
+    ]
+    texts = SentencePieceText(encoder).decode(tf.constant([rows])).numpy()[0]
+    assert [text.decode() for text in texts] == [encoder.text(row) for row in rows]
+    assert texts[0] == texts[0].strip() != encoder.decode(rows[0]).encode()
+
+
+def test_words_for_a_parser_are_the_tasks():
+    texts = [
+        "a  b\tc",
+        " (x) ((y",
+        "",
+        " \n",
+        "\x0b\x0ca\u2003b\u00a0c ",
+        "nul \0",
+        "end) ",
+        "\u200b a \u200b \u00ad\ufeff b\u200bc \u200d d \u2060",
+        "\u200b",
+        "10\u202f000\x85x\x1cy",
+    ]
+    actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
+    assert actual == [ParsingTask().source(text) for text in texts]

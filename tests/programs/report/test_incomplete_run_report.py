@@ -1,0 +1,122 @@
+"""Reports of runs of which parts are missing or damaged, and without matplotlib."""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+
+from tiny_run import change_manifest
+from written_report import record_decodes, report
+
+
+def test_almost_everything_is_missing(tiny_run, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "hparams.json").write_text("{}")
+    page, text = report(tiny_run, run)
+    for expected in (
+        "<h1>unknown problem, hparam set not recorded</h1>",
+        (
+            "flags.txt names no hparam set, so hyperparameters are compared with the"
+            " defaults."
+        ),
+        "samples lack sources and references. A run needs its manifest.json.",
+        "has none: was it copied whole?",
+        "The run has no checkpoint: it was stopped before the first one was saved.",
+        "The run has no TensorBoard events to draw.",
+        "The versions that trained the run are not recorded.",
+        "As in the defaults, the paper's base model.",
+    ):
+        assert html.escape(expected) in page or expected in page, expected
+    assert "## What is missing here" in text
+
+
+def test_damaged_files(tiny_run, decoded_copy):
+    record_decodes(decoded_copy, ["eins"])
+    (decoded_copy / "decodes" / "dev.1.json").write_text(
+        '{"format_version": 1, "split": "dev"}'
+    )
+    for name, content in {
+        "hparams.json": "{",
+        "manifest.json": "[]",
+        "environment.json": '{"format_version": 1, "keras": 1}',
+        "cost.json": "nothing",
+        "best/best.json": '{"format_version": 1, "step": "five"}',
+        "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
+    }.items():
+        (decoded_copy / name).write_text(content)
+    (decoded_copy / "model.ckpt-120.index").write_bytes(b"nothing")
+    page, text = report(tiny_run, decoded_copy)
+    shown = html.unescape(page)
+    for expected in (
+        "decodes/dev.1.json is damaged: Object missing required field `step`",
+        "hparams.json is damaged: ",
+        "manifest.json is damaged: Expected `object`, got `array`",
+        "environment.json is damaged: ",
+        "cost.json is damaged: ",
+        "best/best.json is damaged: ",
+        (
+            "The hparam set of_mine is not known here, so hyperparameters are compared"
+            " with the defaults."
+        ),
+        "Parameters cannot be counted. ",
+        "The versions that trained the run are not recorded.",
+    ):
+        assert expected in shown, expected
+    for absent in (
+        "| parameters |",
+        "| training cost |",
+        "\n| best on dev |",
+        "## Data",
+        "## Samples",
+    ):
+        assert absent not in text
+    assert "| test | 120 |" in text
+
+
+def test_outputs_that_are_not_there(tiny_run, decoded_copy):
+    (decoded_copy / "decodes" / "test.120.txt").write_text("eins\n")
+    _, text = report(tiny_run, decoded_copy)
+    assert "The outputs of test.120 cannot be shown. " in text
+    assert "must have the 40 outputs of test.120.json. Received: 1." in text
+    (decoded_copy / "decodes" / "test.120.txt").unlink()
+    _, text = report(tiny_run, decoded_copy)
+    assert "The outputs of test.120 cannot be shown. " in text
+    assert "## Samples" not in text
+
+
+def test_values_replace_the_curves_without_matplotlib(
+    tiny_run, tiny_run_copy, monkeypatch
+):
+    for name in [
+        name
+        for name in sys.modules
+        if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page, text = report(tiny_run, tiny_run_copy)
+    sentence = (
+        "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'`"
+        " and write the report again."
+    )
+    assert sentence in text
+    assert "<svg" not in page
+    curves = text[text.index("## Curves") : text.index("## Checkpoints")]
+    assert re.search(
+        r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}",
+        curves,
+    )
+    assert "<details>" not in curves
+
+
+def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
+    change_manifest(decoded_copy, data_dir=str(tmp_path / "gone"))
+    _, text = report(tiny_run, decoded_copy)
+    assert "Or give --data\\_dir, where the data of this run is now." in text.replace(
+        "--data_dir", "--data\\_dir"
+    )
+    assert "| sentence | output |" in text
+    _, text = report(tiny_run, decoded_copy, f"--data_dir={tiny_run.data}")
+    assert "| sentence | source | output | reference |" in text

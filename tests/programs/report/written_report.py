@@ -1,0 +1,67 @@
+"""Reports that t2t-report writes in tests, and the records of decoding and of training
+that they show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import tensorflow as tf
+
+from t2tlite.bin import t2t_report
+
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+
+
+def record_decodes(run, outputs, options=None, **fields):
+    """Writes the files of t2t-decoder --split, with these options of decoding and
+    fields of the record.
+    """
+    record = {
+        "format_version": 1,
+        "split": "test",
+        "step": 120,
+        "sentences": len(outputs),
+        "scores": {"BLEU": 38.29},
+        "signatures": {"BLEU": SIGNATURE},
+        "decode_hparams": {"beam_size": 4, "alpha": 0.6, **(options or {})},
+        "seconds": 12.34,
+        **fields,
+    }
+    record["checkpoint"] = f"/elsewhere/run/averaged/model.ckpt-{record['step']}"
+    name = f"{record['split']}.{record['step']}"
+    (run / "decodes").mkdir(exist_ok=True)
+    (run / "decodes" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "decodes" / f"{name}.txt").write_text(
+        "".join(f"{output}\n" for output in outputs), encoding="utf-8"
+    )
+
+
+def report(tiny_run, run, *more):
+    """The report's HTML, and its Markdown with the padding of tables removed."""
+    assert (
+        t2t_report.main(
+            [f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]
+        )
+        == 0
+    )
+    text = (run / "report.md").read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
+    unpadded = [
+        re.sub("  +", " ", line) if line.startswith("|") else line
+        for line in text.splitlines()
+    ]
+    return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
+
+
+def write_events(run, metrics):
+    """Puts {tag: {step: value}} in the place of the run's events; a report without
+    curves is made quickly.
+    """
+    for path in run.glob("events.*"):
+        path.unlink()
+    with tf.summary.create_file_writer(str(run)).as_default():
+        for tag, values in metrics.items():
+            for step, value in values.items():
+                tf.summary.scalar(tag, value, step=step)
