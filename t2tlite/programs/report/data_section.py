@@ -43,6 +43,7 @@ def data_blocks(manifest: RunManifest, hparams: HParams | None) -> list[str]:
         shards += [(name, shard) for shard in split.shards]
     blocks = [
         _splits(manifest),
+        _findings(manifest),
         _corpora(manifest, hparams),
         paragraph(
             f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."
@@ -77,6 +78,30 @@ def _splits(manifest: RunManifest) -> str:
     header = ["split", *(field.replace("_", " ") for field in COUNTS), "dropped"]
     caption = (
         "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
+    )
+    return table(header, rows, caption)
+
+
+def _findings(manifest: RunManifest) -> str:
+    """What t2t-datagen found in each training corpus that would spoil a result, in
+    pairs; empty if nothing.
+    """
+    counts = {}
+    names: dict[str, None] = {}  # of all findings, in their order
+    for name in manifest.splits:
+        findings = manifest.split(name).findings
+        if any(findings.values()):
+            counts[name] = findings
+            names |= dict.fromkeys(findings)
+    if not counts:
+        return ""
+    rows = []
+    for name, findings in counts.items():
+        rows.append([name, *(f"{findings.get(finding, 0):,}" for finding in names)])
+    header = ["corpus", *(name.replace("_", " ") for name in names)]
+    caption = (
+        "Training pairs that repeat an earlier one, have a side in common with dev or"
+        " test, or have a target equal to the source"
     )
     return table(header, rows, caption)
 
