@@ -123,11 +123,12 @@ def transformer_multi30k() -> HParams:
 
 @register_hparams
 def transformer_news() -> HParams:
-    """transformer_small, pre-norm, for 203,000 pairs En-De: 4,000 steps, an hour on two
-    cores that have bfloat16.
+    """transformer_small, pre-norm, for 203,000 pairs En-De: 9,100 steps, two hours on
+    two cores that have bfloat16.
 
-    BLEU on newstest2014 6.6 with 3 checkpoints averaged, and still rising;
-    docs/results.md has the commands.
+    BLEU on newstest2014 10.6 and on held-out pairs of Tatoeba 36.4, with 3 checkpoints
+    averaged. The learning rate was lowered for the last 1,486 steps; docs/results.md
+    has the commands.
     """
     return dataclasses.replace(
         transformer_small(),
@@ -136,7 +137,7 @@ def transformer_news() -> HParams:
         layer_prepostprocess_dropout=0.2,
         learning_rate_constant=1.0,
         learning_rate_warmup_steps=1000,
-        train_steps=4000,
+        train_steps=9100,
         dtype_policy="auto",
     )
 
