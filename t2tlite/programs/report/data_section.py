@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
+from t2tlite.data.pair_audit import FINDINGS
 from t2tlite.programs.report.document import Code, folded, paragraph, table
 
 COUNTS = (
@@ -86,19 +87,20 @@ def _findings(manifest: RunManifest) -> str:
     """What t2t-datagen found in each training corpus that would spoil a result, in
     pairs; empty if nothing.
     """
-    counts = {}
-    names: dict[str, None] = {}  # of all findings, in their order
-    for name in manifest.splits:
-        findings = manifest.split(name).findings
-        if any(findings.values()):
-            counts[name] = findings
-            names |= dict.fromkeys(findings)
-    if not counts:
+    corpora = manifest.corpora
+    present = []
+    for finding in FINDINGS:
+        if any(corpus.findings.get(finding) for corpus in corpora.values()):
+            present.append(finding)
+    if not present:
         return ""
     rows = []
-    for name, findings in counts.items():
-        rows.append([name, *(f"{findings.get(finding, 0):,}" for finding in names)])
-    header = ["corpus", *(name.replace("_", " ") for name in names)]
+    for name, corpus in corpora.items():
+        row = [name]
+        for finding in present:
+            row.append(f"{corpus.findings.get(finding, 0):,}")
+        rows.append(row)
+    header = ["corpus", *(finding.replace("_", " ") for finding in present)]
     caption = (
         "Training pairs that repeat an earlier one, have a side in common with dev or"
         " test, or have a target equal to the source"
