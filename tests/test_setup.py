@@ -20,7 +20,7 @@ DISTRIBUTION = importlib.metadata.distribution("t2tlite")
 COMMANDS = [
     entry for entry in DISTRIBUTION.entry_points if entry.group == "console_scripts"
 ]
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 TESTS = ("requirements.txt", "requirements-dev.txt")  # the second includes the first
@@ -107,7 +107,7 @@ def test_continuous_integration_runs_what_the_checkout_has():
         for line in DISTRIBUTION.metadata.get_all("Classifier") or []
         if line.startswith("Programming Language :: Python :: 3.")
     ]
-    assert versions == promised == ["3.10", "3.11", "3.12", "3.13"]
+    assert versions == promised == ["3.11", "3.12", "3.13", "3.14"]
     systems = workflow["jobs"]["systems"]
     assert systems["strategy"]["matrix"]["system"] == [
         "ubuntu-latest",

@@ -192,7 +192,7 @@ class SentencePieceEncoder(TextEncoder):
         """A `tensorflow_text.SentencepieceTokenizer`, which computes the same ids in a
         TensorFlow graph and appends EOS.
         """
-        import tensorflow_text  # Windows has none
+        import tensorflow_text  # Windows and Python 3.14 have none
 
         return tensorflow_text.SentencepieceTokenizer(
             self.path.read_bytes(), add_eos=True
