@@ -84,7 +84,7 @@ def merge_buckets(
     return boundaries
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
     """One global batch."""
 

@@ -123,7 +123,7 @@ def beam_search(
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class _BeamSearch:
     """The steps of a search; the fields are arguments of `beam_search`."""
 
