@@ -3,6 +3,7 @@ their lock.
 """
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -177,8 +178,10 @@ def test_environment_shared_by_checkouts_is_not_emptied(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "kept").touch()
     (tmp_path / ".venv").symlink_to("shared")
+    # a `make VENV=...` that runs this test hands its variables on in MAKEFLAGS
+    alone = {name: text for name, text in os.environ.items() if "MAKE" not in name}
     result = subprocess.run(
-        ["make", "install"], cwd=tmp_path, capture_output=True, text=True
+        ["make", "install"], cwd=tmp_path, env=alone, capture_output=True, text=True
     )
     assert result.returncode != 0
     assert ".venv must be a folder of this checkout alone" in result.stderr
