@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from t2tlite.vocabularies.normalisation import (
     normalise,
     normalization_map,
 )
-from t2tlite.vocabularies.subword_sampling import SubwordSampler
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
@@ -178,9 +177,6 @@ class SentencePieceEncoder(TextEncoder):
             raise ValueError(
                 f"SentencePiece cannot encode the text: {error}"
             ) from error
-
-    def sampler(self, dropout: float) -> Callable[[str, int], list[int]]:
-        return SubwordSampler(self.path, self.normalization, dropout).encode
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode(text_ids(ids, self.vocab_size))
