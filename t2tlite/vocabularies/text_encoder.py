@@ -51,8 +51,7 @@ class TextEncoder(Protocol):
         raise ValueError(
             "subword_samples need a SentencePiece vocabulary of type bpe, whose merges"
             f" are left out. Received: {self.path}, of tensor2tensor's type, which"
-            " takes the longest subword instead of merging. Leave subword_samples out,"
-            " or use vocab_type=sentencepiece."
+            " takes the longest subword instead of merging. Leave one of them out."
         )
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -122,10 +122,6 @@ def test_the_same_again_is_complete_and_another_rate_refused(sampled):
             {"subword_samples": 2, "subword_dropout": 0.0},
             r"a subword_dropout above 0 go together.*samples=2, subword_dropout=0\.0",
         ),
-        (
-            {"subword_samples": 2, "vocab_type": "subwords"},
-            "need vocab_type=sentencepiece.*Received: vocab_type=subwords",
-        ),
     ],
 )
 def test_options_that_sample_nothing(tmp_path, options, message):
