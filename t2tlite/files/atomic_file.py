@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from t2tlite.files.own_files import own, remove_files
+
 # /dev/stdout is a symbolic link to one of these
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
@@ -136,10 +138,12 @@ def remove_temporary_files(folder: Path, name: str | None = None) -> None:
 
     Files of other names stay: t2tlite has not written them.
     """
-    for path in folder.glob(".*.tmp"):
-        match = TEMPORARY.fullmatch(path.name)
-        if match and name in (None, match[1]):
-            path.unlink(missing_ok=True)
+
+    def is_left(file: str) -> bool:
+        match = TEMPORARY.fullmatch(file)
+        return match is not None and name in (None, match[1])
+
+    remove_files(folder, is_left)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -152,8 +156,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copies a file atomically."""
-    with source.open("rb") as content, atomic_file(target) as file:
+    """Copies to a file of t2tlite's own, atomically."""
+    with source.open("rb") as content, atomic_file(own(target)) as file:
         shutil.copyfileobj(content, file)
 
 

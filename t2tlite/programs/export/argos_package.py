@@ -14,6 +14,7 @@ from pathlib import Path
 
 from t2tlite.data.language_codes import language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.own_files import remove
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.marian_model import check_sentencepiece
 from t2tlite.programs.export.plan import ExportPlan
@@ -82,7 +83,7 @@ class ArgosFormat(CTranslate2Format):
         (package / "README.md").write_text(usage, encoding="utf-8")
         shutil.make_archive(str(package), "zip", folder, name)
         (folder / f"{name}.zip").rename(folder / f"{name}.argosmodel")
-        shutil.rmtree(package)
+        remove(package)
         return usage
 
     def open(

@@ -20,6 +20,7 @@ from t2tlite.config import HParams
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import own
 from t2tlite.files.records import read_record, write_record
 from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
@@ -67,7 +68,7 @@ def open_converted(
     encoders = folder.encoders()
     parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
     stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
-    path = folder.ctranslate2_folder / quantization
+    path = own(folder.ctranslate2_folder / quantization)
 
     translator = None
     if _stamp_of(path) == stamp:
