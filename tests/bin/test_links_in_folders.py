@@ -5,6 +5,7 @@ replaces or removes what is there.
 import shutil
 
 import pytest
+from tiny_run import train
 from tiny_task import contents
 
 from t2tlite.bin import (
@@ -20,9 +21,9 @@ from t2tlite.bin import (
 pytestmark = pytest.mark.usefixtures("loaded_once")
 SPLIT = [t2t_decoder, "--split=test"]
 AVERAGE = [t2t_avg_checkpoints]
-TRAIN = [t2t_trainer, "--train_steps=130", "--problem=grammar_ende"]
+TRAIN = [t2t_trainer, "--train_steps=130"]
 EXPORT = [t2t_export, "--format=keras", "--export_dir=run/export", "--overwrite"]
-CTRANSLATE2 = [t2t_decoder, "--source=cat", "--engine=ctranslate2"]
+CTRANSLATE2 = [t2t_decoder, "--split=dev", "--engine=ctranslate2"]
 ATTENTION = [t2t_attention, "--source=cat"]
 
 
@@ -30,8 +31,7 @@ ATTENTION = [t2t_attention, "--source=cat"]
 def run(tiny_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(tiny_run.run, "mine")  # what a link leads to
-    for folder in ("best", "averaged"):
-        shutil.copytree(tiny_run.run / "best", f"mine/{folder}", dirs_exist_ok=True)
+    shutil.copytree(tiny_run.run / "best", "mine/averaged")
     return shutil.copytree(tiny_run.run, tmp_path / "run")
 
 
@@ -48,7 +48,7 @@ def run(tiny_run, tmp_path, monkeypatch):
         ("best/.saving", "mine", TRAIN),
         (".saving", "mine", TRAIN),
         (".lock", "new", TRAIN),
-        ("training.json", "mine/hparams.json", TRAIN),
+        ("training.json", "mine/training.json", TRAIN),
         ("flags.txt", "mine/hparams.json", TRAIN),
         ("decodes", "mine", SPLIT),
         ("decodes/test.120.txt", "mine/hparams.json", SPLIT),
@@ -79,9 +79,10 @@ def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):
     path.symlink_to(tmp_path / to)
     before = contents(tmp_path / "mine"), contents(run / "best")
     program, *flags = command
-    if program in (t2t_trainer, t2t_decoder):
-        flags.append(f"--data_dir={tiny_run.data}")
-    assert program.main([f"--output_dir={run}", *flags]) == 1
+    if program is t2t_trainer:
+        assert train(tiny_run, run, *flags) == 1
+    else:
+        assert program.main([f"--output_dir={run}", *flags]) == 1
     err = capsys.readouterr().err
     assert f"{link} must not be a link" in err
     assert f"Received: a link to {tmp_path / to}. Remove the link." in err
@@ -94,7 +95,7 @@ def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):
 def test_a_link_in_data(tiny_run, tmp_path, capsys, link):
     """Data that is there, made from something else, is made anew."""
     data = tmp_path / "data" / "grammar_ende"
-    shutil.copytree(tiny_run.data / "grammar_ende", tmp_path / "mine")
+    shutil.copytree(tiny_run.data / "twenty_words", tmp_path / "mine")
     if link:
         data.mkdir(parents=True)
     else:
