@@ -20,7 +20,10 @@ R = TypeVar("R")
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
-FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
+# of a file, problem, split or language: they become parts of paths
+NAME = r"^\w[\w.-]*\Z"
+Name = Annotated[str, msgspec.Meta(pattern=NAME, max_length=200)]
+Language = Annotated[str, msgspec.Meta(pattern=r"^[\w() .-]*\Z", max_length=200)]
 
 
 # of every record; raised when older readers would misread a changed one
