@@ -38,7 +38,12 @@ from typing import Any
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
-from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
+from t2tlite.files.atomic_file import (
+    check_name,
+    copy_file,
+    file_sha256,
+    write_text,
+)
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
@@ -74,7 +79,7 @@ COPY_AGAIN = "Copy it again from where the run was trained."
 
 class RunFolder:
     """A run directory. Methods that read a file raise a ValueError if the file is
-    damaged.
+    damaged; a path is refused as by `check_name`.
 
     With `writes` false, on workers other than the chief, methods that write do nothing.
     """
@@ -82,6 +87,7 @@ class RunFolder:
     def __init__(self, path: str | Path, *, writes: bool = True) -> None:
         self.writes = writes
         self.path = path = Path(path).expanduser()
+        check_name(path)
         self.evaluations_file = path / "evaluations.json"
         self._hparams = path / "hparams.json"
 

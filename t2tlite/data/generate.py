@@ -48,6 +48,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
 from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
+    check_name,
     copy_file,
     file_sha256,
     full_disk_is_named,
@@ -113,6 +114,7 @@ def generate(
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
+    check_name(folder)
     build = DataBuild(problem, folder, tmp_dir, num_processes, pipeline)
     already_there = build.is_complete()
     if not already_there:

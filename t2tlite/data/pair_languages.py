@@ -48,12 +48,17 @@ def report_languages(what: str, texts: Iterable[str]) -> None:
 
 @functools.cache
 def _classifier() -> Classifier | None:
-    """py3langid's, or None if it is not installed. Loading it takes a second."""
+    """py3langid's, or None if it is not installed or cannot write its temporary file.
+    Loading it takes a second.
+    """
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
         return None
-    classify: Classifier = LanguageIdentifier.from_model_file(
-        MODEL_FILE, norm_probs=True
-    ).classify
+    try:
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    except OSError as error:
+        say(f"The languages of the texts are not checked: {error}.")
+        return None
+    classify: Classifier = identifier.classify
     return classify

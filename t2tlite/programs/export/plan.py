@@ -15,6 +15,7 @@ from typing import ClassVar
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.atomic_file import check_name
 from t2tlite.files.own_files import own
 from t2tlite.files.same_file import is_within
 from t2tlite.programs.export.verification import (
@@ -62,6 +63,7 @@ class ExportPlan:
         Raises ValueError if the format cannot express the model or an option, or the
         folder must not be replaced, and OSError if it cannot be written.
         """
+        check_name(self.folder)
         self.format.check(self)
         self._check_apart_from_run()
         self.check_replaceable()
