@@ -136,7 +136,7 @@ def _check_unicode(argv: list[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"Arguments must be UTF-8. Received: {ascii(word)}. Rename the file; or,"
+                f"Arguments must be UTF-8. Received: {word!a}. Rename the file; or,"
                 " if the locale has another encoding, set LC_ALL=C.UTF-8."
             ) from None
 

@@ -32,9 +32,9 @@ class ListParser(absl_flags.ListParser):
     """The parser of a list, in which a file whose name has a comma is one entry."""
 
     def parse(self, argument: Any) -> list[str]:
-        if isinstance(argument, str) and "," in argument:
-            if os.path.exists(os.path.expanduser(argument)):
-                return [argument]
+        has_comma = isinstance(argument, str) and "," in argument
+        if has_comma and os.path.exists(os.path.expanduser(argument)):
+            return [argument]
         return super().parse(argument)
 
 

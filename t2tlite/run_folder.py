@@ -235,7 +235,9 @@ class RunFolder:
         if not self.writes:
             return
         program, *flags = [" ".join(word.splitlines()) for word in command]
-        write_text(own(self.path / "flags.txt"), "\n".join([f"# {program}", *flags, ""]))
+        write_text(
+            own(self.path / "flags.txt"), "\n".join([f"# {program}", *flags, ""])
+        )
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""

@@ -85,7 +85,7 @@ def check_name(path: str | Path) -> None:
         if os.fsencode(name) == name.encode():
             return
     raise ValueError(
-        f"File names must be UTF-8. Received: {ascii(name)}. Rename it; or, if the"
+        f"File names must be UTF-8. Received: {name!a}. Rename it; or, if the"
         " locale has another encoding, set LC_ALL=C.UTF-8."
     )
 

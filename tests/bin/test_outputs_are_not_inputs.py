@@ -12,13 +12,11 @@ from tiny_task import contents
 
 from t2tlite.bin import (
     t2t_attention,
-    t2t_avg_checkpoints,
     t2t_bleu,
     t2t_datagen,
     t2t_decoder,
     t2t_evalb,
     t2t_export,
-    t2t_report,
     t2t_table3,
     t2t_trainer,
 )

@@ -164,7 +164,9 @@ def test_text_is_written_whole_or_not_at_all(tmp_path):
 def test_a_file_beyond_the_systems_limit_is_named(tmp_path: Path) -> None:
     path = tmp_path / "out"
     large = OSError(errno.EFBIG, "File too large")
-    message = rf"^{path} is too large for its disk, or for the limit of ulimit -f\. Free"
+    message = (
+        rf"^{path} is too large for its disk, or for the limit of ulimit -f\. Free"
+    )
     with (
         mock.patch("os.fsync", side_effect=large),
         pytest.raises(OSError, match=message),

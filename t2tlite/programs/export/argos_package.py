@@ -37,9 +37,9 @@ USAGE = """\
 - LibreTranslate serves the packages that are installed for its user.
 
 Argos Translate splits text into sentences with a model of its own, which it downloads
-when it first translates. Its beam search has a length penalty of its own too. Unless
-`ARGOS_COMPUTE_TYPE=float32` is set, it computes in the fastest type that the machine has,
-on most CPUs int8, in which some translations differ.
+when it first translates. Its beam search has a length penalty of its own too. It
+computes in the fastest type that the machine has, on most CPUs int8, in which some
+translations differ, unless `ARGOS_COMPUTE_TYPE=float32` is set.
 """
 
 

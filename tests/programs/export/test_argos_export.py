@@ -98,13 +98,15 @@ def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
     flags = "--languages=fr-pt_BR", "--quantization=int8"
     assert export(tiny_run.run, tmp_path / "out", *flags) == 0
     out = capsys.readouterr().out
-    assert re.search(r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen", out)
+    assert re.search(
+        r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen", out
+    )
     readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
     assert (tmp_path / "out" / "translate-fr_pt_BR.argosmodel").is_file()
 
 
-def test_a_package_is_counted_in_the_type_that_argos_translate_computes_in(
+def test_argos_translates_compute_type_is_counted(
     tiny_run, load, tmp_path, monkeypatch
 ):
     types = []
