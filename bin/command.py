@@ -19,6 +19,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ from t2tlite.bin.flag_parser import help_text, parse
 from t2tlite.bin.flag_sources import read
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
-from t2tlite.files.atomic_file import DISK_IS_FULL
+from t2tlite.files.atomic_file import DISK_IS_FULL, full_disk
 
 F = TypeVar("F", bound=Flags)
 
@@ -68,6 +69,7 @@ class Command(Generic[F]):
         argv = sys.argv[1:] if argv is None else list(argv)
         flags: Flags | None = None
         try:
+            _check_unicode(argv)
             if "--version" in argv:
                 return _answer(f"t2tlite {t2tlite.__version__}")
             self._register(argv)
@@ -125,6 +127,18 @@ def command(
 ) -> Callable[[Callable[[F], None]], Command[F]]:
     """Makes a command of a function of its flags; for the arguments see `Command`."""
     return functools.partial(Command, flags_class, doc)
+
+
+def _check_unicode(argv: list[str]) -> None:
+    """Raises ValueError for an argument that is not UTF-8."""
+    for word in argv:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"Arguments must be UTF-8. Received: {word!a}. Rename the file; or,"
+                " if the locale has another encoding, set LC_ALL=C.UTF-8."
+            ) from None
 
 
 def _prepare(flags: Flags) -> None:
@@ -191,9 +205,12 @@ def _explained(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
     if error.errno in DISK_IS_FULL and error.strerror:
+        where = full_disk(error, error.filename or "standard output")
+        return f"{where} Free some space and run the same command again."
+    if error.errno and os.path.dirname(str(error.filename)) == tempfile.gettempdir():
         return (
-            f"The disk of {error.filename or 'standard output'} is full. Free some"
-            " space and run the same command again."
+            f"{error.filename}, a temporary file, cannot be used: {error.strerror}. Let"
+            " TMPDIR name a folder that can be written."
         )
     if error.errno and error.filename:
         return (

@@ -26,12 +26,24 @@ HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}
 COMMAND_LINE = "on the command line"  # its name in messages
 FLAG_FILE = "--flagfile must be a text file with a flag on each line."
 TEXT: absl_flags.ArgumentParser[Any] = absl_flags.ArgumentParser()
+
+
+class ListParser(absl_flags.ListParser):
+    """The parser of a list, in which a file whose name has a comma is one entry."""
+
+    def parse(self, argument: Any) -> list[str]:
+        has_comma = isinstance(argument, str) and "," in argument
+        if has_comma and os.path.exists(os.path.expanduser(argument)):
+            return [argument]
+        return super().parse(argument)
+
+
 PARSERS: dict[type, absl_flags.ArgumentParser[Any]] = {
     str: TEXT,
     int: absl_flags.IntegerParser(),
     float: absl_flags.FloatParser(),
     bool: absl_flags.BooleanParser(),
-    tuple: absl_flags.ListParser(),
+    tuple: ListParser(),
 }
 
 

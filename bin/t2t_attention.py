@@ -32,6 +32,7 @@ from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import named_files, text_flag
 from t2tlite.checked_fields import optional_field
 from t2tlite.files.atomic_file import write_text
+from t2tlite.files.own_files import own
 from t2tlite.files.same_file import check_not_overwritten
 
 
@@ -76,7 +77,7 @@ def main(flags: AttentionFlags) -> None:
     if flags.target is None:
         print(f"translation  {attention.target}")
     name = f"{model.step}-{attention.file_name()}.html"
-    path = Path(flags.html or folder.attention_folder / name)
+    path = Path(flags.html or own(folder.attention_folder / name))
     write_text(path, page(attention, kinds, layers, heads))
     print(f"page         {path}")
 

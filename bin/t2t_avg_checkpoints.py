@@ -63,7 +63,7 @@ def main(flags: AverageFlags) -> None:
 
     folder = flags.run_folder()
     folder.hparams()  # raises if there is no run
-    folder.check_checkpoint_folders()
+    folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
     count = AVERAGED if flags.n is None and not of_steps else flags.n
     averaged = checkpoints_to_average(

@@ -28,6 +28,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +40,8 @@ _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 
 def apply_settings() -> None:
-    """Sets the environment variables that the user has not set.
+    """Sets the environment variables that the user has not set; and if no temporary
+    folder can be written, its name, which libraries ask for when they are imported.
 
     A child process inherits them. It may run on another machine (`srun`), so it chooses
     those in CHOSEN anew.
@@ -57,6 +60,13 @@ def apply_settings() -> None:
             os.environ[name] = value
             chosen.append(f"{name}={value}")
     os.environ[CHOSEN] = " ".join(chosen)
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:  # what needs a temporary file raises an OSError then
+        tempfile.tempdir = os.path.abspath(os.environ.get("TMPDIR", "/tmp"))
+        if not os.environ.get("MPLCONFIGDIR"):
+            # Keras imports it, if it can; it needs a folder
+            sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
 
 
 def available_cores() -> int:

@@ -53,6 +53,14 @@ def quiet_stderr() -> Iterator[None]:
         _redirection.end()
 
 
+def _temporary_file() -> int:
+    """Opens an empty file without a name, in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("stderr")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
 class _Redirection:
     """The redirection of file descriptor 2, one for the process. The first block begins
     it, the last one ends it.
@@ -71,8 +79,7 @@ class _Redirection:
         with self._lock:
             if self._blocks == 0:
                 sys.stderr.flush()
-                with tempfile.TemporaryFile() as file:
-                    self._file = os.dup(file.fileno())
+                self._file = _temporary_file()
                 self._stderr = os.dup(2)
                 self._printed = 0
                 os.dup2(self._file, 2)

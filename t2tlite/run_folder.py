@@ -38,7 +38,12 @@ from typing import Any
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
-from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
+from t2tlite.files.atomic_file import (
+    check_name,
+    copy_file,
+    file_sha256,
+    write_text,
+)
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
@@ -47,6 +52,7 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     step_of,
 )
+from t2tlite.files.own_files import own
 from t2tlite.files.records import R, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.run_records import (
@@ -73,7 +79,7 @@ COPY_AGAIN = "Copy it again from where the run was trained."
 
 class RunFolder:
     """A run directory. Methods that read a file raise a ValueError if the file is
-    damaged.
+    damaged; a path is refused as by `check_name`.
 
     With `writes` false, on workers other than the chief, methods that write do nothing.
     """
@@ -81,17 +87,44 @@ class RunFolder:
     def __init__(self, path: str | Path, *, writes: bool = True) -> None:
         self.writes = writes
         self.path = path = Path(path).expanduser()
-        self.best_folder = path / BEST
-        self.averaged_folder = path / AVERAGED
-        self.attention_folder = path / "attention"
-        self.ctranslate2_folder = path / "ctranslate2"
-        self.report_files = path / "report.html", path / "report.md"
+        check_name(path)
         self.evaluations_file = path / "evaluations.json"
-        self.best_file = self.best_folder / "best.json"
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
         return str(self.path)
+
+    # its own files and folders: ValueError if one is a link
+
+    @property
+    def best_folder(self) -> Path:
+        return own(self.path / BEST)
+
+    @property
+    def best_file(self) -> Path:
+        return self.best_folder / "best.json"
+
+    @property
+    def averaged_folder(self) -> Path:
+        return own(self.path / AVERAGED)
+
+    @property
+    def attention_folder(self) -> Path:
+        return own(self.path / "attention")
+
+    @property
+    def ctranslate2_folder(self) -> Path:
+        return own(self.path / "ctranslate2")
+
+    @property
+    def report_files(self) -> tuple[Path, Path]:
+        return own(self.path / "report.html"), own(self.path / "report.md")
+
+    def decoded_file(self, name: str, ending: str = "txt") -> Path:
+        """A file of a decoding: its outputs, or by another ending its sources,
+        references or record.
+        """
+        return own(own(self.path / "decodes") / f"{name}.{ending}")
 
     # the model and its data
 
@@ -150,7 +183,7 @@ class RunFolder:
         """The folders in a run that t2tlite makes and replaces."""
         checkpoints = self.best_folder, self.averaged_folder, self.path / SAVING
         outputs = self.path / "decodes", self.attention_folder
-        return [*checkpoints, *outputs, self.ctranslate2_folder]
+        return [*map(own, checkpoints + outputs), self.ctranslate2_folder]
 
     def create(
         self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]
@@ -176,13 +209,13 @@ class RunFolder:
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder that holds data itself
-        or in a folder of its own; and as `check_checkpoint_folders`.
+        or in a folder of its own; or if best or averaged is a link.
         """
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(
                 f"--output_dir must be a folder. Received: {self}, which is a file."
             )
-        self.check_checkpoint_folders()
+        self.folders()  # raises
         if self.exists() or not self.path.exists():
             return
         # A run's manifest would replace the manifest of data in the folder.
@@ -193,22 +226,6 @@ class RunFolder:
                     " holds data. Use another."
                 )
 
-    def check_checkpoint_folders(self) -> None:
-        """Raises ValueError if RUN/best or RUN/averaged is a link to another folder,
-        whose checkpoints a new best or average would replace.
-        """
-        folders = [self.path]
-        for folder in (self.best_folder, self.averaged_folder):
-            for other in folders:
-                if folder.exists() and folder.samefile(other):
-                    raise ValueError(
-                        "best and averaged must be folders of their own in a run."
-                        f" Received: {folder}, a link to {other}, whose checkpoints"
-                        " would be replaced. Remove the link."
-                    )
-            if folder.exists():
-                folders.append(folder)
-
     # how it was trained
 
     def write_flags(self, command: Sequence[str]) -> None:
@@ -218,7 +235,9 @@ class RunFolder:
         if not self.writes:
             return
         program, *flags = [" ".join(word.splitlines()) for word in command]
-        write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
+        write_text(
+            own(self.path / "flags.txt"), "\n".join([f"# {program}", *flags, ""])
+        )
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
@@ -337,12 +356,6 @@ class RunFolder:
             changes = [f"{name}={value}" for name, value in options.items()]
             parts.append(",".join(changes))
         return ".".join(parts)
-
-    def decoded_file(self, name: str, ending: str = "txt") -> Path:
-        """A file of a decoding: its outputs, or by another ending its sources,
-        references or record.
-        """
-        return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
         """The recorded decodings, newest first, and a message for each record that

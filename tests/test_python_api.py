@@ -253,3 +253,24 @@ def test_all_names_exist():
         assert hasattr(t2tlite, name) or hasattr(layers, name)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         t2tlite.nothing  # noqa: B018
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs names that are bytes")
+def test_names_that_are_not_utf_8_are_refused_at_once(files):
+    name = "lat\udcedn"
+    Path("train.en").rename(f"{name}.en")
+    message = r"File names must be UTF-8\. Received: '.*lat\\udcedn"
+    given = FILES | {"train_source": f"{name}.en"}
+    with pytest.raises(ValueError, match=message):
+        t2tlite.prepare("parallel_text", **given)
+    with pytest.raises(ValueError, match=message):
+        t2tlite.prepare("parallel_text", name, **FILES)
+    with pytest.raises(ValueError, match=message):
+        t2tlite.train("parallel_text", TINY, name)
+    with pytest.raises(ValueError, match=message):
+        t2tlite.train("parallel_text", TINY, "run", data_dir=name)
+    with pytest.raises(ValueError, match=message):
+        t2tlite.load(name)
+    assert sorted(path.name for path in files.iterdir()) == sorted(
+        [f"{name}.en", "train.de", "dev.en", "dev.de"]
+    )

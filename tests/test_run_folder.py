@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from tiny_run import change_manifest
 
 from t2tlite.config import HParams
 from t2tlite.run_folder import RunFolder, run_of
@@ -339,3 +340,21 @@ def test_the_run_of_a_checkpoint(run):
         run.best_folder / "model.ckpt-3",
     ):
         assert run_of(path).path == run.path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problem": "../twenty_words"},
+        {"problem": ""},
+        {"languages": {"source": "en/../../x", "target": "de"}},
+        {"languages": {"source": "en", "target": "de\n"}},
+        {"splits": {"../train": {}}},
+        {"vocabulary": {"file": "../vocab.model", "size": 1, "bytes": 1, "sha256": ""}},
+    ],
+)
+def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
+    """Files are named after them, in a run that somebody sends too."""
+    change_manifest(tiny_run_copy, **changes)
+    with pytest.raises(ValueError, match=r"is damaged: Expected `str` matching regex"):
+        RunFolder(tiny_run_copy).manifest()

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -186,6 +187,32 @@ def test_environment_shared_by_checkouts_is_not_emptied(tmp_path):
     assert result.returncode != 0
     assert ".venv must be a folder of this checkout alone" in result.stderr
     assert (tmp_path / "shared" / "kept").exists()
+
+
+def test_the_source_distribution_is_the_checkout(tmp_path):
+    """Whoever builds from it can install the tested versions and run the tests."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a checkout")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    tracked = set(listed.stdout.splitlines())
+    checkout = tmp_path / "checkout"
+    for name in tracked:
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
+    subprocess.run(
+        [sys.executable, "-c", build], cwd=checkout, capture_output=True, check=True
+    )
+    [archive] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    assert tracked <= names
+    extra = {"", "PKG-INFO", "setup.cfg"}
+    folders = {str(folder) for name in tracked for folder in Path(name).parents}
+    others = names - tracked - extra - folders
+    assert all(name.startswith("t2tlite.egg-info") for name in others)
 
 
 USER_SCRIPT = """\

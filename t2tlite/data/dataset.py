@@ -29,7 +29,7 @@ from t2tlite.data.manifest import (
     read_manifest,
 )
 from t2tlite.data.token_store import TokenStore
-from t2tlite.files.atomic_file import check_sha256
+from t2tlite.files.atomic_file import check_name, check_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -88,6 +88,7 @@ def open_dataset(
     named.
     """
     data_dir = Path(data_dir)
+    check_name(data_dir)
     finished = []
     for path in sorted(data_dir.glob(f"*/{MANIFEST}")):
         if holds_data(path.parent):

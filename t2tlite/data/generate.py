@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -46,12 +47,14 @@ from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
 from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
+    check_name,
     copy_file,
     file_sha256,
     full_disk_is_named,
     remove_temporary_files,
 )
 from t2tlite.files.lock import only_process
+from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
@@ -67,7 +70,12 @@ DECISIVE_OPTIONS = (
     "max_length_ratio",
     "drop",
 )
+<<<<<<< HEAD
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
+=======
+LANGUAGE_PAIRS = 10_000  # whose languages are identified
+SHARD = re.compile(r".+-\d{5}\.arrow")
+>>>>>>> w-files
 
 
 def generate(
@@ -106,6 +114,7 @@ def generate(
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
+    check_name(folder)
     build = DataBuild(problem, folder, tmp_dir, num_processes, pipeline)
     already_there = build.is_complete()
     if not already_there:
@@ -166,9 +175,14 @@ class DataBuild:
         return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
 
     def check_outputs(self) -> None:
-        """Raises ValueError if a file that will be written is one that is read."""
+        """Raises ValueError if a file that will be written is one that is read, or a
+        link.
+        """
         records = [self.folder / MANIFEST, self.folder / UNFINISHED]
-        outputs = [*self.vocabularies, *records, *self.folder.glob(SHARDS)]
+        outputs = [*self.vocabularies, *records]
+        for path in own(self.folder).glob("*.arrow"):
+            if SHARD.fullmatch(path.name):
+                outputs.append(path)
         try:
             files = self.problem.files(self.tmp_dir)
         except FileNotFoundError:
@@ -180,6 +194,8 @@ class DataBuild:
         check_not_overwritten(
             [(f"{path}, which holds the data", path) for path in outputs], inputs
         )
+        for path in outputs:
+            own(path)
 
     def read_corpus(self) -> TextSample:
         """Step 1: checks and counts all pairs, and reports those that would spoil a
@@ -223,7 +239,7 @@ class DataBuild:
         from this text.
         """
         # the manifest of data with a missing or changed file
-        (self.folder / MANIFEST).unlink(missing_ok=True)
+        remove(self.folder / MANIFEST)
         remove_temporary_files(self.folder)
         unfinished = self.folder / UNFINISHED
         begun = None
@@ -237,9 +253,8 @@ class DataBuild:
                 copy_file(Path(given).expanduser(), path)
         else:
             self._learn(sample)
-        unfinished.unlink(missing_ok=True)
-        for path in self.folder.glob(SHARDS):
-            path.unlink()
+        remove(unfinished)
+        remove_files(self.folder, SHARD.fullmatch)
         write_record(unfinished, self._origin())
 
     def _learn(self, sample: TextSample) -> None:
@@ -317,7 +332,7 @@ class DataBuild:
             made_from=tuple(FileEntry.of(path) for path in files),
         )
         write_record(self.folder / MANIFEST, manifest)
-        (self.folder / UNFINISHED).unlink(missing_ok=True)
+        remove(self.folder / UNFINISHED)
 
     def _tasks(self) -> Iterator[ChunkTask]:
         """The chunks of the second reading."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.records import Count, FileName, read_record
+from t2tlite.files.records import Count, Language, Name, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
@@ -59,7 +59,7 @@ class FileEntry:
 class ShardEntry:
     """A token shard."""
 
-    file: FileName
+    file: Name
     pairs: Count
     bytes: Count
     sha256: str
@@ -134,15 +134,15 @@ NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
 class Languages:
     """Language codes; "" if the problem does not name its language."""
 
-    source: str = ""
-    target: str = ""
+    source: Language = ""
+    target: Language = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The manifest of a data directory, unreversed."""
 
-    problem: str  # the registered name, without _rev
+    problem: Name  # the registered name, without _rev
     task: str  # the name of a task (t2tlite/tasks)
     t2tlite: str  # the version that made the data
     options: dict[str, Any]  # of the problem
@@ -151,7 +151,7 @@ class Manifest:
     # of the source, and also of the target if there is no target_vocabulary
     vocabulary: VocabularyEntry
     target_vocabulary: VocabularyEntry | None = None
-    splits: dict[str, SplitEntry]
+    splits: dict[Name, SplitEntry]
     made_from: tuple[FileEntry, ...] = ()
 
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from t2tlite.files.own_files import own, remove_files
+
 # /dev/stdout is a symbolic link to one of these
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
-DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
 
@@ -54,17 +56,38 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 def full_disk_is_named(
     path: str | Path, advice: str = "Free some space and run the same command again."
 ) -> Iterator[None]:
-    """Raises an OSError that names the file if the disk is full in the block. The
-    system's own error names none.
+    """Raises an OSError that names the file if the disk is full in the block, or the
+    file too large. The system's own error names none.
     """
     try:
         yield
     except OSError as error:
         if error.errno not in DISK_IS_FULL:
             raise
-        full = OSError(f"The disk of {path} is full. {advice}")
+        full = OSError(f"{full_disk(error, path)} {advice}")
         full.errno = error.errno  # an outer block may know better advice
         raise full from error
+
+
+def full_disk(error: OSError, path: object) -> str:
+    """What an error of DISK_IS_FULL says about a file."""
+    if error.errno == errno.EFBIG:
+        return f"{path} is too large for its disk, or for the limit of ulimit -f."
+    return f"The disk of {path} is full."
+
+
+def check_name(path: str | Path) -> None:
+    """Raises ValueError for a path that is not UTF-8 on the disk: neither TensorFlow
+    nor a record can name it.
+    """
+    name = os.path.abspath(path)
+    with contextlib.suppress(UnicodeEncodeError):
+        if os.fsencode(name) == name.encode():
+            return
+    raise ValueError(
+        f"File names must be UTF-8. Received: {name!a}. Rename it; or, if the"
+        " locale has another encoding, set LC_ALL=C.UTF-8."
+    )
 
 
 def temporary_path(path: Path) -> Path:
@@ -100,8 +123,9 @@ def open_directly(path: str | Path) -> BinaryIO:
 
 def check_writable(path: str | Path) -> None:
     """Creates the folder of a file to write, and raises OSError, before long work, if
-    the file cannot be written.
+    the file cannot be written; ValueError as `check_name`.
     """
+    check_name(path)
     if Path(path).is_dir():
         raise IsADirectoryError(
             f"A file to write is required. Received: {path}, which is a folder. Add a"
@@ -136,10 +160,12 @@ def remove_temporary_files(folder: Path, name: str | None = None) -> None:
 
     Files of other names stay: t2tlite has not written them.
     """
-    for path in folder.glob(".*.tmp"):
-        match = TEMPORARY.fullmatch(path.name)
-        if match and name in (None, match[1]):
-            path.unlink(missing_ok=True)
+
+    def is_left(file: str) -> bool:
+        match = TEMPORARY.fullmatch(file)
+        return match is not None and name in (None, match[1])
+
+    remove_files(folder, is_left)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -152,8 +178,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copies a file atomically."""
-    with source.open("rb") as content, atomic_file(target) as file:
+    """Copies to a file of t2tlite's own, atomically."""
+    with source.open("rb") as content, atomic_file(own(target)) as file:
         shutil.copyfileobj(content, file)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from t2tlite.files.lock import LOCK
+from t2tlite.files.own_files import own, remove
 
 NEW, OLD = "new", "old"
 
@@ -51,21 +51,20 @@ def atomic_folder(
 
 def remove_leftovers(work: Path) -> None:
     """Removes what a killed process left in the work folder of an `atomic_folder`."""
-    if not work.is_dir():
+    if not own(work).is_dir():
         return
     for path in work.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name != LOCK:
-            path.unlink(missing_ok=True)
+        if path.name != LOCK:
+            remove(path)
     with contextlib.suppress(OSError):  # it holds the lock
         work.rmdir()
 
 
 def _recover(target: Path, work: Path) -> None:
     """Puts back an earlier folder without a successor, and removes the rest."""
-    old = work / OLD
-    if old.exists() and not target.exists():
+    old = own(work) / OLD
+    is_folder = old.is_dir() and not old.is_symlink()
+    if is_folder and not target.exists():
         old.rename(target)
     remove_leftovers(work)
 

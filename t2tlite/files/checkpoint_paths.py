@@ -17,6 +17,7 @@ from pathlib import Path
 
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 from t2tlite.files.atomic_folder import atomic_folder, remove_leftovers
+from t2tlite.files.own_files import remove_files
 
 CHECKPOINT_PREFIX = "model.ckpt"
 # a run's checkpoint; the last two are folders
@@ -156,16 +157,16 @@ def remove_unfinished(folder: Path) -> None:
     """Removes what killed processes left in a folder of checkpoints. No other process
     may be writing there.
     """
-    if not folder.is_dir():
-        return
     remove_temporary_files(folder)
     remove_leftovers(folder / SAVING)
     checkpoints = list_checkpoints(folder)
     data_file = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)\.data-\d+-of-\d+")
-    for path in folder.iterdir():
-        match = data_file.fullmatch(path.name)
-        if match and str(folder / match[1]) not in checkpoints:
-            path.unlink(missing_ok=True)
+
+    def is_left(name: str) -> bool:
+        match = data_file.fullmatch(name)
+        return match is not None and str(folder / match[1]) not in checkpoints
+
+    remove_files(folder, is_left)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from t2tlite.files.own_files import own
+
 LOCK = ".lock"  # exists while a process holds the folder's lock
 # Windows would write each line end as two bytes without O_BINARY
 OPEN_TO_LOCK = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -57,6 +59,7 @@ def open_locked(path: Path, wait: bool = False) -> int | None:
     while True:
         # the last process may have removed the empty folder
         path.parent.mkdir(parents=True, exist_ok=True)
+        own(path)
         # NFS locks only files that are open for writing
         handle = os.open(path, OPEN_TO_LOCK, 0o666)
         if not _lock(handle, wait):

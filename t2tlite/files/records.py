@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from t2tlite.files.atomic_file import write_text
+from t2tlite.files.own_files import own
 from t2tlite.json_depth import check_depth
 
 R = TypeVar("R")
@@ -19,7 +20,10 @@ R = TypeVar("R")
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
-FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
+# of a file, problem, split or language: they become parts of paths
+NAME = r"^\w[\w.-]*\Z"
+Name = Annotated[str, msgspec.Meta(pattern=NAME, max_length=200)]
+Language = Annotated[str, msgspec.Meta(pattern=r"^[\w() .-]*\Z", max_length=200)]
 
 
 # of every record; raised when older readers would misread a changed one
@@ -69,12 +73,12 @@ def read_record(
 
 def write_record(path: Path, record: Any) -> None:
     """Writes a dataclass, without fields that are None, or a dict as a JSON object,
-    atomically.
+    atomically; the file is t2tlite's own.
     """
     if not isinstance(record, dict):
         record = dataclasses.asdict(record, dict_factory=_without_none)
     versioned = {"format_version": FORMAT_VERSION, **record}
-    write_text(path, json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")
+    write_text(own(path), json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")
 
 
 def _without_none(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from t2tlite.files.atomic_file import atomic_file, check_writable
+from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
 
 STANDARD_INPUT = Path("-")  # as a path to read from
 
@@ -60,11 +60,12 @@ CARRIAGE_RETURN = b"\r"
 
 def check_file(path: str | Path) -> Path:
     """The path, after checking that it is a file or STANDARD_INPUT. Raises
-    FileNotFoundError if it is not.
+    FileNotFoundError if it is not, and ValueError as `check_name`.
     """
     path = Path(path)
     if path == STANDARD_INPUT:
         return path
+    check_name(path)
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(
             f"A text file is required. Received: {path}, which"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite.files.atomic_file import check_sha256, file_sha256
-from t2tlite.files.records import Count, FileName
+from t2tlite.files.records import Count, Name
 from t2tlite.vocabularies.normalisation import NONE
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
@@ -26,7 +26,7 @@ ENCODERS: dict[str, Callable[..., TextEncoder]] = {
 class VocabularyEntry:
     """The entry of a vocabulary file in a manifest."""
 
-    file: FileName  # the file's name in the folder of the manifest
+    file: Name  # the file's name in the folder of the manifest
     # "sentencepiece" or "subwords", like the ending of the file name
     type: str = ""
     size: Count  # number of ids

@@ -1,9 +1,11 @@
 """The frame in which every command runs: its help, its messages, its exit status."""
 
 import importlib
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -267,3 +269,41 @@ def test_broken_pipe_exits_quietly():
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 128 + 13  # SIGPIPE
+
+
+WITHOUT_TEMPORARY_FOLDER = """
+import sys, tempfile
+def no_folder():
+    raise FileNotFoundError(2, "No usable temporary directory found")
+tempfile._get_default_tempdir = no_folder
+from t2tlite.bin import t2t_bleu
+assert sys.modules["matplotlib"] is None  # Keras would import it, and it needs a folder
+sys.exit(t2t_bleu.main(sys.argv[1:]))
+"""
+
+
+def test_without_a_temporary_folder(tmp_path):
+    """portalocker, which sacrebleu imports, asks for its name when it is imported."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("one two three four\n", encoding="utf-8")
+    for flags in (["--help"], ["--translation=a", "--reference=b"]):
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_TEMPORARY_FOLDER, *flags],
+            cwd=tmp_path,
+            env={**os.environ, "TMPDIR": str(tmp_path / "none"), "MPLCONFIGDIR": ""},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "BLEU" in done.stdout
+
+
+def test_a_temporary_file_that_cannot_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+
+    def run(flags: ProblemFlags) -> None:
+        tempfile.TemporaryDirectory()
+
+    assert Command(ProblemFlags, "", run)([]) == 1
+    message = "none/.*, a temporary file, cannot be used: .* Let TMPDIR name a folder"
+    assert re.search(message, capsys.readouterr().err)

@@ -257,3 +257,24 @@ def test_run_folder():
     ):
         with pytest.raises(CommandError, match=message):
             named(*argv)
+
+
+def test_a_comma_in_the_name_of_a_file(tmp_path, monkeypatch):
+    """A comma separates files, unless there is a file of the whole name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a, b.en").touch()
+    argv = "--train_source=a, b.en", "--train_target=a, b.de", "--dev_source=c.en"
+    options = parse(Toy, argv).options
+    assert options["train_source"] == ("a, b.en",)
+    assert options["train_target"] == ("a", "b.de")
+    assert options["dev_source"] == ("c.en",)
+    quoted = parse(Toy, ['--train_source="a, b.en",c.en']).options
+    assert quoted["train_source"] == ("a, b.en", "c.en")
+
+
+def test_an_argument_that_is_not_utf_8(capsys):
+    """Python keeps such bytes as lone surrogates; TensorFlow cannot name the file."""
+    assert refused(capsys, "--train_source=lat\udcedn.en") == (
+        "Arguments must be UTF-8. Received: '--train_source=lat\\udcedn.en'. Rename the"
+        " file; or, if the locale has another encoding, set LC_ALL=C.UTF-8.\n"
+    )

@@ -12,13 +12,11 @@ from tiny_task import contents
 
 from t2tlite.bin import (
     t2t_attention,
-    t2t_avg_checkpoints,
     t2t_bleu,
     t2t_datagen,
     t2t_decoder,
     t2t_evalb,
     t2t_export,
-    t2t_report,
     t2t_table3,
     t2t_trainer,
 )
@@ -163,21 +161,6 @@ def test_an_export_over_the_run(run, refused, folder):
         assert f"{run / folder.split('/')[1]} is for a run's own files." in message
     else:
         assert "export_dir must not hold the run that is exported." in message
-
-
-def test_a_link_to_the_runs_checkpoints(run, refused):
-    """An average replaces all that is in its folder."""
-    (run / "averaged").symlink_to(".")
-    message = refused(t2t_avg_checkpoints, f"--output_dir={run}")
-    assert f"{run / 'averaged'}, a link to {run}, whose checkpoints would" in message
-    (run / "averaged").unlink()
-    (run / "averaged").symlink_to("best")
-    assert "a link to " in refused(t2t_avg_checkpoints, f"--output_dir={run}")
-
-
-def test_a_report_over_a_file_of_the_run(run, refused):
-    (run / "report.md").symlink_to("hparams.json")
-    assert OVERWRITES in refused(t2t_report, f"--output_dir={run}")
 
 
 def test_a_run_in_the_folder_of_the_data(tmp_path, refused):

@@ -11,7 +11,12 @@ from unittest import mock
 
 import pytest
 
-from t2tlite.files.atomic_file import atomic_file, check_writable, write_text
+from t2tlite.files.atomic_file import (
+    atomic_file,
+    check_name,
+    check_writable,
+    write_text,
+)
 
 needs_descriptors = pytest.mark.skipif(
     not os.path.exists("/dev/fd/1"), reason="this system has no /dev/fd"
@@ -154,6 +159,38 @@ def test_text_is_written_whole_or_not_at_all(tmp_path):
         write_text(file, "two \udc80\n")
     assert file.read_text() == "one\n"
     assert [path.name for path in file.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_file_beyond_the_systems_limit_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    large = OSError(errno.EFBIG, "File too large")
+    message = (
+        rf"^{path} is too large for its disk, or for the limit of ulimit -f\. Free"
+    )
+    with (
+        mock.patch("os.fsync", side_effect=large),
+        pytest.raises(OSError, match=message),
+    ):
+        write_text(path, "new")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are UTF-16 on Windows")
+def test_a_name_that_is_not_utf_8(tmp_path: Path, monkeypatch) -> None:
+    for name in ("é", "/x/日本", "."):
+        check_name(name)
+    message = r"File names must be UTF-8\. Received: '/x/lat\\udcedn'\. Rename it"
+    with pytest.raises(ValueError, match=message):
+        check_name("/x/lat\udcedn")
+    folder = tmp_path / "lat\udcedn"  # the current folder counts too
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with pytest.raises(ValueError, match=r"lat\\udcedn/out'"):
+        check_name("out")
+    # a locale in Latin-1, where TensorFlow would write another name
+    monkeypatch.setattr(os, "fsencode", lambda name: name.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"Received: '/x/\\xe9'"):
+        check_name("/x/é")
 
 
 needs_full = pytest.mark.skipif(

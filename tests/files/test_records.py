@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from t2tlite.files.records import Amount, Count, FileName, read_record, write_record
+from t2tlite.files.records import Amount, Count, Name, read_record, write_record
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    file: FileName
+    file: Name
     pairs: Count
     seconds: Amount
 
@@ -70,6 +70,10 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         ("1.5", "1e999", "Number out of range - at `$.seconds`"),
         ("1.5", "1e200", "Expected `float` <= 1e+100 - at `$.seconds`"),
         ('"a.arrow"', '"../a"', "Expected `str` matching regex"),
+        ('"a.arrow"', '".."', "Expected `str` matching regex"),
+        ('"a.arrow"', r'"..\\a"', "Expected `str` matching regex"),
+        ('"a.arrow"', r'"a\n"', "Expected `str` matching regex"),
+        ('"a.arrow"', r'"a\");b(\"c.model"', "Expected `str` matching regex"),
         ('"a.arrow"', '""', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\u0000"', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\ud800"', "JSON is malformed"),

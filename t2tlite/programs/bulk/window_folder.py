@@ -29,6 +29,7 @@ from t2tlite.files.atomic_file import (
     remove_temporary_files,
 )
 from t2tlite.files.lock import LOCK, only_process
+from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.windows import Totals, Window, WindowOutput
@@ -125,7 +126,7 @@ class WindowFolder:
         others = []
         if self.path.is_dir():
             for file in self.path.iterdir():
-                if file.name != LOCK and not _is_own(file):
+                if file.name != LOCK and not _is_own(file.name):
                     others.append(file.name)
         elif self.path.exists():
             others.append("a file")
@@ -205,13 +206,11 @@ class WindowFolder:
     def remove(self) -> None:
         """Removes all windows, of this input or others: OUT is complete."""
         self._keys.clear()
-        for file in window_files(self._target):
-            file.unlink(missing_ok=True)
+        remove_files(self.path, _is_own)
 
     def remove_leftovers(self) -> None:
         """Removes the lines for workers, and what a killed process has not finished."""
-        for file in filter(_is_leftover, window_files(self._target)):
-            file.unlink(missing_ok=True)
+        remove_files(self.path, LEFTOVER_FILE.fullmatch)
 
     def lines_total(self) -> int | None:
         """The lines of the input; None if it was not planned."""
@@ -243,7 +242,7 @@ class WindowFolder:
             return False
         except ValueError as error:
             say(str(error))
-            file.unlink()
+            remove(file)
             return False
         return True
 
@@ -259,7 +258,7 @@ def window_files(target: Path) -> list[Path]:
     folder = _folder(target)
     if not folder.is_dir():
         return []
-    return list(filter(_is_own, folder.iterdir()))
+    return [file for file in folder.iterdir() if _is_own(file.name)]
 
 
 def write_output(file: Path, output: WindowOutput) -> None:
@@ -293,7 +292,7 @@ def encode_lines(lines: Sequence[str]) -> bytes:
 
 
 def _folder(target: Path) -> Path:
-    return Path(f"{target}.windows")
+    return own(Path(f"{target}.windows"))
 
 
 def _input_file(output_file: Path) -> Path:
@@ -305,12 +304,8 @@ def _sha256(key: str, output: WindowOutput) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _is_own(file: Path) -> bool:
-    return bool(OUTPUT_FILE.fullmatch(file.name) or _is_leftover(file))
-
-
-def _is_leftover(file: Path) -> bool:
-    return bool(LEFTOVER_FILE.fullmatch(file.name))
+def _is_own(name: str) -> bool:
+    return bool(OUTPUT_FILE.fullmatch(name) or LEFTOVER_FILE.fullmatch(name))
 
 
 def _changed_input() -> ValueError:

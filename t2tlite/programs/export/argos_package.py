@@ -6,6 +6,7 @@ SentencePiece model for both languages, and metadata.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import tempfile
@@ -14,9 +15,15 @@ from pathlib import Path
 
 from t2tlite.data.language_codes import language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.own_files import remove
+from t2tlite.programs.export.ctranslate2_engine import AUTO
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.plan import ExportPlan
-from t2tlite.programs.export.verification import DecodedInOneBatch
+from t2tlite.programs.export.verification import (
+    DecodedInOneBatch,
+    count_equal,
+    opened_run,
+)
 
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
@@ -29,7 +36,9 @@ USAGE = """\
 - LibreTranslate serves the packages that are installed for its user.
 
 Argos Translate splits text into sentences with a model of its own, which it downloads
-when it first translates. Its beam search has a length penalty of its own too.
+when it first translates. Its beam search has a length penalty of its own too. It
+computes in the fastest type that the machine has, on most CPUs int8, in which some
+translations differ, unless `ARGOS_COMPUTE_TYPE=float32` is set.
 """
 
 
@@ -81,18 +90,35 @@ class ArgosFormat(CTranslate2Format):
         (package / "README.md").write_text(usage, encoding="utf-8")
         shutil.make_archive(str(package), "zip", folder, name)
         (folder / f"{name}.zip").rename(folder / f"{name}.argosmodel")
-        shutil.rmtree(package)
+        remove(package)
         return usage
 
-    def open(
-        self, model: TextDecoder, folder: Path, plan: ExportPlan
+    def open_in(
+        self, compute_type: str, model: TextDecoder, folder: Path, plan: ExportPlan
     ) -> DecodedInOneBatch:
         [archive] = folder.glob("*.argosmodel")
         with tempfile.TemporaryDirectory() as unpacked:
             with zipfile.ZipFile(archive) as package:
                 package.extractall(unpacked)
             directory = Path(unpacked) / archive.stem / MODEL
-            return super().open(model, directory, plan)
+            return super().open_in(compute_type, model, directory, plan)
+
+    def verify(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        plan: ExportPlan,
+        sentences: list[str],
+    ) -> str:
+        """Also counts equal greedy translations in the type that Argos Translate
+        computes in.
+        """
+        compared = super().verify(model, folder, plan, sentences)
+        options = dataclasses.replace(plan.decoding, beam_size=1)
+        plan = dataclasses.replace(plan, decoding=options)
+        package = self.open_in(AUTO, model, folder, plan)
+        equal = count_equal(opened_run(model, options), package, sentences)
+        return f"{compared}, and {equal} greedy ones with ARGOS_COMPUTE_TYPE={AUTO},"
 
 
 def _languages(plan: ExportPlan) -> tuple[str, str]:

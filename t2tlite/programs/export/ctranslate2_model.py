@@ -114,11 +114,17 @@ class CTranslate2Format(ExportFormat):
     def open(
         self, model: TextDecoder, folder: Path, plan: ExportPlan
     ) -> DecodedInOneBatch:
+        return self.open_in(_stored_as(plan), model, folder, plan)
+
+    def open_in(
+        self, compute_type: str, model: TextDecoder, folder: Path, plan: ExportPlan
+    ) -> DecodedInOneBatch:
+        """`open`, to compute in this type."""
         keras = keras_model(model)
         engine = CTranslate2Engine(
-            open_translator(folder, _stored_as(plan)),
+            open_translator(folder, compute_type),
             model.encoders,
-            _stored_as(plan),
+            compute_type,
             keras.hparams.max_positions,
             keras.count_params(),
             lambda: keras,

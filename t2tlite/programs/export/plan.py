@@ -15,6 +15,8 @@ from typing import ClassVar
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.atomic_file import check_name
+from t2tlite.files.own_files import own
 from t2tlite.files.same_file import is_within
 from t2tlite.programs.export.verification import (
     BLANK,
@@ -53,7 +55,7 @@ class ExportPlan:
     @property
     def work(self) -> Path:
         """The folder beside it in which the export is written."""
-        return self.folder.with_name(f".{self.folder.name}.exporting")
+        return own(self.folder.with_name(f".{self.folder.name}.exporting"))
 
     def check(self) -> None:
         """Creates the folder's parent.
@@ -61,6 +63,7 @@ class ExportPlan:
         Raises ValueError if the format cannot express the model or an option, or the
         folder must not be replaced, and OSError if it cannot be written.
         """
+        check_name(self.folder)
         self.format.check(self)
         self._check_apart_from_run()
         self.check_replaceable()
@@ -75,7 +78,7 @@ class ExportPlan:
 
     def check_replaceable(self) -> None:
         """Raises ValueError unless the folder is new, empty, or an export that may be
-        overwritten.
+        overwritten, not a link to one.
         """
         folder = self.folder
         if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
@@ -91,6 +94,7 @@ class ExportPlan:
                 f"export_dir must be a new folder. Received: {folder}, which holds"
                 " an export. Name another folder, or set overwrite to replace it."
             )
+        own(Path(self.export_dir).expanduser())  # its export would be replaced
 
     def _check_apart_from_run(self) -> None:
         """Raises ValueError if the export would replace the run, or that run's

@@ -2,7 +2,7 @@
 the run directory.
 
 RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says
-                                what it was made from
+                                what it was made from, and has its files' checksums
 
 A directory made from another checkpoint, or by another version of t2tlite, is replaced.
 TensorFlow is imported only then, to read the checkpoint.
@@ -14,13 +14,16 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.files.atomic_file import check_sha256, file_sha256
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.lock import only_process
-from t2tlite.files.records import read_record, write_record
+from t2tlite.files.own_files import own
+from t2tlite.files.records import Name, read_record, write_record
 from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     CTranslate2Engine,
@@ -35,15 +38,22 @@ from t2tlite.training.cost import count_parameters
 from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
+if TYPE_CHECKING:
+    import ctranslate2
+
 STAMP = "t2tlite.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Stamp:
-    """What a model directory was made from."""
+    """What a model directory was made from, and its content."""
 
     t2tlite: str  # the version that made it
     checkpoint: str  # its `checkpoint_identity`
+    files: dict[Name, str]  # SHA-256 by name
+
+    def is_of(self, checkpoint: str) -> bool:
+        return (self.t2tlite, self.checkpoint) == (t2tlite.__version__, checkpoint)
 
 
 def open_converted(
@@ -58,7 +68,8 @@ def open_converted(
 
     The Keras model is loaded only for its attention; `report` is called before the
     model is converted. `threads` is how many decode at a time. Raises ValueError if
-    CTranslate2 cannot compute the model here, and OSError if the run cannot be written.
+    CTranslate2 cannot compute the model here or the converted one is damaged, and
+    OSError if the run cannot be written.
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)
@@ -66,23 +77,28 @@ def open_converted(
     check_expressible(hparams)
     encoders = folder.encoders()
     parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
-    stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
-    path = folder.ctranslate2_folder / quantization
+    identity = checkpoint_identity(checkpoint)
+    path = own(folder.ctranslate2_folder / quantization)
 
     translator = None
-    if _stamp_of(path) == stamp:
-        translator = open_translator(path, quantization, threads)
+    stamp = _stamp_of(path, identity)
+    if stamp:
+        try:
+            translator = _open(path, stamp, quantization, threads)
+        except (OSError, ValueError):
+            if _stamp_of(path, identity) == stamp:
+                raise
     # another process may have replaced it meanwhile
-    if translator is None or _stamp_of(path) != stamp:
+    if translator is None or _stamp_of(path, identity) != stamp:
         work = "convert a run's model"
         try:
             with only_process(folder.ctranslate2_folder, work, wait=True):
-                if _stamp_of(path) != stamp:
+                if not _stamp_of(path, identity):
                     report(
                         f"Converting {checkpoint} for CTranslate2 ({quantization}),"
                         f" once: it is kept in {path}."
                     )
-                    _convert(hparams, encoders, parameters, checkpoint, path, stamp)
+                    _convert(hparams, encoders, parameters, checkpoint, path)
                 translator = open_translator(path, quantization, threads)
         except OSError as error:
             raise OSError(
@@ -102,12 +118,24 @@ def open_converted(
     return engine
 
 
-def _stamp_of(path: Path) -> Stamp | None:
-    """The stamp of a model directory, or None if there is none or it is damaged."""
+def _stamp_of(path: Path, checkpoint: str) -> Stamp | None:
+    """The stamp of a model directory; None if it is damaged, of another checkpoint or
+    another version, or there is none.
+    """
     try:
-        return read_record(path / STAMP, Stamp, "")
+        stamp = read_record(path / STAMP, Stamp, "")
     except (OSError, ValueError):
         return None
+    return stamp if stamp.is_of(checkpoint) else None
+
+
+def _open(
+    path: Path, stamp: Stamp, quantization: str, threads: int
+) -> ctranslate2.Translator:
+    """Loads a model directory, after checking its files."""
+    for name, sha256 in stamp.files.items():
+        check_sha256(path / name, sha256, f"Delete {path} to have it made again.")
+    return open_translator(path, quantization, threads)
 
 
 def _convert(
@@ -116,7 +144,6 @@ def _convert(
     parameters: int,
     checkpoint: str,
     path: Path,
-    stamp: Stamp,
 ) -> None:
     """Makes or replaces a model directory, which nothing else is writing."""
     with quiet_stderr():
@@ -126,6 +153,8 @@ def _convert(
     try:
         with atomic_folder(path, work) as unfinished:
             convert(hparams, weights, encoders, unfinished, path.name)
+            files = {file.name: file_sha256(file) for file in unfinished.iterdir()}
+            stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint), files)
             write_record(unfinished / STAMP, stamp)
     except KeyError as error:
         raise ValueError(

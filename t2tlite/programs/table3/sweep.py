@@ -25,6 +25,7 @@ from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import DEV
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.own_files import own
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import progress_bar
 from t2tlite.programs.runs.dev_decoder import scored_text
@@ -140,7 +141,7 @@ class Sweep:
     def _run_folder(self, row: Row, seed: int) -> RunFolder:
         """The run of a row: ROW for seed 1, ROW.seed2 for seed 2."""
         name = row.name if seed == 1 else f"{row.name}.seed{seed}"
-        return RunFolder(self.folder / name)
+        return RunFolder(own(self.folder / name))
 
     def _result(self, row: Row, seed: int) -> RowResult | None:
         return read_result(self._run_folder(row, seed), row.name, self.dataset)

@@ -16,6 +16,7 @@ import numpy as np
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.files.own_files import own
 from t2tlite.files.records import write_record
 from t2tlite.programs.table3.results import RowResult, mean_and_spread
 from t2tlite.programs.table3.rows import Row
@@ -89,10 +90,10 @@ class Table:
         """Writes table3.md, whose path is returned, table3.json and, with matplotlib,
         table3.png.
         """
-        write_text(folder / "table3.md", self.markdown())
+        write_text(own(folder / "table3.md"), self.markdown())
         write_record(folder / "table3.json", self.as_json())
         if has_matplotlib():
-            self._plot(folder / "table3.png")
+            self._plot(own(folder / "table3.png"))
         return folder / "table3.md"
 
     @property

@@ -5,6 +5,7 @@ and checked.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.lock import only_process
+from t2tlite.files.records import NAME
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
@@ -98,6 +100,11 @@ def import_run(
         )
     target_space = _target_space(hparams, variables, files.target_space, notes)
     problem = files.problem or recorded_problem
+    if not re.match(NAME, problem):
+        raise ValueError(
+            "A problem's name must have letters, digits, '_', '.' and '-' alone."
+            f" Received: {problem!r}. Name it with --problem."
+        )
     manifest = _manifest(problem, entries, files.trained_in(), target_space)
     _check_folder(folder, hparams, manifest)
     _check_vocabularies_kept(files, folder, entries)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import zipfile
 
@@ -23,6 +24,7 @@ from tiny_run import change_manifest, last_of_each
 
 from t2tlite.bin import t2t_export
 from t2tlite.data.dataset import open_dataset
+from t2tlite.programs.export import ctranslate2_model
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 NAME = "translate-en_de"
@@ -95,14 +97,39 @@ def test_package_has_what_argos_translate_opens(
 def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
     flags = "--languages=fr-pt_BR", "--quantization=int8"
     assert export(tiny_run.run, tmp_path / "out", *flags) == 0
-    assert "beam-search translations of 12 sentences" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(
+        r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen", out
+    )
+    readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
     assert (tmp_path / "out" / "translate-fr_pt_BR.argosmodel").is_file()
+
+
+def test_argos_translates_compute_type_is_counted(
+    tiny_run, load, tmp_path, monkeypatch
+):
+    types = []
+    opened = ctranslate2_model.open_translator
+
+    def open_translator(folder, compute_type):
+        types.append(compute_type)
+        return opened(folder, compute_type)
+
+    monkeypatch.setattr(ctranslate2_model, "open_translator", open_translator)
+    load(tiny_run.run, None).export(tmp_path / "out", "argos")
+    assert types == ["float32", "float32", "auto"]
 
 
 @pytest.mark.parametrize(
     ("changes", "flag", "message"),
     [
         ({"languages": None}, "--overwrite", "COPY does not record its languages"),
+        (
+            {"languages": {"source": "en", "target": "../../../x"}},
+            "--overwrite",
+            "damaged: Expected `str` matching regex",
+        ),
         ({}, "--languages=german", "A language pair must be SOURCE-TARGET"),
     ],
 )

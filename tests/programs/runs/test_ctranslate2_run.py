@@ -157,11 +157,16 @@ def test_a_damaged_model_says_what_to_do_or_is_replaced(tiny_run_copy, sources):
     """
     expected = load_converted(tiny_run_copy).translate(sources)
     folder = tiny_run_copy / "ctranslate2"
-    message = (
-        r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
-    )
-    (folder / "float32" / "model.bin").write_text("half")
-    with pytest.raises(ValueError, match=message):
+    model = folder / "float32" / "model.bin"
+    whole = model.read_bytes()
+    message = r"float32/model\.bin must have the content .* Delete \S+/float32 to have it made"
+    middle = len(whole) // 2  # a weight, with which CTranslate2 would translate
+    for damaged in (b"half", whole[:middle] + b"\xff" + whole[middle + 1 :]):
+        model.write_bytes(damaged)
+        with pytest.raises(ValueError, match=message):
+            load_converted(tiny_run_copy)
+    model.unlink()
+    with pytest.raises(FileNotFoundError, match=r"model\.bin is missing\. Delete"):
         load_converted(tiny_run_copy)
     (folder / ".float32.converting").mkdir()
     (folder / ".float32.converting" / "model.bin").write_text("half")
