@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 
+import numpy as np
 import pytest
 
 from t2tlite import checked_fields
@@ -166,6 +167,19 @@ WEIGHTS = r"corpus_weights must be whole numbers from 1 to 9,999"
 def test_override_refuses(text, message):
     with pytest.raises(ValueError, match=message):
         HParams().override(text)
+
+
+def test_numbers_of_numpy_are_numbers():
+    options = DecodeHParams(
+        beam_size=np.int64(3), alpha=np.float32(0.5), t2t_rules=np.True_
+    )
+    assert options == DecodeHParams(beam_size=3, alpha=0.5, t2t_rules=True)
+    assert {type(value) for value in vars(options).values()} == {int, float, bool, str}
+    assert DecodeHParams(alpha=np.int32(1), extra_length=np.array(8)).alpha == 1
+    with pytest.raises(ValueError, match=r"beam_size must be of type int\. Received: 2"):
+        DecodeHParams(beam_size=np.float64(2.0))
+    with pytest.raises(ValueError, match=r"beam_size must be at least 1"):
+        DecodeHParams(beam_size=np.int64(0))
 
 
 def test_decode_hparams_have_limits_of_their_own():

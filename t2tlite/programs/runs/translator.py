@@ -14,7 +14,6 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export import export_model, find_format
 from t2tlite.programs.export.plan import ExportPlan
@@ -23,6 +22,7 @@ from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse, parser
 from t2tlite.tasks.task import Output
+from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
 
