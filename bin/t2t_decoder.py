@@ -343,8 +343,11 @@ def _decode_typed(job: DecodeJob) -> None:
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
-        while (line := input("> ")).strip():
+        while True:
             try:
+                line = input("> ")
+                if not line.strip():
+                    return
                 sources, n_best = job.decode(Window([line]))
             except ValueError as error:
                 print(error)
@@ -357,7 +360,6 @@ def _decode_typed(job: DecodeJob) -> None:
                         f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f} "
                         f" {output.text}"
                     )
-        return
     print()
 
 

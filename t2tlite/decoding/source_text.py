@@ -46,16 +46,20 @@ def evenly_spaced(count: int, wanted: int) -> list[int]:
     return [i * count // wanted for i in range(wanted)]
 
 
+class TooLong(ValueError):
+    """A sentence has more tokens than can be decoded."""
+
+
 def encode_within(
     limit: int, encoder: TextEncoder, sentences: Sequence[str], origin: Origin = NO_FILE
 ) -> list[list[int]]:
-    """The token ids of each sentence; raises ValueError, naming the line, if one has
-    more than `limit`.
+    """The token ids of each sentence; raises TooLong, naming the line, if one has more
+    than `limit`.
     """
     encoded = encoder.encode_batch(sentences)
     for i, ids in enumerate(encoded):
         if len(ids) > limit:
-            raise ValueError(
+            raise TooLong(
                 f"A sentence must have at most {limit:,} tokens. Received:"
                 f" {origin.line(i)} with {len(ids):,} tokens, beginning"
                 f" {sentences[i][:40]!r}. Split it, or leave it blank."
@@ -66,7 +70,7 @@ def encode_within(
 def check_lengths(
     limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin
 ) -> None:
-    """Raises ValueError as `encode_within`; encodes, which is slow, only what may be
+    """Raises TooLong as `encode_within`; encodes, which is slow, only what may be
     too long.
     """
     for i, sentence in enumerate(sentences):

@@ -257,17 +257,15 @@ class TextDecoder:
         return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError, naming the line, where a sentence is longer than the
-        limit.
-        """
+        """Raises TooLong, naming the line, where a sentence is longer than the limit."""
         sources = map(self.task.source, sentences)
         check_lengths(self.max_source_tokens, self.source_encoder, sources, origin)
 
     def check_pair_lengths(
         self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE
     ) -> None:
-        """Raises ValueError, naming the line, where a source or target to score is
-        longer than the limit.
+        """Raises TooLong, naming the line, where a source or target to score is longer
+        than the limit.
         """
         limit = self.max_source_tokens
         for i, pair in enumerate(pairs):
