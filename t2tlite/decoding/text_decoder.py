@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
@@ -22,6 +22,7 @@ from t2tlite.decoding.source_text import (
     encode_within,
 )
 from t2tlite.files.checkpoint_paths import step_of
+from t2tlite.keywords import DecodeOptions
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
 from t2tlite.vocabularies.encoders import TextEncoder
@@ -250,7 +251,7 @@ class TextDecoder:
             return self.task.as_sequences()
         return self.task
 
-    def options(self, **changes: float | str) -> DecodeHParams:
+    def options(self, **changes: Unpack[DecodeOptions]) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`;
         ValueError for a bad one.
         """
