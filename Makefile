@@ -1,4 +1,4 @@
-# Needs Python 3.10 to 3.13 and make; everything else goes into .venv. `make` alone lists the targets.
+# Needs Python 3.11 to 3.14 and make; everything else goes into .venv. `make` alone lists the targets.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO := runs/demo
 
 # PYTHON=... names the Python to use; without it, the first one of these that fits.
-PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
+PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14)
 
 # Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
@@ -21,11 +21,11 @@ endef
 # new_venv(FOLDER): an empty environment of the first Python that fits.
 define new_venv
 for python in $(PYTHONS); do \
-  if $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then \
+  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2> /dev/null; then \
     echo "Making $(1) with $$($$python --version)."; exec $$python -m venv --clear $(1); \
   fi; \
 done; \
-echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
+echo "t2tlite needs Python 3.11, 3.12, 3.13 or 3.14. Tried: $(PYTHONS)." \
   "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
 endef
 

@@ -7,8 +7,7 @@ padding; then they are split into batches, which are shuffled. The number of bat
 an epoch and of their rows depends on the lengths alone, so any batch of any epoch is
 computed without those before it: training resumes at any step, and the number of
 replicas does not change what a batch contains. A corpus of weight w is permuted with w
-copies of each pair. If several segmentations of the pairs are stored, each epoch has
-the lengths and batches of the next one.
+copies of each pair.
 
     >>> sources = np.array([3, 9, 4, 8])
     >>> targets = np.array([4, 9, 4, 2])
@@ -84,7 +83,7 @@ def merge_buckets(
     return boundaries
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
     """One global batch."""
 
@@ -100,8 +99,7 @@ class BatchPlan:
 
     A pair with a side longer than `max_length` is left out of training, not truncated.
     `left_out` is the number of these pairs, `num_pairs` the number of the others in an
-    epoch, and `num_batches` the number of its batches. With several `samples`, all
-    three are those of so many epochs together.
+    epoch, and `num_batches` the number of its batches.
     """
 
     def __init__(
@@ -116,14 +114,12 @@ class BatchPlan:
         few_shapes: bool = False,
         repeats: np.ndarray | None = None,
         batch_squares: int | None = None,
-        samples: int = 1,
     ) -> None:
         """Plans the batches.
 
         Args:
-            source_lengths: int [N], tokens of each source, EOS included; with several
-                samples [samples * N], those of all pairs in the first sample first.
-            target_lengths: int, of the same shape, tokens of each target.
+            source_lengths: int [N], tokens of each source, EOS included.
+            target_lengths: int [N], tokens of each target.
             batch_tokens: tokens of a global batch: rows times the padded length of the
                 longer side.
             max_length: tokens of the longest side of a pair.
@@ -136,7 +132,6 @@ class BatchPlan:
             repeats: int [N], how many times each pair is in an epoch; None: once.
             batch_squares: limit of rows times the square of the padded length, which
                 bounds the memory of attention; None: no limit.
-            samples: segmentations of each pair. Epoch e has sample e modulo `samples`.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
@@ -144,7 +139,6 @@ class BatchPlan:
         self._corpus = np.flatnonzero(longer <= max_length)  # [num_pairs], the pairs
         self.left_out = len(longer) - len(self._corpus)
         if repeats is not None:
-            repeats = np.tile(repeats, samples)
             self._corpus = np.repeat(self._corpus, repeats[self._corpus])
         self.num_pairs = len(self._corpus)
         if not self.num_pairs:
@@ -170,28 +164,16 @@ class BatchPlan:
         if batch_squares is not None:
             rows = np.minimum(rows, batch_squares // self._boundaries.astype(int) ** 2)
         self._rows = np.maximum(rows, 1)
-        self.samples = samples
-        pairs = len(longer) // samples
-        self._parts: list[slice] = []  # the pairs of each sample in the corpus
-        self._cuts: list[np.ndarray] = []  # of each sample [batches + 1]
-        stop = 0
-        for sample in range(1, samples + 1):
-            start = stop
-            stop = int(np.searchsorted(self._corpus, sample * pairs))
-            self._parts.append(slice(start, stop))
-            self._cuts.append(self._cut(np.sort(self._buckets[start:stop])))
-        # [samples + 1], the batches before each sample
-        self._first_batches = np.cumsum([0] + [len(cuts) - 1 for cuts in self._cuts])
-        self.num_batches = int(self._first_batches[-1])
+        self._cuts = self._cut(np.sort(self._buckets))  # [num_batches + 1]
+        self.num_batches = len(self._cuts) - 1
         self._shuffle = functools.lru_cache(maxsize=1)(self._shuffled)
 
     def batch(self, k: int) -> Batch:
         """Batch k, counted from 0 at the start of training, through all epochs."""
-        round_of_samples, position = divmod(k, self.num_batches)
-        sample = int(np.searchsorted(self._first_batches, position, side="right")) - 1
-        pairs, batches = self._shuffle(round_of_samples * self.samples + sample)
-        at = batches[position - self._first_batches[sample]]
-        chosen = pairs[self._cuts[sample][at] : self._cuts[sample][at + 1]]
+        epoch, position = divmod(k, self.num_batches)
+        pairs, batches = self._shuffle(epoch)
+        at = batches[position]
+        chosen = pairs[self._cuts[at] : self._cuts[at + 1]]
         rows = len(chosen)
         source_width = int(self._sources[chosen].max())
         target_width = int(self._targets[chosen].max())
@@ -211,18 +193,14 @@ class BatchPlan:
         """(rows, source width, target width) for each bucket: at least the largest of
         its batches in any epoch.
 
-        Every epoch of a sample has the same bucket and batch boundaries; only the order
-        of pairs inside a bucket changes. So a batch whose longest pair is in bucket b
+        Every epoch has the same bucket and batch boundaries; only the order of pairs
+        inside a bucket changes. So a batch whose longest pair is in bucket b
         has the same number of rows in each of them. Its pairs are in bucket b or a
         shorter one, and no source (target) is longer than the longest of these buckets.
         """
         # [num_batches], the bucket of a batch's longest pair, and its rows
-        buckets: np.ndarray = np.zeros(0, int)
-        batch_rows: np.ndarray = np.zeros(0, int)
-        for part, cuts in zip(self._parts, self._cuts, strict=True):
-            longest = np.sort(self._buckets[part])[cuts[1:] - 1]
-            buckets = np.append(buckets, longest)
-            batch_rows = np.append(batch_rows, np.diff(cuts))
+        buckets = np.sort(self._buckets)[self._cuts[1:] - 1]
+        batch_rows = np.diff(self._cuts)
         if self._few_shapes:
             rows = self._rows
             sources = targets = self._boundaries
@@ -245,25 +223,21 @@ class BatchPlan:
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs and the order of the batches in an epoch."""
-        sample = epoch % self.samples
-        part = self._parts[sample]
-        num_pairs = part.stop - part.start
-        num_batches = len(self._cuts[sample]) - 1
         random = np.random.default_rng((self.seed, epoch))
-        shuffled = part.start + random.permutation(num_pairs)
+        shuffled = random.permutation(self.num_pairs)
         place = self._buckets[shuffled]
         if not self._few_shapes:
             sources = self._sources[shuffled].astype(np.int64)
             targets = self._targets[shuffled]
             used = np.count_nonzero(np.bincount(place))
-            pools = max(num_batches // (POOL_BATCHES * used), MIN_POOLS)
-            pool = np.arange(num_pairs) * pools // num_pairs
+            pools = max(self.num_batches // (POOL_BATCHES * used), MIN_POOLS)
+            pool = np.arange(self.num_pairs) * pools // self.num_pairs
             longest = int(self._boundaries[-1])
             place = place * pools + pool
             place = place * (longest + 1) + np.maximum(sources, targets)
             place = place * (2 * longest + 1) + sources - targets
         pairs = shuffled[np.argsort(place, kind="stable")]
-        return pairs, random.permutation(num_batches)
+        return pairs, random.permutation(self.num_batches)
 
     def _cut(self, buckets: np.ndarray) -> np.ndarray:
         """Where each batch begins in the sorted epoch, and where the last one ends.
@@ -287,14 +261,13 @@ def training_plan(
     replicas: int,
     seed: int,
     corpus_pairs: Sequence[int] = (),
-    samples: int = 1,
 ) -> BatchPlan:
     """The plan of a training run on this number of replicas: a batch for each optimizer
     step.
 
     `corpus_pairs` are the numbers of pairs of the corpora, one after the other in the
-    lengths; corpus_weights needs them. `samples` is TokenStore's. With jit_compile, XLA
-    compiles the training step once for each shape, so there are few shapes.
+    lengths; corpus_weights needs them. With jit_compile, XLA compiles the training
+    step once for each shape, so there are few shapes.
     """
     return BatchPlan(
         source_lengths,
@@ -306,7 +279,6 @@ def training_plan(
         seed=seed,
         few_shapes=hparams.jit_compile,
         repeats=pair_repeats(hparams, corpus_pairs),
-        samples=samples,
     )
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.manifest import ShardEntry, SplitEntry
 from t2tlite.data.splits import is_training
-from t2tlite.data.token_store import Rows, TokenStore, read_notes, write_shard
+from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import (
     file_sha256,
     remove_temporary_files,
@@ -82,27 +82,6 @@ class LengthLimits:
 
 
 @dataclasses.dataclass(frozen=True)
-class SubwordSamples:
-    """How often training text is segmented, with which BPE dropout."""
-
-    count: int = 0  # 0: once, without dropout
-    dropout: float = 0.0
-
-    def segmentations(
-        self, pairs: Sequence[tuple[str, str]], encoders: Sequence[TextEncoder]
-    ) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
-        """Yields the ids of all sources and targets, sample by sample."""
-        samplers = [encoder.sampler(self.dropout) for encoder in encoders]
-        for sample in range(1, self.count + 1):
-            sources = []
-            targets = []
-            for source, target in pairs:
-                sources.append(samplers[0](source, sample))
-                targets.append(samplers[-1](target, sample))
-            yield sources, targets
-
-
-@dataclasses.dataclass(frozen=True)
 class ChunkTask:
     """What a process needs to write one shard."""
 
@@ -110,7 +89,6 @@ class ChunkTask:
     path: Path  # the shard; one that exists is kept, and only its entry is computed
     pairs: list[tuple[str, str]]
     limits: LengthLimits  # of training pairs
-    samples: SubwordSamples = SubwordSamples()  # of training pairs
     # reason -> pairs already left out of `pairs`
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -287,24 +265,17 @@ def _encode_chunk(
         store = TokenStore([task.path])
         dropped = json.loads(read_notes(task.path)["dropped"])
         lengths = store.source_lengths, store.target_lengths
-        return task.split, _entry(task.path, *lengths, dropped, store.samples)
+        return task.split, _entry(task.path, *lengths, dropped)
     source_texts, target_texts = texts_of(task.pairs)
     sources = encoders[0].encode_batch(source_texts)
     targets = encoders[-1].encode_batch(target_texts)
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     dropped = dict.fromkeys(DROPPED, 0) | task.dropped
-    samples = 1
-    more: Iterable[tuple[Rows, Rows]] = ()
     if is_training(task.split):
         texts = None
         rows = _within_limits(task, sources, targets, dropped)
         sources = [sources[row] for row in rows]
         targets = [targets[row] for row in rows]
-        if task.samples.count:
-            samples = task.samples.count
-            pairs = [task.pairs[row] for row in rows]
-            more = task.samples.segmentations(pairs, encoders)
-            sources, targets = next(more)
     lengths = write_shard(
         task.path,
         sources,
@@ -312,9 +283,8 @@ def _encode_chunk(
         vocab_size=max(encoder.vocab_size for encoder in encoders),
         texts=texts,
         notes={"dropped": json.dumps(dropped)},
-        more=more,
     )
-    return task.split, _entry(task.path, *lengths, dropped, samples)
+    return task.split, _entry(task.path, *lengths, dropped)
 
 
 def _within_limits(
@@ -336,21 +306,17 @@ def _within_limits(
 
 
 def _entry(
-    path: Path,
-    sources: np.ndarray,
-    targets: np.ndarray,
-    dropped: dict[str, int],
-    samples: int,
+    path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[str, int]
 ) -> SplitEntry:
-    """The entry of a shard whose sources and targets have these lengths, int32
-    [samples * N] each.
+    """The entry of a shard whose sources and targets have these lengths, int32 [N]
+    each.
     """
-    pairs = len(sources) // samples
+    pairs = len(sources)
     shard = ShardEntry(path.name, pairs, path.stat().st_size, file_sha256(path))
     return SplitEntry(
         pairs=pairs,
-        source_tokens=round(int(sources.sum()) / samples),
-        target_tokens=round(int(targets.sum()) / samples),
+        source_tokens=int(sources.sum()),
+        target_tokens=int(targets.sum()),
         longest_source=int(sources.max(initial=0)),
         longest_target=int(targets.max(initial=0)),
         dropped=dropped,

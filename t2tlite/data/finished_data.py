@@ -105,8 +105,8 @@ def _changed_options(
         if problem.normalization == defaults["normalization"]:
             now["normalization"] = NONE
     changes = []
-    for key in sorted({*then, *now}):
-        before, after = then.get(key), now.get(key)
+    for key in sorted(now):  # an option that is gone had its effect on the files alone
+        before, after = then.get(key), now[key]
         if before != after and not _names_file(after, file_names):
             changes.append(f"{key} was {_shown(before)}, now {_shown(after)}")
     return changes

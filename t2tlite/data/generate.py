@@ -27,7 +27,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import open_dataset
-from t2tlite.data.encode_shards import ChunkTask, LengthLimits, SubwordSamples
+from t2tlite.data.encode_shards import ChunkTask, LengthLimits
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -69,8 +69,6 @@ DECISIVE_OPTIONS = (
     "max_length",
     "max_length_ratio",
     "drop",
-    "subword_samples",
-    "subword_dropout",
 )
 LANGUAGE_PAIRS = 10_000  # whose languages are identified
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
@@ -161,7 +159,6 @@ class DataBuild:
         self.num_processes = num_processes
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
-        self.samples = SubwordSamples(problem.subword_samples, problem.subword_dropout)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # set by `read_corpus`
         self.text = TwoReadings(problem, tmp_dir)
@@ -342,7 +339,7 @@ class DataBuild:
             if is_training(split):
                 kept, dropped = self.audit.kept(split, first, chunk)
             first += len(chunk)
-            yield ChunkTask(split, path, kept, self.limits, self.samples, dropped)
+            yield ChunkTask(split, path, kept, self.limits, dropped)
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)

@@ -276,11 +276,8 @@ def check_vocabulary_options(problem: Problem) -> None:
         )
     _check_symbols(problem)
     _check_normalization(problem)
-    _check_samples(problem)
     for name in problem.vocab_file:
         encoder = open_encoder(Path(name).expanduser())
-        if problem.subword_samples:
-            encoder.sampler(problem.subword_dropout)
         for symbol in problem.user_symbols:
             if len(encoder.encode(symbol)) != 1:
                 raise ValueError(
@@ -305,25 +302,6 @@ def _check_normalization(problem: Problem) -> None:
         f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
         " Leave normalization out."
     )
-
-
-def _check_samples(problem: Problem) -> None:
-    """Raises ValueError if there is nothing to sample, or no merges to leave out."""
-    samples = problem.subword_samples
-    dropout = problem.subword_dropout
-    is_default = dropout == type(problem).subword_dropout
-    if (samples and not dropout) or not (samples or is_default):
-        raise ValueError(
-            "subword_samples, the number of segmentations to store, and a"
-            " subword_dropout above 0 go together. Received:"
-            f" subword_samples={samples}, subword_dropout={dropout}. Give both, such as"
-            " 10 and 0.1, or none."
-        )
-    if samples and not problem.vocab_file and problem.vocab_type != "sentencepiece":
-        raise ValueError(
-            "subword_samples need vocab_type=sentencepiece, whose merges are left out."
-            f" Received: vocab_type={problem.vocab_type}. Leave one of them out."
-        )
 
 
 def _check_symbols(problem: Problem) -> None:

@@ -79,20 +79,6 @@ class Problem(CheckedFields):
         " pair of their corpus, test_overlap have a source or target of dev or test,"
         " copies have a target equal to the source. Without it they are only reported.",
     )
-    subword_samples: int = option(
-        0,
-        "BPE dropout: store this many random segmentations of the training text, of"
-        " which each epoch has the next one. 0: one segmentation, without dropout."
-        " Needs a SentencePiece vocabulary of type BPE, as t2t-datagen learns it.",
-        low=0,
-    )
-    subword_dropout: float = option(
-        0.1,
-        "With subword_samples, the probability with which each merge is left out. 0.1"
-        " suits most languages; 0.6 those without spaces between words.",
-        low=0.0,
-        high=1.0,
-    )
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
 

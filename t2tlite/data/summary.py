@@ -31,13 +31,6 @@ class Generated:
             f"{name}: {done}. The data is in {self.dataset.folder}.",
             f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
         ]
-        samples = manifest.options.get("subword_samples")
-        if samples:
-            dropout = manifest.options["subword_dropout"]
-            lines.append(
-                f"  samples     {counted(samples, 'segmentation')} of the training"
-                f" text, BPE dropout {dropout}; tokens are an epoch's, on average"
-            )
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
         lines += reading_notes(self.dataset.encoders, manifest.options)

@@ -2,15 +2,13 @@
 
 A shard is an Arrow IPC file of one record batch. Its columns `inputs` and `targets` are
 lists of token ids that end with EOS; dev and test shards also have `inputs_text` and
-`targets_text`. Further segmentations of the same pairs are `inputs_2` and `targets_2`,
-and so on. pandas, Polars and DuckDB can read it.
+`targets_text`. pandas, Polars and DuckDB can read it.
 """
 
 from __future__ import annotations
 
-import itertools
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +35,6 @@ def write_shard(
     vocab_size: int,
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
     notes: Mapping[str, str] | None = None,
-    more: Iterable[tuple[Rows, Rows]] = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Writes one shard atomically; returns the lengths of sources and targets, EOS
     included, int32 [N] each.
@@ -45,18 +42,13 @@ def write_shard(
     Sources and targets are token ids without EOS, which is appended here. They are less
     than `vocab_size`, and take 2 bytes each, or 4 if `vocab_size` exceeds 65,536.
     `texts` are the texts of sources and targets, if the shard keeps them; `read_notes`
-    returns `notes`. `more` are further segmentations of the same pairs, each read when
-    the one before is written; their lengths follow. The same arguments give the same
-    bytes. Raises ValueError if the numbers of rows differ or an id is out of range.
+    returns `notes`. The same arguments give the same bytes. Raises ValueError if the
+    numbers of rows differ or an id is out of range.
     """
     columns: dict[str, pa.Array] = {}
-    lengths: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    segmentations = itertools.chain([(sources, targets)], more)
-    for sample, segmentation in enumerate(segmentations, start=1):
-        for side, rows, of_side in zip(SIDES, segmentation, lengths, strict=True):
-            name = _column(side, sample)
-            columns[name] = _id_column(rows, vocab_size, f"{name} of {path}")
-            of_side.append(_lengths(columns[name]))
+    for side, rows in zip(SIDES, (sources, targets), strict=True):
+        columns[side] = _id_column(rows, vocab_size, f"{side} of {path}")
+    lengths = [_lengths(column) for column in columns.values()]
     if texts is not None:
         for side, lines in zip(SIDES, texts, strict=True):
             columns[f"{side}_text"] = pa.array(lines, pa.string())
@@ -73,7 +65,7 @@ def write_shard(
     schema = pa.schema(fields, metadata=dict(notes or {}))
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    return np.concatenate(lengths[0]), np.concatenate(lengths[1])
+    return lengths[0], lengths[1]
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -86,9 +78,6 @@ def read_notes(path: Path) -> dict[str, str]:
 
 class TokenStore:
     """The token ids of one split, in the order in which the problem yields its pairs.
-
-    With several segmentations, `samples` of them, the rows of all pairs in the first
-    one come first, then those in the second, and so on.
 
     Example, a store of the pairs `[5, 6] -> [7]` and `[8] -> [9, 5]`:
 
@@ -105,22 +94,14 @@ class TokenStore:
         self._paths = paths
         self._shards = [_open_shard(path) for path in paths]
         first_rows = [0]
-        counts = {_samples(shard) for shard in self._shards} or {1}
-        if len(counts) > 1:
-            raise ValueError(
-                "All shards must have as many segmentations of their pairs. Received:"
-                f" {sorted(counts)} in {paths[0]} and others. Run t2t-datagen again."
-            )
-        self.samples: int = counts.pop()
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
         self._sources: list[Ids] = []
         self._targets: list[Ids] = []
-        for sample in range(1, self.samples + 1):
-            for shard in self._shards:
-                self._sources.append(_ids(shard[_column(self._source_side, sample)]))
-                self._targets.append(_ids(shard[_column(self._target_side, sample)]))
-                first_rows.append(first_rows[-1] + shard.num_rows)
-        self._first_rows = np.array(first_rows)  # int64 [samples * shards + 1]
+        for shard in self._shards:
+            self._sources.append(_ids(shard[self._source_side]))
+            self._targets.append(_ids(shard[self._target_side]))
+            first_rows.append(first_rows[-1] + shard.num_rows)
+        self._first_rows = np.array(first_rows)  # int64 [shards + 1]
         # int32 [N], tokens, EOS included
         self.source_lengths: np.ndarray = _all_lengths(self._sources)
         self.target_lengths: np.ndarray = _all_lengths(self._targets)
@@ -209,9 +190,10 @@ def _open_shard(path: Path) -> pa.RecordBatch:
         shard.validate()
         if reader.num_record_batches != 1:
             raise ValueError(f"{reader.num_record_batches} record batches")
-        for sample in range(1, _samples(shard) + 1):
-            for side in SIDES:
-                _check_ids(shard, _column(side, sample))
+        if "inputs_2" in shard.schema.names:
+            raise ValueError("segmentations of --subword_samples, which is gone")
+        for side in SIDES:
+            _check_ids(shard, side)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(
             "A token file must be an Arrow file as t2t-datagen writes it. Received:"
@@ -219,17 +201,6 @@ def _open_shard(path: Path) -> pa.RecordBatch:
             " t2t-datagen again."
         ) from error
     return shard
-
-
-def _column(side: str, sample: int) -> str:
-    """The name of the column of a side in a segmentation, from 1."""
-    return side if sample == 1 else f"{side}_{sample}"
-
-
-def _samples(shard: pa.RecordBatch) -> int:
-    """The number of segmentations in a shard."""
-    names = set(shard.schema.names)
-    return next(n for n in itertools.count(1) if _column(SIDES[0], n + 1) not in names)
 
 
 def _check_ids(shard: pa.RecordBatch, name: str) -> None:

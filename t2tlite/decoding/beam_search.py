@@ -123,7 +123,7 @@ def beam_search(
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class _BeamSearch:
     """The steps of a search; the fields are arguments of `beam_search`."""
 
@@ -146,7 +146,7 @@ class _BeamSearch:
         first_only = ops.cast(first_only, "float32")[None]  # [1, M]
         hypotheses = Hypotheses(
             alive_ids=ops.zeros((batch, size, self.length), dtype="int32"),
-            alive_log_probs=ops.tile(first_only, (batch, 1)),
+            alive_log_probs=ops.zeros((batch, size)) + first_only,
             finished_ids=ops.zeros((batch, size, self.length), dtype="int32"),
             finished_scores=ops.full((batch, size), NEVER, dtype="float32"),
             finished_log_probs=ops.full((batch, size), NEVER, dtype="float32"),
@@ -213,7 +213,7 @@ class _BeamSearch:
             allowed = self.constrain(logits, old.alive_ids, state.step, state.sentences)
         # [B, 2M]
         tokens, log_probs, slots = _best_continuations(
-            logits, allowed, old.alive_log_probs
+            logits, allowed, old.alive_log_probs, self.beam_size
         )
         ids = take_slots(old.alive_ids, slots) * (1 - here)  # [B, 2M, L]
         ids = ids + tokens[:, :, None] * here
@@ -313,7 +313,7 @@ def _result(
 
 
 def _best_continuations(
-    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor
+    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor, beam_size: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The 2 M best (for greedy search the single best) one-token continuations of a
     sentence's hypotheses.
@@ -322,7 +322,6 @@ def _best_continuations(
     alive_log_probs [B, M] to tokens int32, log_probs float32, slots int32 (which
     hypothesis each continues), all [B, 2M], best first.
     """
-    beam_size = alive_log_probs.shape[1]
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
     if allowed is None:

@@ -91,7 +91,7 @@ def sample(
     return BeamResult(ids, scores, take_slots(state.log_probs, order))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class _Sampling:
     """The steps of sampling; fields without a comment are arguments of `sample`."""
 

@@ -52,7 +52,6 @@ def train(
         replicas,
         config.random_seed,
         setup.corpus_pairs,
-        setup.train_store.samples,
     )
     memory = MemoryNeed(
         hparams,
@@ -182,13 +181,11 @@ def _report_start(
     `resumed_at` is the step to resume from, or None for a new run.
     """
     hparams = setup.model.hparams
-    samples = plan.samples
     if plan.left_out:
         are_longer = "is longer" if plan.left_out == 1 else "are longer"
-        where = f", in {samples} segmentations together" if samples > 1 else ""
         say(
             f"{counted(plan.left_out, 'training pair')} {are_longer} than"
-            f" max_length={hparams.max_length} and left out{where}."
+            f" max_length={hparams.max_length} and left out."
         )
     for name, store in setup.dev_sets.items():
         line = left_out(hparams, store, name)
@@ -199,15 +196,13 @@ def _report_start(
         for pairs, weight in zip(setup.corpus_pairs, hparams.weights, strict=True):
             parts.append(f"{counted(pairs, 'pair')} x {weight}")
         say(f"Corpora by their weights: {', '.join(parts)}.")
-    pairs = round(plan.num_pairs / samples)
-    num_batches = round(plan.num_batches / samples)
+    num_batches = plan.num_batches
     batches = "1 batch" if num_batches == 1 else f"{num_batches:,} batches"
-    of_each = f" on average, {samples} segmentations in turn" if samples > 1 else ""
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if resumed_at is None else f"; resuming from step {resumed_at:,}"
     say(
-        f"{setup.model.count_params():,} parameters, {counted(pairs, 'pair')}"
-        f" in {batches} an epoch{of_each}, {replicas}{resumes}."
+        f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
+        f" in {batches} an epoch, {replicas}{resumes}."
     )
     estimate = str(memory)
     if not memory.fits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from t2tlite.vocabularies.normalisation import (
     normalise,
     normalization_map,
 )
-from t2tlite.vocabularies.subword_sampling import SubwordSampler
 from t2tlite.vocabularies.text_encoder import (
     TextEncoder,
     check_unicode,
@@ -179,9 +178,6 @@ class SentencePieceEncoder(TextEncoder):
                 f"SentencePiece cannot encode the text: {error}"
             ) from error
 
-    def sampler(self, dropout: float) -> Callable[[str, int], list[int]]:
-        return SubwordSampler(self.path, self.normalization, dropout).encode
-
     def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode(text_ids(ids, self.vocab_size))
 
@@ -192,7 +188,7 @@ class SentencePieceEncoder(TextEncoder):
         """A `tensorflow_text.SentencepieceTokenizer`, which computes the same ids in a
         TensorFlow graph and appends EOS.
         """
-        import tensorflow_text  # Windows has none
+        import tensorflow_text  # Windows and Python 3.14 have none
 
         return tensorflow_text.SentencepieceTokenizer(
             self.path.read_bytes(), add_eos=True

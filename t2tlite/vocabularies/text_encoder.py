@@ -8,7 +8,7 @@ ends at EOS and skips padding.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,19 +41,6 @@ class TextEncoder(Protocol):
         Raises ValueError if a text contains a lone surrogate, or a character that a
         damaged vocabulary cannot encode.
         """
-
-    def sampler(self, dropout: float) -> Callable[[str, int], list[int]]:
-        """A function that returns the ids of a text in the sample of a number, without
-        EOS, with BPE dropout.
-
-        Raises ValueError if the vocabulary is not one of byte-pair merges.
-        """
-        raise ValueError(
-            "subword_samples need a SentencePiece vocabulary of type bpe, whose merges"
-            f" are left out. Received: {self.path}, of tensor2tensor's type, which"
-            " takes the longest subword instead of merging. Leave subword_samples out,"
-            " or use vocab_type=sentencepiece."
-        )
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` up to the first EOS, without padding. Accepts any ids in

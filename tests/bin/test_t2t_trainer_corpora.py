@@ -260,28 +260,3 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
         "made from something else: splits were train,dev, now train,train2,dev. Use"
         in capsys.readouterr().err
     )
-
-
-@pytest.mark.slow
-def test_epochs_of_other_subwords_resume_exactly(files, monkeypatch, capsys):
-    """Two corpora with weights and three segmentations; the run is interrupted in the
-    second of four epochs.
-    """
-    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
-    flags = [*files, "--data_dir=data", "--subword_samples=3"]
-    assert t2t_datagen.main(flags) == 0
-    capsys.readouterr()
-    assert train("whole", weighted("1:4"), steps=40) == 0
-    stderr = capsys.readouterr().err
-    assert re.search(
-        r"parameters, 240 pairs in 1\d batches an epoch on average, 3 segmentations in"
-        r" turn, 1 replica\.",
-        stderr,
-    )
-    for steps in (17, 40):
-        assert train("parts", weighted("1:4"), steps=steps) == 0
-    whole = tensors(RunFolder("whole").checkpoints()[-1])
-    parts = tensors(RunFolder("parts").checkpoints()[-1])
-    assert whole.keys() == parts.keys()
-    for name, values in whole.items():
-        np.testing.assert_array_equal(values, parts[name], err_msg=name)

@@ -67,8 +67,6 @@ def test_manifest(tmp_path):
         "max_length": 0,
         "max_length_ratio": 0.0,
         "drop": [],
-        "subword_samples": 0,
-        "subword_dropout": 0.1,
         "train": str(raw),
     }
     status = raw.stat()

@@ -263,8 +263,6 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "max_length": 0,
         "max_length_ratio": 0.0,
         "drop": [],
-        "subword_samples": 0,
-        "subword_dropout": 0.1,
         "linearisation": "normalised",
         "fragments": 0,
         "substitutions": 0,

@@ -171,6 +171,17 @@ def test_other_files_are_no_shards(tmp_path):
             TokenStore([tmp_path / name])
 
 
+def test_segmentations_of_an_earlier_version_are_refused(tmp_path):
+    rows = pa.array([[5, 1]], pa.list_(pa.uint16()))
+    batch = pa.record_batch([rows] * 4, ["inputs", "targets", "inputs_2", "targets_2"])
+    with pa.ipc.new_file(tmp_path / "sampled.arrow", batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(
+        ValueError, match=r"--subword_samples, which is gone\)\. Delete"
+    ):
+        TokenStore([tmp_path / "sampled.arrow"])
+
+
 def test_missing_shard(tmp_path):
     with pytest.raises(
         FileNotFoundError,

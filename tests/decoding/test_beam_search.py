@@ -361,6 +361,21 @@ def test_compiled_search_is_the_same(model, nbest, monkeypatch, kind):
     assert_same_results(result, nbest, n_best=4)
 
 
+def test_search_needs_no_static_shape_of_a_tensor_made_by_tile(
+    model, nbest, monkeypatch
+):
+    """Keras 3.12 forgets all sizes of a tensor that `tile` repeats a dynamic number of
+    times.
+    """
+
+    def tile(x, repeats):
+        tiled = tf.tile(x, repeats)
+        return tf.compat.v1.placeholder_with_default(tiled, [None] * len(tiled.shape))
+
+    monkeypatch.setattr(keras.ops, "tile", tile)
+    test_compiled_search_is_the_same(model, nbest, monkeypatch, "resized")
+
+
 # tensor2tensor's decodes: mode -> (beam size, results it returned, alpha).
 
 MODES = {

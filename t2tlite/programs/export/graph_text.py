@@ -38,7 +38,7 @@ class SentencePieceText:
     noun = "texts"  # the name of an output
 
     def __init__(self, encoder: SentencePieceEncoder) -> None:
-        import tensorflow_text  # Windows has none
+        import tensorflow_text  # Windows and Python 3.14 have none
 
         self._normalize = tensorflow_text.normalize_utf8
         self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph

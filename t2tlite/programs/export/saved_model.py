@@ -157,9 +157,9 @@ def _check_text_operations(manifest: RunManifest) -> None:
     if learned and importlib.util.find_spec("tensorflow_text") is None:
         raise ValueError(
             "A SavedModel with a SentencePiece vocabulary needs tensorflow-text, which"
-            " is not installed, and which does not exist for Windows. Received: a run"
-            f" with {' and '.join(learned)}. Export on Linux or macOS, or with"
-            " format=ctranslate2 or format=keras."
+            " is not installed, and which does not exist for Windows and Python 3.14."
+            f" Received: a run with {' and '.join(learned)}. Export on another system"
+            " or Python, or with format=ctranslate2 or format=keras."
         )
 
 

@@ -140,7 +140,7 @@ async def read_body(request: Request, timeout_s: float) -> bytes:
     """
     try:
         return await asyncio.wait_for(_read_up_to_limit(request), timeout_s)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise RequestError(
             408, f"The body of a request must arrive within {timeout_s:g} seconds."
         ) from None

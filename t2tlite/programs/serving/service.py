@@ -251,7 +251,7 @@ class Service:
         """
         try:
             part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise RequestError(
                 504,
                 f"The request was not done after {self.options.timeout_s:g} seconds."
