@@ -96,8 +96,6 @@ class ProblemOptions(TypedDict, total=False):
     max_length: int
     max_length_ratio: float
     drop: Texts
-    subword_samples: int
-    subword_dropout: float
     linearisation: str
     fragments: int
     substitutions: int

@@ -178,7 +178,9 @@ def test_numbers_of_numpy_are_numbers():
     assert options == DecodeHParams(beam_size=3, alpha=0.5, t2t_rules=True)
     assert {type(value) for value in vars(options).values()} == {int, float, bool, str}
     assert DecodeHParams(alpha=np.int32(1), extra_length=np.array(8)).alpha == 1
-    with pytest.raises(ValueError, match=r"beam_size must be of type int\. Received: 2"):
+    with pytest.raises(
+        ValueError, match=r"beam_size must be of type int\. Received: 2"
+    ):
         DecodeHParams(beam_size=np.float64(2.0))
     with pytest.raises(ValueError, match=r"beam_size must be at least 1"):
         DecodeHParams(beam_size=np.int64(0))

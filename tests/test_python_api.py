@@ -173,7 +173,12 @@ def test_training_leaves_the_random_numbers_of_its_caller(files):
             changes = TINY | {"batch_size": np.int64(512), "train_steps": np.int32(9)}
             settings = {"eval_steps": np.int64(1), "random_seed": np.int32(3)}
             t2tlite.train(
-                data, changes, "run", train_steps=np.int32(2), eval_bleu=np.False_, **settings
+                data,
+                changes,
+                "run",
+                train_steps=np.int32(2),
+                eval_bleu=np.False_,
+                **settings,
             )
         numbers = [random.random(), np.random.random(), keras.random.uniform(())]
         drawn.append([*numbers, tf.random.uniform(())])

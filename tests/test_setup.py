@@ -246,6 +246,6 @@ def test_a_users_script_is_type_checked_after_make_install(tmp_path):
     errors = [line for line in lines if ": error: " in line]
     assert 'error: "HParams" has no attribute "hiden_size"' in errors[0]
     # misspelt keywords, and no others
-    wrong = [int(line.split(":")[1]) for line in errors]
-    assert wrong == list(range(10, 22)), result.stdout
-    assert summary.startswith("Found 12 errors in 1 file")
+    wrong = {int(line.split(":")[1]) for line in errors}
+    assert wrong == set(range(10, 22)), result.stdout
+    assert summary.startswith(f"Found {len(errors)} errors in 1 file")

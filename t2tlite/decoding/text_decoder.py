@@ -258,7 +258,7 @@ class TextDecoder:
         return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises TooLong, naming the line, where a sentence is longer than the limit."""
+        """Raises TooLong, naming the line, where a sentence exceeds the limit."""
         sources = map(self.task.source, sentences)
         check_lengths(self.max_source_tokens, self.source_encoder, sources, origin)
 

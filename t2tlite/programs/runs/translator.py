@@ -54,7 +54,11 @@ class Translator(TextDecoder):
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, sentences: str, *, prefix: str | None = None, **options: Unpack[DecodeOptions]
+        self,
+        sentences: str,
+        *,
+        prefix: str | None = None,
+        **options: Unpack[DecodeOptions],
     ) -> str: ...
     @overload
     def translate(
@@ -91,7 +95,10 @@ class Translator(TextDecoder):
     ) -> list[Output]: ...
     @overload
     def n_best(
-        self, sentences: Iterable[str], count: int | None = None, **options: Unpack[DecodeOptions]
+        self,
+        sentences: Iterable[str],
+        count: int | None = None,
+        **options: Unpack[DecodeOptions],
     ) -> list[list[Output]]: ...
     def n_best(
         self,
@@ -114,7 +121,11 @@ class Translator(TextDecoder):
 
     @overload
     def parse(  # type: ignore[overload-overlap]
-        self, sentences: str, *, raw_text: bool = False, **options: Unpack[DecodeOptions]
+        self,
+        sentences: str,
+        *,
+        raw_text: bool = False,
+        **options: Unpack[DecodeOptions],
     ) -> Parse: ...
     @overload
     def parse(
@@ -147,10 +158,15 @@ class Translator(TextDecoder):
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
-    def score(self, sources: str, targets: str, **options: Unpack[DecodeOptions]) -> float: ...  # type: ignore[overload-overlap]
+    def score(
+        self, sources: str, targets: str, **options: Unpack[DecodeOptions]
+    ) -> float: ...  # type: ignore[overload-overlap]
     @overload
     def score(
-        self, sources: Iterable[str], targets: Iterable[str], **options: Unpack[DecodeOptions]
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        **options: Unpack[DecodeOptions],
     ) -> list[float]: ...
     def score(
         self,
