@@ -13,10 +13,11 @@ import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.types import EOS, PAD
-from t2tlite.vocabularies.character_map import character_map, with_normalizer
 from t2tlite.vocabularies.normalisation import (
+    JOINER,
     NFC,
     NFKC,
+    NON_JOINER,
     NONE,
     SPACE_MARK,
     compose,
@@ -40,6 +41,9 @@ SPECIAL_IDS = 259  # special tokens and bytes
 UNKNOWN = 2
 # names of the normalisers in models
 NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
+# fields of sentencepiece_model.proto: number and wire type
+NORMALIZER_SPEC, NAME = b"\x1a", b"\x0a"
+COMPILED_JOINERS = {JOINER: "\ue00d", NON_JOINER: "\ue00c"}
 # A model that normalises text in any way changes this.
 AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 
@@ -253,17 +257,36 @@ def train_sentencepiece(
 
 
 def _with_normalizer(model: bytes, normalization: str) -> bytes:
-    """Gives a model the normaliser of a rule, whose name then ends the file."""
+    """Gives a model the normaliser of a rule, whose name then ends the file: readers
+    of Protocol Buffers merge the fields of a message that occurs twice.
+    """
     if normalization == NONE:
         return model
-    return with_normalizer(
-        model, _character_map(normalization), NORMALIZERS[normalization]
-    )
+    return model + normalizer(normalization)
 
 
 @functools.cache
-def _character_map(normalization: str) -> bytes:
-    return character_map(normalization_map(normalization))
+def normalizer(normalization: str) -> bytes:
+    """The fields of a model that have the rule NFC or NFKC as SentencePiece's
+    normaliser, which also removes extra spaces.
+
+    SentencePiece refuses to map a string to itself, as the rule for joiners needs. So
+    joiners are compiled as other characters, whose UTF-8 is as long.
+    """
+    compiled = []
+    for written, replacement in normalization_map(normalization).items():
+        for joiner, other in COMPILED_JOINERS.items():
+            replacement = replacement.replace(joiner, other)
+        compiled.append((written, replacement))
+    rule = sentencepiece.SentencePieceNormalizer(
+        norm_map=compiled, remove_extra_whitespaces=True
+    )
+    message: bytes = rule.serialized_model_proto()
+    for joiner, other in COMPILED_JOINERS.items():
+        message = message.replace(other.encode(), joiner.encode())
+    name = NORMALIZERS[normalization].encode()
+    named = NAME + bytes([len(name)]) + name
+    return message + NORMALIZER_SPEC + bytes([len(named)]) + named
 
 
 def _normalization_of(model: bytes) -> str:

@@ -16,10 +16,8 @@ from t2tlite.bin import t2t_datagen, t2t_decoder
 from t2tlite.data.generate import generate
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.run_folder import RunFolder
-from t2tlite.vocabularies.character_map import character_map, with_normalizer
 from t2tlite.vocabularies.encoders import open_encoder
-from t2tlite.vocabularies.normalisation import normalization_map
-from t2tlite.vocabularies.sentencepiece_encoder import NORMALIZERS
+from t2tlite.vocabularies.sentencepiece_encoder import normalizer
 
 SENTENCE = "red cat sees dog today"
 # with letters that decompose, which the language does not have
@@ -174,9 +172,7 @@ def test_invisible_sides_are_empty(tmp_path):
 
 def without_rule(path):
     """Makes a vocabulary as it was before there was the rule."""
-    field = with_normalizer(
-        b"", character_map(normalization_map("nfc")), NORMALIZERS["nfc"]
-    )
+    field = normalizer("nfc")
     content = path.read_bytes()
     assert content.endswith(field)
     path.write_bytes(content[: -len(field)])

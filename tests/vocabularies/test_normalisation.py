@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sample_texts import NASTY, SENTENCES, random_texts
 
 from t2tlite.decoding.source_text import NO_FILE, check_lengths
-from t2tlite.vocabularies.character_map import character_map
 from t2tlite.vocabularies.normalisation import (
     NFC,
     NFKC,
     NONE,
     is_blank,
     normalise,
+    normalization_map,
     words,
 )
 from t2tlite.vocabularies.sentencepiece_encoder import (
@@ -290,46 +290,9 @@ def test_the_check_of_lengths_counts_normalised_text(encoders, tmp_path):
             check_lengths(tokens - 1, encoder, [text], NO_FILE)
 
 
-@given(
-    rules=st.dictionaries(
-        st.text("ab\u00e9\u4e00\U0001f600", min_size=1, max_size=4),
-        st.text("xy\u00e9", max_size=3),
-        min_size=1,
-        max_size=40,
-    ),
-    text=st.text("ab\u00e9\u4e00\U0001f600c\0", max_size=20),
-)
-def test_any_map_replaces_the_longest_string_first(rules, text):
-    """SentencePiece reads the map as it was meant."""
-    blob = character_map(rules)
-    normaliser = sentencepiece.SentencePieceProcessor(
-        model_proto=_model_with(blob), add_bos=False
-    )
-    expected, rest = "", text
-    while rest:
-        keys = [rest[:n] for n in range(4, 0, -1) if rest[:n] in rules]
-        expected += rules[keys[0]] if keys else rest[0]
-        rest = rest[len(keys[0]) if keys else 1 :]
-    assert normaliser.normalize(text).removeprefix("\u2581") == expected
-
-
-def _model_with(blob):
-    """A model that has the map and leaves spaces alone."""
-    spec = b"\x12" + _varint(len(blob)) + blob
-    return PLAIN + b"\x1a" + _varint(len(spec)) + spec
-
-
-def _varint(number):
-    digits = bytearray()
-    while number >= 0x80:
-        digits.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*digits, number])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def plain_model(tmp_path_factory):
-    global PLAIN
-    path = tmp_path_factory.mktemp("plain") / "v.model"
-    train_sentencepiece(SENTENCES, 300, path, normalization=NONE)
-    PLAIN = path.read_bytes()
+@pytest.mark.parametrize("rule", [NFC, NFKC])
+def test_the_model_replaces_every_string_of_the_map(encoders, rule):
+    processor = sentencepiece.SentencePieceProcessor(str(encoders[rule].path))
+    for written, replacement in normalization_map(rule).items():
+        received = processor.normalize(f".{written}.").removeprefix("\u2581")
+        assert received.replace("\u2581", " ") == f".{replacement}.", repr(written)
