@@ -74,14 +74,14 @@ def text_paths(example: Mapping[str, object], name: str = "example") -> list[str
     example['translation']['en'], those of inner ones first.
     """
     nested: list[str] = []
-    own = []
+    outer = []
     for key, value in example.items():
         path = f"{name}[{key!r}]"
         if isinstance(value, Mapping):
             nested += text_paths(value, path)
         elif isinstance(value, str | bytes):
-            own.append(path)
-    return nested + own
+            outer.append(path)
+    return nested + outer
 
 
 def _where(value: object) -> str:

@@ -158,9 +158,9 @@ class Translator(TextDecoder):
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
-    def score(
+    def score(  # type: ignore[overload-overlap]
         self, sources: str, targets: str, **options: Unpack[DecodeOptions]
-    ) -> float: ...  # type: ignore[overload-overlap]
+    ) -> float: ...
     @overload
     def score(
         self,
