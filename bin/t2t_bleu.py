@@ -23,9 +23,6 @@ t2t-bleu printed, and with --lowercase its uncased score.
 a pronunciation: the share of lines equal to the reference, and of tokens in the right
 position, tokens being what white space separates.
 
---metrics=comet needs --source=FILE and the package unbabel-comet (pip install
-'t2tlite[comet]'), which downloads its model once. The score is the mean times 100.
-
 Is the difference between two systems significant, or would other sentences have
 reversed it?
 
@@ -79,13 +76,10 @@ class BleuFlags(Flags):
         "File of reference translations, one per line; can be given several times, for"
         " several references of each sentence."
     )
-    source: str | None = optional_field(
-        str, "File of the sources, one per line, for the metric comet."
-    )
     metrics: tuple[str, ...] = checked_field(
         ("bleu",),
         "Metrics to compute, comma-separated: bleu, chrf, ter, exact_match,"
-        " token_accuracy, comet.",
+        " token_accuracy.",
     )
     compare: str | None = optional_field(
         str,
@@ -103,8 +97,6 @@ class BleuFlags(Flags):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(metrics=self.metrics)
-        if self.source and "comet" not in self.metrics:
-            raise CommandError("--source goes with --metrics=comet.")
         if self.compare and self.compound_split:
             raise CommandError(
                 "--compound_split does not go with --compare. Leave one of them out."
@@ -116,14 +108,12 @@ def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu
 
-    check_standard_output(
-        translation=flags.translation, compare=flags.compare, source=flags.source
-    )
+    check_standard_output(translation=flags.translation, compare=flags.compare)
     for file in flags.reference:
         check_standard_output(reference=file)
     texts = {}
     counts = {}
-    for path in (flags.translation, flags.compare, flags.source, *flags.reference):
+    for path in (flags.translation, flags.compare, *flags.reference):
         if path:
             texts[path] = list(read_lines(path))
             counts[path] = len(texts[path])
@@ -134,7 +124,6 @@ def main(flags: BleuFlags) -> None:
     )
     translations = texts[flags.translation]
     references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
-    sources = texts[flags.source] if flags.source else None
     if flags.compare:
         differences = paired_bootstrap(
             texts[flags.compare],
@@ -144,13 +133,10 @@ def main(flags: BleuFlags) -> None:
             flags.scores,
             flags.seed,
             more,
-            sources,
         )
         print(_comparison(flags.compare, flags.translation, differences))
         return
-    scores = corpus_scores(
-        translations, references, flags.metrics, flags.scores, more, sources
-    )
+    scores = corpus_scores(translations, references, flags.metrics, flags.scores, more)
     for score in scores:
         print(score)
     if flags.compound_split:

@@ -11,12 +11,12 @@ same sentence:
 A tree may also have several lines, as treebanks and NLTK print it: its further lines
 begin with white space. Tree N of both files is then a parse of the same sentence.
 
-A blank line, or (()), among the predicted trees is a sentence that could not be parsed,
-which EVALB skips. In a file whose trees have several lines it is (()), and blank lines
-separate trees. A sentence whose words differ from the gold tree's is an error,
-reported with its line number on standard error. Neither counts in the scores, so report
-both numbers with the F-measure if they are not 0. The command prints EVALB's summary,
-for all sentences and for those of up to 40 words:
+A blank line, or brackets without words such as (()) or (TOP), among the predicted trees
+is a sentence that could not be parsed, which EVALB skips. In a file whose trees have
+several lines, blank lines separate trees. A sentence whose words differ from the gold
+tree's is an error, reported with its line number on standard error. Neither counts in
+the scores, so report both numbers with the F-measure if they are not 0. The command
+prints EVALB's summary, for all sentences and for those of up to 40 words:
 
     === Summary ===
 

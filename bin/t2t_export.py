@@ -5,15 +5,10 @@
 saved_model  DIR/1, which TensorFlow and TensorFlow Serving load without t2tlite:
              sentences in, n-best lists out; of a run with tensor2tensor's vocabulary
              token ids, in and out.
-keras        DIR/model.keras, which keras.saving.load_model opens: the model alone,
-             its vocabulary beside it.
 ctranslate2  DIR is a model of CTranslate2, fast on CPUs
              (pip install 't2tlite[ctranslate2]'), with its vocabulary;
              --quantization=int8 makes it smaller and faster, and changes some
              translations.
-marian       DIR is a MarianMTModel of Hugging Face Transformers, with its tokenizer
-             (pip install 't2tlite[marian]'): of a run with post-norm and sinusoid
-             positions.
 argos        DIR/translate-en_de.argosmodel, a package that Argos Translate and
              LibreTranslate install (pip install 't2tlite[ctranslate2]');
              --languages=en-de names its languages if the run does not record them.
@@ -24,8 +19,8 @@ the search; otherwise they are the run's.
 
 Before the command reports success, it decodes some sentences with the export and with
 the run: texts must be equal, scores and log-probabilities within 0.0001. For
-ctranslate2, marian and argos it requires this of greedy search only (log-probabilities
-within 0.001), and reports how many beam-search translations are equal; with a
+ctranslate2 and argos it requires this of greedy search only (log-probabilities within
+0.001), and reports how many beam-search translations are equal; with a
 quantization it reports both numbers. DIR appears when everything is written and
 verified; after an error nothing is left behind, and an earlier export is unchanged.
 DIR/README.md says how to use the export. A model or an option that a format cannot
@@ -55,8 +50,7 @@ class ExportFlags(
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
     format: str = required_field(
-        str,
-        "Format of the export: saved_model, keras, ctranslate2, marian or argos.",
+        str, "Format of the export: saved_model, ctranslate2 or argos."
     )
     overwrite: bool = checked_field(
         False, "Replace an export in --export_dir; nothing else is ever replaced."

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -17,7 +18,7 @@ from t2tlite.data.problem import Problem, option
 from t2tlite.files.text_files import check_rereadable, compressed_or_not
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
-from t2tlite.trees.tree import Tree, clean_tree, read_trees
+from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
 
 # of the Wall Street Journal
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
@@ -108,6 +109,13 @@ class Treebank(ParsingProblem):
     says which (`paths`).
     """
 
+    not_words: tuple[str, ...] = option(
+        ("ID", "CODE", "METADATA", "-DFL-"),
+        "Labels of nodes that hold no words of the sentence, comma-separated: they are"
+        " left out with all that they contain. Historical corpora have ID and CODE, and"
+        " Switchboard CODE and -DFL-.",
+    )
+
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
     def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
@@ -120,13 +128,38 @@ class Treebank(ParsingProblem):
         """Yields the cleaned trees of a split, file by file."""
         paths = self.paths(split, tmp_dir)
         self.files(tmp_dir)  # reports missing files of other splits before reading
-        return _read_clean(paths)
+        return self._read_clean(paths)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         paths = []
         for split in self.splits():
             paths += self.paths(split, tmp_dir)
         return paths
+
+    def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
+        """Yields the cleaned trees in files, and reports what is left out."""
+        for path in paths:
+            wordless = 0
+            nodes: Counter[str] = Counter()
+            for tree in read_trees(path):
+                for kind, node in tree.walk():
+                    if kind != CLOSE and node.label in self.not_words:
+                        nodes[node.label] += 1
+                cleaned = clean_tree(tree, self.not_words)
+                if cleaned is None:
+                    wordless += 1
+                else:
+                    yield cleaned
+            for label, count in nodes.items():
+                say_once(
+                    f"{path}: left out {counted(count, 'node')} ({label} ...), which"
+                    " --not_words names."
+                )
+            if wordless:
+                say_once(
+                    f"{path}: left out {counted(wordless, 'tree')} without words, such"
+                    " as (())."
+                )
 
 
 @registry.register_problem
@@ -198,7 +231,7 @@ class WsjParsingSemi(WsjParsing):
         trees = super().trees(split, tmp_dir)
         if split != "train":
             return trees
-        return itertools.chain(trees, _read_clean(self._extra()))
+        return itertools.chain(trees, self._read_clean(self._extra()))
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""
@@ -230,22 +263,6 @@ def check_once(paths: Iterable[Path]) -> None:
                 "Each file of the treebank must be in --tmp_dir once. Received:"
                 f" {path} and {next_path}. Remove one, or name a folder that holds"
                 " only one of them."
-            )
-
-
-def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
-    """Yields the cleaned trees in files, and reports how many have no words."""
-    for path in paths:
-        left_out = 0
-        for tree in map(clean_tree, read_trees(path)):
-            if tree is None:
-                left_out += 1
-            else:
-                yield tree
-        if left_out:
-            say_once(
-                f"{path}: left out {counted(left_out, 'tree')} without words, such as"
-                " (())."
             )
 
 

@@ -89,7 +89,6 @@ class ProblemOptions(TypedDict, total=False):
     """The options of t2tlite's problems, which are flags of t2t-datagen."""
 
     vocab_size: int
-    vocab_type: str
     vocab_file: Texts
     user_symbols: Texts
     normalization: str
@@ -99,6 +98,7 @@ class ProblemOptions(TypedDict, total=False):
     linearisation: str
     fragments: int
     substitutions: int
+    not_words: Texts
     extra_trees: Texts
     train_size: int
     text: str

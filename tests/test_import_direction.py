@@ -44,7 +44,6 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
     ("metrics",):            ({"checked_fields", "texts"},                    {"sacrebleu", "sacremoses"}),
-    ("metrics.comet",):      ({"metrics.sequence_metrics"},             {"comet", "torch"}),
     ("tasks",):              ({"metrics", "registry", "trees", "types", "vocabularies.normalisation",
                                "vocabularies.text_encoder"}, {"numpy"}),
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),

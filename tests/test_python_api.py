@@ -219,7 +219,12 @@ def test_mistakes_and_names_need_no_tensorflow():
 def test_the_layers_in_a_keras_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(example("import keras\n").replace("(256, 9)", "(32, 9)"), names)
+    exec(
+        example("import keras\nimport numpy as np\n\nfrom").replace(
+            "(256, 9)", "(32, 9)"
+        ),
+        names,
+    )
     model, same = names["model"], names["same"]
     ids = names["sentences"][:4]
     np.testing.assert_array_equal(same(ids), model(ids))
@@ -233,6 +238,26 @@ def test_the_layers_in_a_keras_model(tmp_path, monkeypatch):
     changed[:, 6:] += 1.0
     np.testing.assert_array_equal(
         attention(x, bias=mask)[:, :6], attention(changed, bias=mask)[:, :6]
+    )
+
+
+@pytest.mark.filterwarnings(
+    "ignore:__array__ implementation:DeprecationWarning"  # Keras's, when it saves
+)
+def test_another_process_loads_the_keras_model_of_a_run(
+    tiny_run, model, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(t2tlite, "load", lambda run: model)
+    exec(example("model = t2tlite.load"), {"t2tlite": t2tlite})
+    program = example("import keras\nimport numpy as np\n\nimport t2tlite")
+    program = program.replace("runs/demo/grammar_ende", str(tiny_run.run))
+    program += "np.savez('arrays', inputs=inputs, targets=targets, logits=logits)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    arrays = np.load("arrays.npz")
+    logits = np.asarray(model.engine.model(arrays["inputs"], arrays["targets"]))
+    np.testing.assert_allclose(
+        arrays["logits"], logits, rtol=0, atol=2e-5 * np.abs(logits).max()
     )
 
 

@@ -21,6 +21,16 @@ def sentences(count: int, seed: int) -> list[tuple[str, str]]:
     return [(" ".join(row), " ".join(row[::-1]).upper()) for row in rows]
 
 
+def write_subwords(path: Path) -> Path:
+    """A vocabulary of tensor2tensor's kind: ASCII's characters, and WORDS."""
+    words = [f"{word}_" for word in WORDS]
+    subtokens = ["<pad>_", "<EOS>_", *map(chr, range(33, 127)), *words]
+    subtokens += [word.upper() for word in words]
+    lines = [f"'{subtoken}'\n" for subtoken in subtokens]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
 def write_pairs(path: Path, count: int = 60) -> Path:
     """A tab-separated file of pairs, for `FileTask`."""
     path.write_text(

@@ -43,7 +43,6 @@ from t2tlite.data.manifest import (
     SplitEntry,
 )
 from t2tlite.data.pair_audit import REASONS, PairAudit
-from t2tlite.data.pair_languages import report_languages
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
 from t2tlite.data.summary import Generated
@@ -62,7 +61,6 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 UNFINISHED = "unfinished.json"
 DECISIVE_OPTIONS = (
     "vocab_size",
-    "vocab_type",
     "vocab_file",
     "user_symbols",
     "normalization",
@@ -70,7 +68,6 @@ DECISIVE_OPTIONS = (
     "max_length_ratio",
     "drop",
 )
-LANGUAGE_PAIRS = 10_000  # whose languages are identified
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 
@@ -221,10 +218,6 @@ class DataBuild:
                     " make them lines: tr '\\r' '\\n' < OLD > NEW."
                 )
         self.audit.report()
-        sources, targets = encode_shards.texts_of(sample.some(LANGUAGE_PAIRS))
-        report_languages("training sources", sources)
-        if self.problem.targets_are_text():
-            report_languages("training targets", targets)
         return sample
 
     def learn_vocabulary(self, sample: TextSample) -> None:

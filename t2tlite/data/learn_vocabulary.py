@@ -5,7 +5,6 @@ the training text.
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import itertools
 import math
 import random
@@ -16,14 +15,13 @@ from pathlib import Path
 from t2tlite.console import say
 from t2tlite.data.encode_shards import LengthLimits, texts_of
 from t2tlite.data.problem import Problem
-from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
+from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NFC, NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
     MAX_VOCAB_SIZE,
     VocabularySizeError,
     train_sentencepiece,
 )
-from t2tlite.vocabularies.subword_builder import AlphabetSizeError, build_subwords
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # about 700,000 pairs of news text; more would hardly change a vocabulary
@@ -36,8 +34,6 @@ BATCH_PAIRS = 1000  # encoded together to find their lengths
 SMALL_TEXT = 5_000_000
 # bytes that Python needs for the two texts of a pair besides their characters
 PAIR_OVERHEAD = 120
-
-SizeError = (VocabularySizeError, AlphabetSizeError)
 
 
 class TextSample:
@@ -80,10 +76,6 @@ class TextSample:
                 count += 1
         return count
 
-    def some(self, count: int) -> list[tuple[str, str]]:
-        """At most `count` pairs of the sample, a uniform sample again."""
-        return [pair for _, pair in heapq.nsmallest(count, self._pairs)]
-
     def sentences(self) -> Iterator[str]:
         """Yields every text of the sample: of each pair the source, then the target."""
         for _, pair in self._pairs:
@@ -98,8 +90,7 @@ class TextSample:
         limits: LengthLimits | None = None,
         normalization: str = NFC,
     ) -> None:
-        """Learns a vocabulary shared by source and target, and writes it to `path`,
-        whose ending determines its type.
+        """Learns a vocabulary shared by source and target, and writes it to `path`.
 
         With `fit`, a corpus too small for `vocab_size` yields the largest vocabulary
         possible, and one whose characters need more a larger one, which is reported.
@@ -107,10 +98,8 @@ class TextSample:
         most have one; nor are pairs that `limits` drop, by their lengths in a first
         vocabulary, unless all are dropped.
 
-        For the other arguments and the errors see `train_sentencepiece` and
-        `build_subwords`; a VocabularySizeError names both bounds. A .subwords
-        vocabulary has no symbols, since it never separates a bracket from a word, and
-        small text always gives fewer subtokens.
+        For the other arguments and the errors see `train_sentencepiece`; a
+        VocabularySizeError names both bounds.
         """
         pairs = []
         usual = []
@@ -189,7 +178,7 @@ class _Text:
         """
         try:
             self._learn(vocab_size, path)
-        except SizeError as error:
+        except VocabularySizeError as error:
             if error.smallest is None:
                 self._learn(error.largest or vocab_size, path)
                 return 0
@@ -199,7 +188,7 @@ class _Text:
         try:
             # half of the default is for pieces of several characters
             self._learn(needed + vocab_size // 2, path)
-        except SizeError as error:
+        except VocabularySizeError as error:
             self._learn(error.largest or needed, path)
         return needed
 
@@ -212,12 +201,9 @@ class _Text:
 
     def _learn(self, vocab_size: int, path: Path) -> None:
         sentences = itertools.chain.from_iterable(self.pairs)
-        if vocabulary_type(path) == "subwords":
-            build_subwords((text.strip() for text in sentences), vocab_size, path)
-        else:
-            train_sentencepiece(
-                sentences, vocab_size, path, self.symbols, self.normalization
-            )
+        train_sentencepiece(
+            sentences, vocab_size, path, self.symbols, self.normalization
+        )
 
     def _both_bounds(
         self, known: VocabularySizeError, vocab_size: int, path: Path
@@ -264,11 +250,6 @@ def check_vocabulary_options(problem: Problem) -> None:
     """Raises ValueError or FileNotFoundError for wrong options, or a damaged
     vocabulary.
     """
-    if problem.vocab_type not in ENDINGS:
-        raise ValueError(
-            f"vocab_type must be one of {', '.join(ENDINGS)}. Received:"
-            f" {problem.vocab_type!r}."
-        )
     if len(problem.vocab_file) > 2:
         raise ValueError(
             "vocab_file must be one vocabulary for source and target, or one for each. "
@@ -289,19 +270,12 @@ def check_vocabulary_options(problem: Problem) -> None:
 
 def _check_normalization(problem: Problem) -> None:
     """Raises ValueError for a rule that the vocabulary would not have."""
-    if problem.normalization != NFKC:
-        return
-    if problem.vocab_file:
-        received = f"vocab_file={','.join(problem.vocab_file)}"
-    elif problem.vocab_type != "sentencepiece":
-        received = f"vocab_type={problem.vocab_type}"
-    else:
-        return
-    raise ValueError(
-        f"normalization={NFKC} is a rule of vocabularies that are learned with"
-        f" vocab_type=sentencepiece. Received: {received}, which has a rule of its own."
-        " Leave normalization out."
-    )
+    if problem.normalization == NFKC and problem.vocab_file:
+        raise ValueError(
+            f"normalization={NFKC} is a rule of vocabularies that are learned."
+            f" Received: vocab_file={','.join(problem.vocab_file)}, which has a rule of"
+            " its own. Leave normalization out."
+        )
 
 
 def _check_symbols(problem: Problem) -> None:
@@ -317,11 +291,6 @@ def _check_symbols(problem: Problem) -> None:
             "user_symbols must be different strings without white space. Received:"
             f" {received!r}."
         )
-    if symbols and problem.vocab_type != "sentencepiece":
-        raise ValueError(
-            f"user_symbols need vocab_type=sentencepiece. Received: {received} with"
-            f" {problem.vocab_type}."
-        )
 
 
 def vocabulary_names(problem: Problem) -> list[str]:
@@ -329,7 +298,7 @@ def vocabulary_names(problem: Problem) -> list[str]:
     the target's.
     """
     if not problem.vocab_file:
-        return [f"vocab{ENDINGS[problem.vocab_type]}"]
+        return ["vocab.model"]
     endings = [Path(name).suffix for name in problem.vocab_file]
     if len(endings) == 1:
         return [f"vocab{endings[0]}"]

@@ -38,15 +38,10 @@ class Problem(CheckedFields):
         " corpus too small for the default yields the largest vocabulary possible, one"
         " whose characters need more a larger one.",
     )
-    vocab_type: str = option(
-        "sentencepiece",
-        "Type of vocabulary to learn: sentencepiece, or tensor2tensor's subwords, of"
-        " about vocab_size pieces.",
-    )
     vocab_file: tuple[str, ...] = option(
         (),
-        "Vocabulary to use instead of learning one; vocab_size and vocab_type are then"
-        " ignored. A .model or .subwords file, or the source's and the target's,"
+        "Vocabulary to use instead of learning one; vocab_size is then ignored. A"
+        " .model or tensor2tensor's .subwords file, or the source's and the target's,"
         " comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
     )
     user_symbols: tuple[str, ...] = option(
@@ -59,8 +54,8 @@ class Problem(CheckedFields):
         "How the learned vocabulary reads text. nfc: letters and accents composed, any"
         " white space as a space, single and none at the ends, zero-width"
         " characters removed; nfkc: full-width letters, ligatures and"
-        " superscripts as plain ones too; none: as it is written. A vocab_file and"
-        " subwords have their own rule.",
+        " superscripts as plain ones too; none: as it is written. A vocab_file has"
+        " its own rule.",
         choices=NORMALIZATIONS,
     )
     max_length: int = option(

@@ -2,7 +2,7 @@
 
 BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF with
 character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
-`sequence_metrics.py` has those for outputs that are not translations, `comet.py` COMET.
+`sequence_metrics.py` has those for outputs that are not translations.
 Lower is better for TER, higher for the others.
 """
 
@@ -21,11 +21,10 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from t2tlite.checked_fields import MAX_SEED, CheckedFields, checked, checked_field
-from t2tlite.metrics.comet import Comet
 from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
 from t2tlite.texts import list_of_texts
 
-METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy", "comet")
+METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy")
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
@@ -47,14 +46,10 @@ class MetricOptions(CheckedFields):
         choices=TOKENIZERS,
     )
     lowercase: bool = checked_field(
-        False, "Ignore case in all metrics but comet, as TER always does."
+        False, "Ignore case in all metrics, as TER always does."
     )
     chrf_word_order: int = checked_field(
         0, "Longest word n-grams of chrF; 2 for chrF2++.", low=0, high=10
-    )
-    comet_model: str = checked_field(
-        "Unbabel/wmt22-comet-da",
-        "Model of the metric comet, downloaded once, or the path of a .ckpt file.",
     )
 
 
@@ -91,21 +86,20 @@ def corpus_scores(
     metrics: Sequence[str] = ("bleu",),
     options: MetricOptions = DEFAULTS,
     more_references: Sequence[Sequence[str]] = (),
-    sources: Sequence[str] | None = None,
 ) -> list[CorpusScore]:
     """The scores of plain, detokenised text against one reference or several, a score
     for each of `metrics`.
 
-    Translations, references and sources are one sentence per line, in the same order;
+    Translations and references are one sentence per line, in the same order;
     `more_references` are further references of the same sentences. `metrics` are of
-    METRICS; only COMET needs `sources`. Raises ValueError as `make_metrics`, and if
-    there are no translations, or not as many as references.
+    METRICS. Raises ValueError as `make_metrics`, and if there are no translations, or
+    not as many as references.
     """
     translations, *all_references = checked_lines(
         translations, references, *more_references
     )
     scores = []
-    for metric in make_metrics(metrics, options, sources):
+    for metric in make_metrics(metrics, options):
         result = metric.corpus_score(translations, all_references)
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
@@ -161,7 +155,6 @@ def paired_bootstrap(
     options: MetricOptions = DEFAULTS,
     seed: int = SEED,
     more_references: Sequence[Sequence[str]] = (),
-    sources: Sequence[str] | None = None,
 ) -> list[Difference]:
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
     choice of sentences explains?
@@ -174,7 +167,7 @@ def paired_bootstrap(
     baseline, _ = checked_lines(baseline, all_references[0])
     seed = checked("seed", int, seed, 0, MAX_SEED)
     chosen = {}
-    for metric in make_metrics(metrics, options, sources):
+    for metric in make_metrics(metrics, options):
         chosen[type(metric).__name__] = metric
     with _seeded(seed):
         test = PairedTest(
@@ -204,19 +197,15 @@ def paired_bootstrap(
 
 
 def make_metrics(
-    names: Sequence[str],
-    options: MetricOptions = DEFAULTS,
-    sources: Sequence[str] | None = None,
+    names: Sequence[str], options: MetricOptions = DEFAULTS
 ) -> list[Metric]:
     """The metrics of these names, each once. Raises ValueError if one is unknown, or
     needs a package or a file that is not there.
     """
-    if sources is not None:
-        sources = list_of_texts(sources)
-    return [_metric(name, options, sources) for name in dict.fromkeys(names)]
+    return [_metric(name, options) for name in dict.fromkeys(names)]
 
 
-def _metric(name: str, options: MetricOptions, sources: Sequence[str] | None) -> Metric:
+def _metric(name: str, options: MetricOptions) -> Metric:
     lowercase = options.lowercase
     if name == "bleu":
         return _bleu(options.tokenize, lowercase)
@@ -228,8 +217,6 @@ def _metric(name: str, options: MetricOptions, sources: Sequence[str] | None) ->
         return ExactMatch(lowercase)
     if name == "token_accuracy":
         return TokenAccuracy(lowercase)
-    if name == "comet":
-        return Comet(options.comet_model, sources)
     raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
 
 

@@ -260,7 +260,6 @@ class TranslationTask(Task):
             self.scoring.metrics or metrics,
             self.scoring.options,
             self.scoring.more_references,
-            sources,
         )
         values = {}
         signatures = {}

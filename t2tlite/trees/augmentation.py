@@ -31,8 +31,8 @@ def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
             continue
         longest = min(MAX_FRAGMENT, len(tree.words()) - 1)  # not the whole sentence
         parts = []
-        for kind, node in tree.walk():
-            if kind == CLOSE and MIN_FRAGMENT <= len(node.words()) <= longest:
+        for node, words in _word_counts(tree):
+            if MIN_FRAGMENT <= words <= longest:
                 parts.append(node)
         for part in draw.sample(parts[::-1], min(count, len(parts))):
             yield Tree(ROOT, (part,))
@@ -73,16 +73,30 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
     """
     substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
+        words = {id(node): count for node, count in _word_counts(tree)}
         labels: list[str] = []
         for kind, node in tree.walk():
             if kind == OPEN:
                 if len(labels) > 1:
                     same = substitutes[labels[-1], node.label]
-                    same.append((len(node.words()), node))
+                    same.append((words[id(node)], node))
                 labels.append(node.label)
             elif kind == CLOSE:
                 labels.pop()
     return substitutes
+
+
+def _word_counts(tree: Tree) -> Iterator[tuple[Tree, int]]:
+    """Yields each constituent where it closes, with its number of words."""
+    position = 0
+    starts = []  # of the open constituents
+    for kind, node in tree.walk():
+        if kind == TAG:
+            position += 1
+        elif kind == OPEN:
+            starts.append(position)
+        else:
+            yield node, position - starts.pop()
 
 
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
-from t2tlite.trees.tree import HEADER, Tree, parse_tree
+from t2tlite.trees.tree import HEADER, Tree, Wordless, parse_tree
 
 # The label of a node for a line with several trees, or none: not a bracket, and
 # impossible in a file.
@@ -17,10 +17,10 @@ FOREST = "()"
 def read_parses(path: str | Path) -> list[Tree]:
     """Returns the parses in a file: one on each line, or over several lines.
 
-    Several trees on a line become the children of a FOREST node. For a line without
-    words (blank, or "(())", which some parsers write when they fail), the node has no
-    children. A tree whose brackets are not closed at the end of its line continues on
-    lines that begin with white space or ")", as treebanks and NLTK print trees. In a
+    Several trees on a line become the children of a FOREST node; of a blank line, the
+    node has no children. Brackets without words are left out: parsers that fail write
+    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
+    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
     file with such trees, blank lines and the headers of the Penn Treebank separate
     trees and are not parses.
 
@@ -77,21 +77,19 @@ def _read_parse(text: str, name: str, number: int) -> Tree:
     trees = []
     for start, part in _split_trees(text):
         first_line = number + text.count("\n", 0, start)
-        trees.append(parse_tree(part, name, first_line))
+        trees.append(parse_tree(part, name, first_line, Wordless.ANYWHERE))
     return trees[0] if len(trees) == 1 else Tree(FOREST, tuple(trees))
 
 
 def _split_trees(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the bracketed parts of a text that contain more than brackets, and then
-    the rest of the text; before each, the index at which it begins.
+    """Yields the bracketed parts of a text, and then the rest of the text; before each,
+    the index at which it begins.
     """
     depth = begin = 0
     for bracket in re.finditer("[()]", text):
         depth += 1 if bracket[0] == "(" else -1
         if depth == 0:
-            part = text[begin : bracket.end()]
-            if part.strip("() \t\n"):
-                yield begin, part
+            yield begin, text[begin : bracket.end()]
             begin = bracket.end()
     if text[begin:].strip():
         # not a tree: `parse_tree` reports the mistake

@@ -12,8 +12,9 @@ may be thousands of brackets deep, so nothing in this file recurses.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from t2tlite.files import text_files
@@ -106,19 +107,32 @@ class Tree:
 WORDLESS = Tree("", ())
 
 
+class Wordless(enum.Enum):
+    """Where brackets without words may be."""
+
+    NOWHERE = enum.auto()
+    ALONE = enum.auto()  # a whole tree of them: (()) or (TOP)
+    ANYWHERE = enum.auto()  # inside trees too, where they are left out
+
+
 def split_tokens(sequence: str) -> list[str]:
     """Splits a sequence at ASCII white space."""
     return SEQUENCE_TOKEN.findall(sequence)
 
 
-def parse_tree(text: str, name: str = "the text", first_line: int = 1) -> Tree:
+def parse_tree(
+    text: str,
+    name: str = "the text",
+    first_line: int = 1,
+    wordless: Wordless = Wordless.NOWHERE,
+) -> Tree:
     """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
-    label "".
+    label "". A tree without words is WORDLESS.
 
     Raises ValueError with `name` and the line if the text is not one well-formed tree
     (see `read_trees`). `first_line` is the number of the text's first line.
     """
-    trees = list(_parse(text.split("\n"), name, first_line))
+    trees = list(_parse(text.split("\n"), name, first_line, wordless))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
@@ -157,15 +171,16 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
     a tree.
     """
-    return _parse(text_files.read_lines(path), str(Path(path)), with_wordless=True)
+    return _parse(text_files.read_lines(path), str(Path(path)), wordless=Wordless.ALONE)
 
 
-def clean_tree(tree: Tree) -> Tree | None:
+def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
     """Returns the tree on which parsers are trained and scored, or None if no word is
     left. Cleaning is idempotent.
 
     1. Labels lose function tags, indices and alternatives (see `clean_label`).
-    2. Traces (-NONE-) are removed, then every constituent without words.
+    2. Traces (-NONE-) and the nodes labelled with one of `not_words` are removed, then
+       every constituent without words.
     3. The root is TOP. ROOT, S1 and an outermost bracket without a label are renamed;
        other trees get a TOP.
     4. White space inside a word or label, such as the no-break space of 10 000, becomes
@@ -178,15 +193,16 @@ def clean_tree(tree: Tree) -> Tree | None:
     stays, as in `(NP (NP (PRP It)))`, where step 2 removed a trace beside the pronoun:
     parsers that are trained on the treebank predict it.
     """
+    removed = {EMPTY_TAG, *not_words}
     stack: list[list[Tree]] = [[]]  # the cleaned children of each open constituent
     for kind, node in tree.walk():
         if kind == OPEN:
             stack.append([])
         elif kind == TAG:
-            if node.label != EMPTY_TAG and not is_blank(node.word):
+            if node.label not in removed and not is_blank(node.word):
                 tag = _without_spaces(clean_label(node.label))
                 stack[-1].append(Tree(tag, (_without_spaces(node.word),)))
-        elif children := stack.pop():
+        elif (children := stack.pop()) and node.label not in removed:
             label = _without_spaces(clean_label(node.label))
             stack[-1].append(Tree(label, tuple(children)))
     if not stack[0]:
@@ -221,13 +237,12 @@ def _parse(
     lines: Iterable[str],
     name: str,
     first_line: int = 1,
-    with_wordless: bool = False,
+    wordless: Wordless = Wordless.NOWHERE,
 ) -> Iterator[Tree]:
     """Yields the trees in lines of text. Error messages state `name` and the number of
-    a line, counted from `first_line`. With `with_wordless`, brackets without words are
-    the tree WORDLESS.
+    a line, counted from `first_line`.
     """
-    reader = _TreeReader(name, with_wordless)
+    reader = _TreeReader(name, wordless)
     count = number = 0
     for number, line in enumerate(lines, start=first_line):
         if "\0" in line:
@@ -244,7 +259,7 @@ def _parse(
             if tree is not None:
                 yield tree
                 count += 1
-                reader = _TreeReader(name, with_wordless)
+                reader = _TreeReader(name, wordless)
     if reader.stack:
         raise ValueError(
             f"{name}, line {reader.stack[0].line}: every bracket must be closed."
@@ -278,6 +293,12 @@ class _OpenBracket:
     line: int
     items: list[Tree | str] = dataclasses.field(default_factory=list)
 
+    def is_wordless(self) -> bool:
+        """Whether there is at most a label."""
+        return not self.items or (
+            len(self.items) == 1 and isinstance(self.items[0], str)
+        )
+
     def __str__(self) -> str:
         texts = []
         for item in self.items:
@@ -290,10 +311,10 @@ class _TreeReader:
     """Reads one tree, token by token."""
 
     name: str  # of the text
-    with_wordless: bool
+    wordless: Wordless
     stack: list[_OpenBracket] = dataclasses.field(default_factory=list)
     has_text: bool = False  # other than the label of a root
-    wordless: _OpenBracket | None = None  # closed before there was text
+    left_out: _OpenBracket | None = None  # the first without words, before any text
 
     def read(self, token: str, line: int) -> Tree | None:
         """Reads a token, and returns the tree if it ends here. The first token is (."""
@@ -305,22 +326,25 @@ class _TreeReader:
             items = self.stack[-1].items
             if items or token not in ROOT_LABELS:
                 self.has_text = True
-                if self.wordless:  # beside text, empty brackets are a mistake
-                    raise self._empty(self.wordless)
+                if self.left_out and self.wordless is Wordless.ALONE:
+                    raise self._empty(self.left_out)
             items.append(token)
         return None
 
     def _close(self) -> Tree | None:
         bracket = self.stack.pop()
-        if self.has_text or not self.with_wordless:
-            tree = self._constituent(bracket)
+        tree = WORDLESS
+        if bracket.is_wordless() and self._may_be_left_out():
+            self.left_out = self.left_out or bracket
         else:
-            tree = WORDLESS
-            self.wordless = self.wordless or _OpenBracket(bracket.line)
-        if not self.stack:
-            return tree
-        self.stack[-1].items.append(tree)
-        return None
+            tree = self._constituent(bracket)
+            if self.stack:
+                self.stack[-1].items.append(tree)
+        return None if self.stack else tree
+
+    def _may_be_left_out(self) -> bool:
+        alone = self.wordless is Wordless.ALONE and not self.has_text
+        return alone or self.wordless is Wordless.ANYWHERE
 
     def _constituent(self, bracket: _OpenBracket) -> Tree:
         label = ""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
@@ -101,36 +101,6 @@ def _character(escape: re.Match[str]) -> str:
     return NO_CHARACTER if "\ud800" <= character <= "\udfff" else character
 
 
-def longest_by_start(subtokens: Iterable[str]) -> dict[str, int]:
-    """The length of the longest subtoken that begins with each pair of characters."""
-    longest: dict[str, int] = {}
-    for subtoken in subtokens:
-        longest[subtoken[:2]] = max(longest.get(subtoken[:2], 1), len(subtoken))
-    return longest
-
-
-def longest_matches(
-    escaped: str, subtokens: Collection[str], longest: Mapping[str, int]
-) -> list[str]:
-    """Splits an escaped token into subtokens from left to right, each the longest that
-    matches.
-
-    `longest` comes from `longest_by_start`. Raises KeyError with the character if
-    neither it nor a longer string is a subtoken.
-    """
-    matches = []
-    start = 0
-    while start < len(escaped):
-        match = escaped[start : start + longest.get(escaped[start : start + 2], 1)]
-        while match not in subtokens:
-            if len(match) == 1:
-                raise KeyError(match)
-            match = match[:-1]
-        matches.append(match)
-        start += len(match)
-    return matches
-
-
 class SubwordEncoder(TextEncoder):
     r"""A vocabulary file of tensor2tensor's: text to token ids and back.
 
@@ -166,7 +136,11 @@ class SubwordEncoder(TextEncoder):
         self._subtokens = _read_subtokens(self.path)
         self.vocab_size = len(self._subtokens)
         self._ids = {subtoken: i for i, subtoken in enumerate(self._subtokens)}
-        self._longest = longest_by_start(self._ids)
+        # of the subtokens that begin with two characters, the length of the longest
+        self._longest: dict[str, int] = {}
+        for subtoken in self._subtokens:
+            length = max(len(subtoken), self._longest.get(subtoken[:2], 1))
+            self._longest[subtoken[:2]] = length
         self._alphabet = ESCAPE_CHARACTERS.union(*self._subtokens)
         self._cached_token = functools.lru_cache(CACHED_TOKENS)(self._encode_token)
 
@@ -198,17 +172,26 @@ class SubwordEncoder(TextEncoder):
         return [self._subtokens[i] for i in checked_ids(ids, self.vocab_size)]
 
     def _encode_token(self, token: str) -> tuple[int, ...]:
+        """Takes, from left to right, the longest subtoken that matches."""
         escaped = escape(token, self._alphabet)
-        try:
-            matches = longest_matches(escaped, self._ids, self._longest)
-        except KeyError as error:
-            raise ValueError(
-                "A subword vocabulary must have every character of its subtokens and"
-                " of escapes (\\_u;0123456789) as a subtoken of its own. Received:"
-                f" {self.path}, which lacks {error.args[0]!r}, so that {token[:40]!r}"
-                " cannot be encoded. Use the vocabulary as it was built."
-            ) from error
-        return tuple(self._ids[match] for match in matches)
+        ids = []
+        start = 0
+        while start < len(escaped):
+            longest = self._longest.get(escaped[start : start + 2], 1)
+            match = escaped[start : start + longest]
+            while match and match not in self._ids:
+                match = match[:-1]
+            if not match:
+                raise ValueError(
+                    "A subword vocabulary must have every character of its subtokens"
+                    " and of escapes (\\_u;0123456789) as a subtoken of its own."
+                    f" Received: {self.path}, which lacks {escaped[start]!r}, so that"
+                    f" {token[:40]!r} cannot be encoded. Use the vocabulary as it was"
+                    " built."
+                )
+            ids.append(self._ids[match])
+            start += len(match)
+        return tuple(ids)
 
 
 def _read_subtokens(path: Path) -> list[str]:
@@ -224,7 +207,7 @@ def _read_subtokens(path: Path) -> list[str]:
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
             f" {EOS_SUBTOKENS[0]!r}. Received:"
             f" {' and '.join(shown) or 'an empty file'} in {path}. Use a vocabulary"
-            " that tensor2tensor or t2t-datagen wrote."
+            " that tensor2tensor wrote."
         )
     if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
         raise ValueError(

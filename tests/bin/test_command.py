@@ -169,8 +169,7 @@ TEXT_FLAGS = {"t2t_attention": {"source", "target"}}
 # given so that the flags go together
 VALUES = {"verbosity": "error", "tokenize": "zh"}
 LEFT_OUT = {
-    "t2t_decoder": {"split", "score_file", "metrics", "reference", "comet_model"},
-    "t2t_bleu": {"source"},
+    "t2t_decoder": {"split", "score_file", "metrics", "reference"},
 }
 
 

@@ -162,7 +162,7 @@ COMMANDS = {
     t2t_attention: ["--source=cat"],
     t2t_avg_checkpoints: [],
     t2t_decoder: ["--split=test"],
-    t2t_export: ["--export_dir=out", "--format=keras"],
+    t2t_export: ["--export_dir=out", "--format=saved_model"],
     t2t_report: [],
 }
 

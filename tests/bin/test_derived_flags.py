@@ -111,7 +111,7 @@ def test_options_of_our_problems():
     """
     import t2tlite.problems  # noqa: F401
 
-    options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
+    options = """vocab_size vocab_file max_length max_length_ratio train_source train_target dev_source
         dev_target test_source test_target source_language target_language train_size linearisation fragments
         extra_trees""".split()
     actual = problem_flags()
@@ -121,18 +121,15 @@ def test_options_of_our_problems():
         assert actual[name].default is None
     kinds = {
         name: actual[name].kind
-        for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")
+        for name in ("vocab_size", "vocab_file", "max_length_ratio", "normalization")
     }
     assert kinds == {
         "vocab_size": int,
-        "vocab_type": str,
         "vocab_file": tuple,
         "max_length_ratio": float,
+        "normalization": str,
     }
-    assert (
-        "of about vocab_size pieces. (default: sentencepiece)"
-        in actual["vocab_type"].help
-    )
+    assert "(default: nfc)" in actual["normalization"].help
     assert actual["extra_trees"].help.startswith(
         "wsj_parsing_semi: Additional training files"
     )

@@ -28,7 +28,7 @@ def test_mistakes(tiny_run, tmp_path):
     data = f"--data_dir={tmp_path}"
     file = f"--decode_from_file={text}"
     table = ["--problem=grammar_ende", f"--output_dir={tmp_path}/table", data]
-    export = ["--format=keras", f"--export_dir={tmp_path}/out"]
+    export = ["--format=saved_model", f"--export_dir={tmp_path}/out"]
     theirs = ["--t2t_vocab=absent", f"--output_dir={tmp_path}/imported"]
     mistakes = [
         ("t2t_trainer", ["--problem=gramar", names[1], data], "no problem 'gramar'"),

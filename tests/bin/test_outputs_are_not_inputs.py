@@ -157,7 +157,7 @@ def test_an_export_over_the_run(run, refused, folder):
     (run / "export.json").write_text("{}", encoding="utf-8")
     (run.parent / "export.json").write_text("{}", encoding="utf-8")
     (run.parent / "link").symlink_to("run")
-    flags = f"--output_dir={run}", f"--export_dir={folder}", "--format=keras"
+    flags = f"--output_dir={run}", f"--export_dir={folder}", "--format=saved_model"
     message = refused(t2t_export, *flags, "--overwrite")
     if folder.startswith("run/"):
         assert f"{run / folder.split('/')[1]} is for a run's own files." in message

@@ -1,9 +1,7 @@
 """How t2t-decoder --split scores: metrics, options and references that are chosen."""
 
-import importlib.metadata
 import subprocess
 import sys
-import types
 
 import pytest
 from tiny_run import change_manifest, last_of_each
@@ -73,32 +71,10 @@ def test_a_problem_of_which_one_output_is_right(
     assert "\nexact_match|nrefs:1|case:mixed|tok:white-space|version:" in shown
 
 
-def test_comet_gets_the_sources(tiny_run, monkeypatch, capsys):
-    """A stand-in that gives the share of samples whose source is that of the split."""
-    sources = open_dataset(tiny_run.data).store("dev").source_text()
-
-    def predict(samples, batch_size, gpus):
-        given = zip(samples, sources, strict=True)
-        scores = [float(sample["src"] == source) / 2 for sample, source in given]
-        return types.SimpleNamespace(scores=scores)
-
-    package = types.SimpleNamespace(
-        download_model=lambda name: name,
-        load_from_checkpoint=lambda path: types.SimpleNamespace(predict=predict),
-    )
-    torch = types.SimpleNamespace(cuda=types.SimpleNamespace(is_available=bool))
-    monkeypatch.setitem(sys.modules, "comet", package)
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(importlib.metadata, "version", lambda package: "2.2.4")
-    assert decode(tiny_run.run, "--split=dev", "--metrics=bleu,comet") == 0
-    assert "(COMET 50.00) on dev" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         ("--split=dev --metrics=rouge", "metrics must be of bleu, chrf, ter, exact_match,"),
-        ("--split=dev --metrics=comet", "Install it: pip install 't2tlite[comet]'"),
         ("--split=dev --reference={}/in.txt", "Received: the split dev with 40, {}/in.txt with 1. A reference"),
         ("--split=dev --reference={}/absent", "absent"),
         ("--decode_from_file={}/in.txt --metrics=bleu", "--metrics, --reference and the flags of scores"),

@@ -240,6 +240,18 @@ def test_layout_of_the_penn_treebank(files, capsys):
     assert "Bracketing FMeasure       = 100.00\n" in printed[0]
 
 
+def test_no_spelling_of_a_failed_parse_stops_the_command(files, capsys):
+    failed = ["", "()", "(())", "( (()) )", "(TOP)", "(TOP ())", "(S1 )", "(S (NP))"]
+    gold = "(TOP (S (NN a)))\n" * (1 + len(failed))
+    predicted = "\n".join(["(TOP (S (NN a)))", *failed, ""])
+    assert t2t_evalb.main(files(gold, predicted)) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "Number of Skip  sentence  =      8\n" in captured.out
+    assert "Number of Valid sentence  =      1\n" in captured.out
+    assert "Bracketing FMeasure       = 100.00\n" in captured.out
+
+
 def test_errors_never_stop_the_command(files, capsys):
     lines = 30
     assert (

@@ -36,15 +36,10 @@ class OwnText(TinyTask):
     vocab_size: int = 0
 
 
-@pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
 @pytest.mark.parametrize("count", [300, 1000])
-def test_default_is_raised_to_what_the_characters_need(
-    tmp_path, capfd, vocab_type, count
-):
+def test_default_is_raised_to_what_the_characters_need(tmp_path, capfd, count):
     train = chinese(count)
-    data = generate(
-        OwnText(train=train, vocab_type=vocab_type), tmp_path, num_processes=1
-    )
+    data = generate(OwnText(train=train), tmp_path, num_processes=1)
     characters = set("".join(text for pair in train for text in pair))
     encoder = data.dataset.encoders[0]
     assert len(characters) > 1000
@@ -55,10 +50,9 @@ def test_default_is_raised_to_what_the_characters_need(
         "The vocabulary has more than the default of 1,000 pieces, since this text has"
     )
     assert note in capfd.readouterr().err
-    if vocab_type == "sentencepiece":
-        assert "pieces, more than the default, 1,000: each character" in str(data)
-        # none is spelled in bytes
-        assert len(encoder.encode("".join(MANY[:200]))) <= 202
+    assert "pieces, more than the default, 1,000: each character" in str(data)
+    # none is spelled in bytes
+    assert len(encoder.encode("".join(MANY[:200]))) <= 202
 
 
 def test_default_is_raised_to_what_symbols_need(tmp_path):
@@ -69,9 +63,8 @@ def test_default_is_raised_to_what_symbols_need(tmp_path):
     assert encoder.vocab_size > 1059
 
 
-@pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
-def test_size_that_is_asked_for_is_not_raised(tmp_path, vocab_type):
-    task = OwnText(train=chinese(300), vocab_type=vocab_type, vocab_size=1000)
+def test_size_that_is_asked_for_is_not_raised(tmp_path):
+    task = OwnText(train=chinese(300), vocab_size=1000)
     with pytest.raises(
         ValueError, match=r"at least \d+ .*Received: 1000\. Raise vocab_"
     ):
@@ -96,12 +89,12 @@ def _learned(pairs, path, limits=None):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["v.model", "v.subwords"])
 @pytest.mark.parametrize("limits", [None, LengthLimits(100), LengthLimits(0, 3.0)])
-def test_addresses_are_not_learned(tmp_path, name, limits):
+def test_addresses_are_not_learned(tmp_path, limits):
+    path = tmp_path / "v.model"
     pairs = sentences(300, 6)
-    expected = _learned(pairs[30:], tmp_path / name)
-    assert _learned(_with_addresses(pairs, 30), tmp_path / name, limits) == expected
+    expected = _learned(pairs[30:], path)
+    assert _learned(_with_addresses(pairs, 30), path, limits) == expected
 
 
 def test_text_of_long_words_alone_is_learned(tmp_path):
@@ -119,7 +112,6 @@ def test_chinese_without_spaces_is_learned(tmp_path):
     assert with_text != _learned(pairs[20:], tmp_path / "v.model")
 
 
-@pytest.mark.parametrize("name", ["v.model", "v.subwords"])
 @pytest.mark.parametrize(
     ("limits", "dropped"),
     [
@@ -127,11 +119,12 @@ def test_chinese_without_spaces_is_learned(tmp_path):
         (LengthLimits(max_length_ratio=4.0), [("zebra quagga okapi " * 3, "Z")]),
     ],
 )
-def test_dropped_pairs_are_not_learned(tmp_path, name, limits, dropped):
+def test_dropped_pairs_are_not_learned(tmp_path, limits, dropped):
+    path = tmp_path / "v.model"
     pairs = sentences(300, 6)
-    expected = _learned(pairs, tmp_path / name)
-    assert _learned([*pairs, *dropped * 9], tmp_path / name) != expected
-    assert _learned([*pairs, *dropped * 9], tmp_path / name, limits) == expected
+    expected = _learned(pairs, path)
+    assert _learned([*pairs, *dropped * 9], path) != expected
+    assert _learned([*pairs, *dropped * 9], path, limits) == expected
 
 
 def test_first_vocabulary_is_learned_from_some_of_much_text(tmp_path, monkeypatch):
@@ -282,11 +275,6 @@ def test_symbols_of_the_user_are_pieces(tmp_path, with_symbols):
             ("<a>", "<a>"),
             {},
             r"different strings without white space\. Received: '<a>,<a>'",
-        ),
-        (
-            ("<a>",),
-            {"vocab_type": "subwords"},
-            r"need vocab_type=sentencepiece\. Received: <a> with",
         ),
     ],
 )

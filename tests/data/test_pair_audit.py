@@ -1,16 +1,12 @@
 """Training pairs that would spoil a result: found, reported, and left out on request."""
 
-import sys
-
 import numpy as np
 import pytest
 from tiny_task import TinyTask, contents, sentences
 
-from t2tlite.data import pair_languages
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.data.pair_audit import PairAudit
-from t2tlite.data.pair_languages import report_languages
 
 DEV = (("A cat .", "Eine Katze ."), ("A dog .", "Ein Hund ."))
 # by the index of the chunk; what each is stands behind it
@@ -196,26 +192,3 @@ def test_findings_of_the_other_direction_are_swapped(tmp_path):
         splits[name] = open_dataset(tmp_path, name).manifest.split("train").findings
     there = splits["tiny_task"]["source_overlap"]
     assert there == splits["tiny_task_rev"]["target_overlap"] > 0
-
-
-ENGLISH = ["The old house stands near the river and the children play in the garden."]
-GERMAN = ["Das alte Haus steht am Fluss und die Kinder spielen gern im Garten."]
-
-
-def test_another_language_than_most(capsys):
-    report_languages("training sources", ENGLISH * 1000 + GERMAN * 4 + ["ja"] * 9)
-    assert capsys.readouterr().err.splitlines() == [
-        "Of 1,004 training sources, 4 seem to be in another language than most, en.",
-        *[f"    de: {GERMAN[0][:60]}"] * 3,
-    ]
-    report_languages("training sources", ENGLISH * 1000)
-    report_languages("training sources", ENGLISH * 900 + GERMAN * 4)  # too few
-    assert not capsys.readouterr().err
-
-
-def test_without_py3langid_nothing_is_said(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-    pair_languages._classifier.cache_clear()
-    report_languages("training sources", ENGLISH * 1000 + GERMAN * 4)
-    pair_languages._classifier.cache_clear()
-    assert not capsys.readouterr().err

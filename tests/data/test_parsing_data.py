@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from tiny_task import contents
+from tiny_task import contents, write_subwords
 from tiny_treebank import CLEAN, RAW, WORDS, WRITTEN, filled
 
 import t2tlite.problems  # noqa: F401  (registers them)
@@ -126,10 +126,10 @@ def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
         assert store.target_lengths[row] <= 2 * len(target.split())
 
 
-@pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
+@pytest.mark.parametrize("kind", ["sentencepiece", "subwords"])
 @pytest.mark.parametrize("linearisation", WRITTEN)
 def test_spaces_inside_words_are_written_as_one_character(
-    tmp_path, vocab_type, linearisation
+    tmp_path, kind, linearisation
 ):
     """In sentences every white space separates words, in treebanks ASCII's alone. Word
     by word through data, vocabulary, and task, as a model that predicts the gold
@@ -147,8 +147,9 @@ def test_spaces_inside_words_are_written_as_one_character(
         )
     flags = [
         f"--tmp_dir={trees}",
-        "--vocab_size=320",
-        f"--vocab_type={vocab_type}",
+        "--vocab_size=320"
+        if kind == "sentencepiece"
+        else f"--vocab_file={write_subwords(tmp_path / 'v.subwords')}",
         f"--linearisation={linearisation}",
     ]
     assert datagen(tmp_path / "data", "--problem=wsj_parsing", *flags) == 0
@@ -256,7 +257,6 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
     )
     assert manifest["options"] == {
         "vocab_size": 330,
-        "vocab_type": "sentencepiece",
         "vocab_file": [],
         "user_symbols": [],
         "normalization": "nfc",

@@ -1,9 +1,6 @@
 """A Transformer saved by Keras as one file, `model.keras`, is the same model when Keras
-loads it.
+loads it; test_python_api.py has another process that does.
 """
-
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -53,28 +50,3 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     for ours, theirs in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(loaded(SOURCES, TARGETS), model(SOURCES, TARGETS))
-
-
-@pytest.mark.slow
-def test_another_process_loads_it(tmp_path):
-    """Which has to import the model's module, so that Keras knows its class."""
-    model = make_transformer("")
-    model.save(tmp_path / "model.keras")
-    np.savez(tmp_path / "ids.npz", sources=SOURCES, targets=TARGETS)
-    program = (
-        "import keras, numpy, t2tlite.models.transformer\nids ="
-        f" numpy.load({str(tmp_path / 'ids.npz')!r})\nmodel ="
-        f" keras.saving.load_model({str(tmp_path / 'model.keras')!r})\nnumpy.save({str(tmp_path / 'logits.npy')!r},"
-        " model(ids['sources'], ids['targets']))\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
-    )
-    assert result.returncode == 0, result.stderr
-    logits = np.asarray(model(SOURCES, TARGETS))
-    np.testing.assert_allclose(
-        np.load(tmp_path / "logits.npy"),
-        logits,
-        rtol=0,
-        atol=2e-5 * np.abs(logits).max(),
-    )

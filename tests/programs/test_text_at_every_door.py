@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from spellings import BLANK, SPELLINGS, TABS
 from tiny_run import change_manifest
-from tiny_task import TinyTask, sentences
+from tiny_task import TinyTask, sentences, write_subwords
 
 from t2tlite.bin import t2t_datagen, t2t_decoder
 from t2tlite.data.generate import generate
@@ -229,9 +229,8 @@ def test_who_asked_for_text_as_it_is_hears_nothing(tmp_path):
 
 
 def test_rules_that_a_vocabulary_would_not_have(tmp_path):
-    for options in ({"vocab_type": "subwords"}, {"vocab_file": ("v.model",)}):
-        with pytest.raises(ValueError, match=r"normalization=nfkc is a rule of"):
-            generate(TinyTask(normalization="nfkc", **options), tmp_path)
+    with pytest.raises(ValueError, match=r"normalization=nfkc is a rule of"):
+        generate(TinyTask(normalization="nfkc", vocab_file=("v.model",)), tmp_path)
     with pytest.raises(
         ValueError, match="normalization must be one of nfc, nfkc, none"
     ):
@@ -242,7 +241,8 @@ def test_subwords_ignore_white_space_at_the_ends_alone(tmp_path):
     rows = tuple(
         (f" {source} ", f"{target}\u00a0") for source, target in sentences(230, 1)
     )
-    clean = TinyTask(vocab_type="subwords", dev=tuple(sentences(20, 2)))
+    vocabulary = write_subwords(tmp_path / "v.subwords")
+    clean = TinyTask(vocab_file=(str(vocabulary),), dev=tuple(sentences(20, 2)))
     spoilt = dataclasses.replace(
         clean, train=rows, dev=tuple((f"{s}\t", f" {t}") for s, t in clean.dev)
     )

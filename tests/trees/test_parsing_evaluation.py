@@ -92,6 +92,9 @@ EVALB_ROWS = {
     ),
 }
 
+# as EVALB's `read_line` reads brackets that hold neither words nor white space alone
+FAILED_PARSES = ["(TOP)", "(ROOT ())", "(S)", "( (S (NP)) )", "(TOP)()"]
+
 
 def row(score: parsing.SentenceScore) -> str:
     """A score as EVALB's table has it, without the number of the line and the widths of
@@ -118,6 +121,19 @@ def score_lines(
 )
 def test_sentence_equals_evalb(tmp_path, gold, predicted, expected):
     assert row(score_lines(tmp_path, gold, predicted)) == expected
+
+
+@pytest.mark.parametrize("predicted", FAILED_PARSES)
+def test_brackets_without_words_are_a_failed_parse(tmp_path, predicted):
+    score = score_lines(tmp_path, "(TOP (S (NN a) (. .)))", predicted)
+    assert row(score) == "2 2 0.00 0.00 0 0 0 0 0 0 0.00"
+
+
+def test_brackets_without_words_beside_words_are_not_scored(tmp_path):
+    gold = "(TOP (S (NP (NN a)) (VP (VB b))))"
+    predicted = "(TOP (S (NP) (NP (NN a) ()) (X (VP (VB b)) (PP (NP)))))"
+    score = score_lines(tmp_path, gold, predicted)
+    assert row(score) == "2 0 100.00 75.00 3 3 4 0 2 2 100.00"
 
 
 def test_messages_are_evalbs(tmp_path):

@@ -1,14 +1,13 @@
-"""Data made with a given vocabulary, with one for each language, or with one of
-tensor2tensor's kind.
-"""
+"""Data made with a given vocabulary, or with one for each language."""
 
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tensor2tensor_checkpoint import write_vocabulary
-from tiny_task import TinyTask, contents, run_manifest, sentences
+from tiny_task import TinyTask, contents, run_manifest, sentences, write_subwords
 
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
@@ -16,15 +15,13 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import DataBuild, generate
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
-from t2tlite.vocabularies.subword_builder import build_subwords
-from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 
 @pytest.fixture
 def vocabularies(tmp_path):
     """A subword vocabulary and a SentencePiece one."""
     text = [side for pair in sentences(100, 9) for side in pair]
-    build_subwords(text, 80, tmp_path / "given.subwords")
+    write_subwords(tmp_path / "given.subwords")
     train_sentencepiece(text, 320, tmp_path / "given.model")
     return str(tmp_path / "given.subwords"), str(tmp_path / "given.model")
 
@@ -48,31 +45,6 @@ def decoded(data, split):
         (data.encoders[0].decode(source), data.encoders[1].decode(target))
         for source, target in pairs
     ]
-
-
-def test_subwords_are_learned(tmp_path):
-    problem = TinyTask(vocab_type="subwords", vocab_size=90)
-    generated = generate(problem, tmp_path / "data", num_processes=1)
-    data = generated.dataset
-    assert isinstance(data.encoders[0], SubwordEncoder)
-    assert data.encoders[0] is data.encoders[1]
-    entry = data.manifest.vocabulary
-    assert (entry.file, entry.type, entry.size) == (
-        "vocab.subwords",
-        "subwords",
-        data.encoders[0].vocab_size,
-    )
-    assert 80 <= entry.size <= 100
-    build_subwords(
-        [side for pair in problem.train for side in pair],
-        90,
-        tmp_path / "expected.subwords",
-    )
-    assert (data.folder / "vocab.subwords").read_bytes() == (
-        tmp_path / "expected.subwords"
-    ).read_bytes()
-    assert decoded(data, "train") == list(problem.train)
-    assert f"vocabulary  {entry.size} pieces" in str(generated)
 
 
 def test_a_given_vocabulary(tmp_path, vocabularies):
@@ -124,6 +96,22 @@ def test_finished_data_matches_by_content_of_vocabularies(tmp_path, vocabularies
     assert contents(before.dataset.folder) == files
 
 
+def test_data_with_a_recorded_vocab_type_is_complete(tmp_path):
+    """Older versions learned vocabularies of two types, and recorded which."""
+    before = generate(TinyTask(), tmp_path, num_processes=1)
+    path = before.dataset.folder / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    for kind in ("sentencepiece", "subwords"):
+        manifest["options"]["vocab_type"] = kind
+        path.write_text(json.dumps(manifest))
+        assert len(open_dataset(tmp_path, "tiny_task").store("train")) == 230
+        if kind == "sentencepiece":
+            assert generate(TinyTask(), tmp_path, num_processes=1).already_there
+            continue
+        with pytest.raises(ValueError, match="vocab_type was subwords, now sentencep"):
+            generate(TinyTask(), tmp_path, num_processes=1)
+
+
 def test_an_interrupted_run_with_another_vocabulary_starts_anew(
     tmp_path, vocabularies, monkeypatch
 ):
@@ -148,11 +136,6 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
     ("options", "error", "message"),
     [
         (
-            {"vocab_type": "words"},
-            ValueError,
-            r"vocab_type must be one of sentencepiece, subwords\. Received: 'words'\.",
-        ),
-        (
             {"vocab_file": "one.model"},
             ValueError,
             r"vocab_file must be a tuple\. Received: 'one\.model'",
@@ -173,9 +156,9 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
             r"must end in \.model .* or \.subwords .* Received: vocab\.txt\.",
         ),
         (
-            {"vocab_type": "subwords", "vocab_size": 10},
+            {"vocab_size": 10},
             ValueError,
-            r"vocab_size must be at least \d+ for this text",
+            r"vocab_size must be at least \d+ and at most \d+ for this text",
         ),
     ],
 )
@@ -185,7 +168,7 @@ def test_bad_options(tmp_path, options, error, message):
     assert not (tmp_path / "data" / "tiny_task" / "manifest.json").exists()
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_command(tmp_path):
     """Words that the vocabulary has are one id each; the flags are those of
     t2t-datagen.
     """
@@ -208,11 +191,6 @@ def test_the_command(tmp_path, capsys):
     train_ids = ids(open_dataset(tmp_path / "data").store("train"))
     # 16 ids come before word0
     assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]
-    assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
-    assert (
-        "vocab_type must be one of sentencepiece, subwords. Received: 'subword'."
-        in capsys.readouterr().err
-    )
 
 
 def test_same_vocabularies():

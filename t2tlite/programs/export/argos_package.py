@@ -15,7 +15,6 @@ from pathlib import Path
 from t2tlite.data.language_codes import language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
-from t2tlite.programs.export.marian_model import check_sentencepiece
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import DecodedInOneBatch
 
@@ -42,13 +41,13 @@ class ArgosFormat(CTranslate2Format):
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        check_sentencepiece(self.name, plan)
         _languages(plan)
-        if not plan.manifest.has_one_vocabulary:
+        source, target = plan.manifest.vocabularies
+        if source != target or source.type != "sentencepiece":
             raise ValueError(
-                "format=argos needs one vocabulary for source and target: a package"
-                " has one SentencePiece model. Received: a run with two. Export it"
-                " with format=ctranslate2."
+                "format=argos needs one SentencePiece vocabulary for source and target."
+                f" Received: {source.file} and {target.file}. Export the run with"
+                " format=ctranslate2."
             )
 
     def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:

@@ -17,17 +17,13 @@ from t2tlite.files.lock import only_process
 from t2tlite.files.records import Count, write_record
 from t2tlite.programs.export.argos_package import ArgosFormat
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
-from t2tlite.programs.export.keras_file import KerasFormat
-from t2tlite.programs.export.marian_model import MarianFormat
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
 
 FORMATS: dict[str, ExportFormat] = {
     "saved_model": SavedModelFormat(),
-    "keras": KerasFormat(),
     "ctranslate2": CTranslate2Format(),
-    "marian": MarianFormat(),
     "argos": ArgosFormat(),
 }
 

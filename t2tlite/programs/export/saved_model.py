@@ -109,7 +109,7 @@ class SavedModelFormat(ExportFormat):
             known = ", ".join(TASKS)
             raise ValueError(
                 f"format=saved_model exports the tasks {known}. Received: a run of"
-                f" the task {task!r}. Use format=keras."
+                f" the task {task!r}. Use format=ctranslate2."
             )
         check_supported("format=saved_model", SUPPORTED, plan.decoding)
         _check_text_operations(plan.manifest)
@@ -159,7 +159,7 @@ def _check_text_operations(manifest: RunManifest) -> None:
             "A SavedModel with a SentencePiece vocabulary needs tensorflow-text, which"
             " is not installed, and which does not exist for Windows and Python 3.14."
             f" Received: a run with {' and '.join(learned)}. Export on another system"
-            " or Python, or with format=ctranslate2 or format=keras."
+            " or Python, or with format=ctranslate2."
         )
 
 

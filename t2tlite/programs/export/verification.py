@@ -75,18 +75,13 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     )
 
 
-def with_tensorflow(model: TextDecoder, computes: Seq2SeqModel) -> TextDecoder:
-    """A decoder like `model` in which TensorFlow computes with the given Keras model,
-    without XLA, which would round differently.
-    """
+def opened_run(model: TextDecoder, options: DecodeHParams) -> DecodedInOneBatch:
+    """The run itself, to compare with: without XLA, which would round differently."""
     from t2tlite.decoding.tensorflow_engine import TensorFlowEngine  # loads TensorFlow
 
-    return TextDecoder(TensorFlowEngine(computes), model.encoders, model.manifest)
-
-
-def opened_run(model: TextDecoder, options: DecodeHParams) -> DecodedInOneBatch:
-    """The run itself, to compare with."""
-    return DecodedInOneBatch(with_tensorflow(model, keras_model(model)), options)
+    engine = TensorFlowEngine(keras_model(model))
+    decoder = TextDecoder(engine, model.encoders, model.manifest)
+    return DecodedInOneBatch(decoder, options)
 
 
 def check_export(

@@ -119,7 +119,10 @@ def test_two_vocabularies_are_refused(tiny_run_copy, tmp_path, capsys):
     other = manifest["vocabulary"] | {"file": "other.model", "sha256": "0" * 64}
     change_manifest(tiny_run_copy, target_vocabulary=other)
     assert export(tiny_run_copy, tmp_path / "out") == 1
-    assert "needs one vocabulary for source and target" in capsys.readouterr().err
+    assert (
+        "needs one SentencePiece vocabulary for source and target. Received: vocab."
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def test_an_export_that_computes_something_else_is_refused(
         ("--quantization=int4", "quantization must be one of float32, "),
         ("--decode_hparams=min_length=2", "t2t_rules. Received: min_length=2."),
         (
-            "--quantization=int8 --format=keras",
+            "--quantization=int8 --format=saved_model",
             "format=ctranslate2 or argos. Received: quanti",
         ),
     ],

@@ -26,7 +26,7 @@ from t2tlite.programs.table3.sweep import Sweep
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.loop_config import LoopConfig
-from t2tlite.vocabularies.subword_builder import build_subwords
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 BASE = HParams(
     hidden_size=8,
@@ -42,18 +42,16 @@ BASE = HParams(
 
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory):
-    """Subword vocabularies of the source, of the target, and another one of the
-    target.
-    """
+    """Vocabularies of the source, of the target, and another one of the target."""
     folder = tmp_path_factory.mktemp("vocabularies")
     sources, targets = zip(*sentences(200, 9), strict=True)
     for name, text, size in (
-        ("a", sources, 60),
-        ("b", sources + targets, 120),
-        ("c", targets[:30], 60),
+        ("a", sources, 300),
+        ("b", sources + targets, 330),
+        ("c", targets[:30], 300),
     ):
-        build_subwords(text, size, folder / f"{name}.subwords")
-    return [str(folder / f"{name}.subwords") for name in "abc"]
+        train_sentencepiece(text, size, folder / f"{name}.model")
+    return [str(folder / f"{name}.model") for name in "abc"]
 
 
 @pytest.fixture(scope="module")
