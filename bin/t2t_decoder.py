@@ -9,7 +9,8 @@ is not among the run's newest, and all options that are not the default:
 test.9000.averaged.beam_size=8. --metrics, --tokenize and the flags beside them choose
 other scores, and --reference adds references.
 
-A file, one sentence per line; the output has a line for each, blank for blank lines:
+A file, one sentence per line; the output has a line for each, blank for blank lines and
+those of more than 2,048 tokens, which are reported:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
 What is done is kept in the folder out.txt.windows. After an interruption the same
 command decodes what is left, and out.txt is what it would have been. If lines of in.txt
@@ -343,8 +344,11 @@ def _decode_typed(job: DecodeJob) -> None:
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
-        while (line := input("> ")).strip():
+        while True:
             try:
+                line = input("> ")
+                if not line.strip():
+                    return
                 sources, n_best = job.decode(Window([line]))
             except ValueError as error:
                 print(error)
@@ -357,7 +361,6 @@ def _decode_typed(job: DecodeJob) -> None:
                         f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f} "
                         f" {output.text}"
                     )
-        return
     print()
 
 

@@ -40,7 +40,7 @@ from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import CommandError, field_of, require
-from t2tlite.checked_fields import check_seed, checked_field, optional_field
+from t2tlite.checked_fields import MAX_SEED, checked, checked_field, optional_field
 from t2tlite.programs.runs.start import check_apart
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
@@ -89,7 +89,7 @@ class Table3Flags(
                 f" {','.join(self.seeds)!r}."
             )
         for number in numbers:
-            check_seed("seeds", number)
+            checked("seeds", int, number, 0, MAX_SEED)
         return numbers
 
 

@@ -17,7 +17,7 @@ import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from t2tlite import registry
 from t2tlite.machine import apply_settings
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from t2tlite.config import HParams
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.problem import Problem
+    from t2tlite.keywords import HParamsChanges, LoopArguments, ProblemOptions
     from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
 
@@ -54,7 +55,7 @@ def prepare(
     *,
     tmp_dir: str | Path | None = None,
     num_processes: int = 1,
-    **options: object,
+    **options: Unpack[ProblemOptions],
 ) -> Dataset:
     """Makes the data of a problem, as t2t-datagen does: a vocabulary, token shards and
     a manifest in `data_dir`/PROBLEM. Complete data is kept, and interrupted work
@@ -68,7 +69,8 @@ def prepare(
         num_processes: processes that encode text. A script that uses several needs `if
             __name__ == "__main__":`.
         options: the problem's options, such as train_source="train.en". Where several
-            files may be given, one path is enough.
+            files may be given, one path is enough. Type checkers know those of
+            t2tlite's problems; give a problem of your own instead of its name.
 
     Returns:
         The data, to be given to `train`.
@@ -108,7 +110,7 @@ def train(
     train_steps: int | None = None,
     eval_bleu: bool = False,
     warm_start_from: str | Path | None = None,
-    **loop: int,
+    **loop: Unpack[LoopArguments],
 ) -> Translator:
     """Trains a model on prepared data, as t2t-trainer does, on all GPUs of the machine
     or its CPU. If `output_dir` has a run, training resumes from its newest checkpoint,
@@ -199,7 +201,7 @@ def load(
     return runs.load(run, checkpoint_path, engine, quantization, threads=threads)
 
 
-def get_problem(name: str, **options: object) -> Problem:
+def get_problem(name: str, **options: Unpack[ProblemOptions]) -> Problem:
     """Makes the problem of a name, with values for its options; NAME_rev swaps source
     and target. An option of several values, such as train_source, takes one alone too.
 
@@ -211,7 +213,7 @@ def get_problem(name: str, **options: object) -> Problem:
     return made
 
 
-def get_hparams(name: str, **changes: object) -> HParams:
+def get_hparams(name: str, **changes: Unpack[HParamsChanges]) -> HParams:
     """The hparams of a registered set, with changes to its fields.
 
     Raises ValueError if there is no such set or field, or a value is bad.
@@ -220,7 +222,7 @@ def get_hparams(name: str, **changes: object) -> HParams:
     _check_text("The name of an hparam set", name)
     hparams: HParams = registry.get_hparams(name)
     hparams.check_names(changes)
-    return dataclasses.replace(hparams, **changes)  # type: ignore[arg-type]
+    return dataclasses.replace(hparams, **changes)
 
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds others

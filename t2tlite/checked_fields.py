@@ -115,7 +115,8 @@ class CheckedFields:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value = plain(getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
             facts = facts_of(field)
             # a field with a limit of its own names that one
             has_limit = facts.kind is int and facts.high is not None
@@ -186,9 +187,26 @@ class CheckedFields:
         }
 
 
-def check_seed(name: str, seed: int) -> None:
-    """Raises ValueError for a seed that NumPy does not take."""
-    _check_value(name, Facts(int, "", 0, MAX_SEED), seed)
+def checked(
+    name: str,
+    kind: type[T],
+    value: T,
+    low: float | None = None,
+    high: float | None = None,
+) -> T:
+    """The value of an argument as `plain`. Raises ValueError for one of another type,
+    or out of range.
+    """
+    value = plain(value)
+    _check_value(name, Facts(kind, "", low, high), value)
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy as Python's; other values as they are."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    return value
 
 
 def split_changes(text: str) -> list[tuple[str, str]]:

@@ -130,7 +130,7 @@ def get_problem(name: str, **options: object) -> Any:
                 f" {', '.join(sorted(fields)) or 'none'}."
             )
         several = isinstance(fields[option].default, tuple)
-        values[option] = _several(value) if several else value
+        values[option] = _several(option, value) if several else value
     return cls(reverse=name != base, **values)
 
 
@@ -194,14 +194,16 @@ def registry_help() -> str:
     return "\n".join(lines)
 
 
-def _several(value: object) -> object:
-    """One text or path, or a list of them, as a tuple of texts; other values as they
-    are.
-    """
+def _several(option: str, value: object) -> tuple[str, ...]:
+    """One text or path, or a list of them, as a tuple of texts."""
     if isinstance(value, str | os.PathLike):
-        return (os.fspath(value),)
+        value = [value]
     if not isinstance(value, list | tuple):
-        return value
+        raise ValueError(
+            f"{option} must be a text or path, or a list of them. Received: a value of"
+            f" type {type(value).__name__}. Sentences are read from files: write them"
+            " to one."
+        )
     texts = []
     for item in value:
         texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from documents import ROOT
 
+from t2tlite import keywords
+
 ENTRY = re.compile(r"^::: ([\w.]+)\n((?:    .*\n)*)", re.MULTILINE)
 NAME = re.compile(r"`([A-Za-z][\w.]*)`")
 # values that docstrings name, and Python's own names
@@ -121,7 +123,9 @@ def classes_in(annotation: Any) -> Iterator[type]:
     """The classes of this project that a type is made of."""
     for part in typing.get_args(annotation):
         yield from classes_in(part)
-    if inspect.isclass(annotation) and annotation.__module__.startswith("t2tlite"):
+    # keyword arguments are the fields of a class of the page
+    is_own = inspect.isclass(annotation) and annotation.__module__.startswith("t2tlite")
+    if is_own and not typing.is_typeddict(annotation):
         yield annotation
 
 
@@ -131,7 +135,7 @@ def test_types_in_signatures_are_on_the_page(entry):
     # t2tlite imports types of its functions for type checkers alone
     of_page = {other.name.rpartition(".")[2]: other.value for other in ENTRIES}
     for name, function in functions(entry):
-        names = of_page | vars(inspect.getmodule(function))
+        names = of_page | vars(keywords) | vars(inspect.getmodule(function))
         for annotation in typing.get_type_hints(function, names).values():
             shown = [kind.__name__ for kind in classes_in(annotation)]
             missing += [f"{name}: {kind}" for kind in shown if kind not in SHORT_NAMES]

@@ -3,13 +3,16 @@
 import dataclasses
 import json
 import re
+import typing
 
+import numpy as np
 import pytest
 
-from t2tlite import checked_fields
+import t2tlite
+from t2tlite import checked_fields, keywords, registry
 from t2tlite.checked_fields import Facts, facts_of
 from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
-from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 # What tensor2tensor's fixture file parses: a, b, c, d as here, and lists e and f, which
 # t2tlite does not have.
@@ -166,6 +169,21 @@ WEIGHTS = r"corpus_weights must be whole numbers from 1 to 9,999"
 def test_override_refuses(text, message):
     with pytest.raises(ValueError, match=message):
         HParams().override(text)
+
+
+def test_numbers_of_numpy_are_numbers():
+    options = DecodeHParams(
+        beam_size=np.int64(3), alpha=np.float32(0.5), t2t_rules=np.True_
+    )
+    assert options == DecodeHParams(beam_size=3, alpha=0.5, t2t_rules=True)
+    assert {type(value) for value in vars(options).values()} == {int, float, bool, str}
+    assert DecodeHParams(alpha=np.int32(1), extra_length=np.array(8)).alpha == 1
+    with pytest.raises(
+        ValueError, match=r"beam_size must be of type int\. Received: 2"
+    ):
+        DecodeHParams(beam_size=np.float64(2.0))
+    with pytest.raises(ValueError, match=r"beam_size must be at least 1"):
+        DecodeHParams(beam_size=np.int64(0))
 
 
 def test_decode_hparams_have_limits_of_their_own():
@@ -343,3 +361,34 @@ def test_fields_that_change_the_model():
         "train_steps",
         "dtype_policy",
     }.isdisjoint(MODEL_FIELDS)
+
+
+def fields_for_type_checkers(kind):
+    """The names and types of the keyword arguments that a class of `keywords` has."""
+    return {
+        name: tuple if hint == keywords.Texts else hint
+        for name, hint in typing.get_type_hints(kind).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (keywords.DecodeOptions, DecodeHParams),
+        (keywords.HParamsChanges, HParams),
+        (keywords.LoopArguments, LoopOptions),
+    ],
+)
+def test_keyword_arguments_are_the_fields(kind, settings):
+    kinds = {each.name: facts_of(each).kind for each in dataclasses.fields(settings)}
+    assert fields_for_type_checkers(kind) == kinds
+
+
+def test_keyword_arguments_are_the_options_of_all_problems():
+    kinds = {}
+    t2tlite.get_problem("parallel_text")  # registers t2tlite's
+    for cls in registry.problem_classes().values():
+        if cls.__module__.startswith("t2tlite.problems."):
+            for each in registry.option_fields(cls):
+                kinds[each.name] = facts_of(each).kind
+    assert fields_for_type_checkers(keywords.ProblemOptions) == kinds

@@ -27,7 +27,7 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "json_depth", "machine", "quiet", "registry", "schedules", "types",
+    "checked_fields", "config", "console", "json_depth", "keywords", "machine", "quiet", "registry", "schedules", "texts", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "trees", "types", "vocabularies"}
 CORE = TEXT | {
@@ -43,16 +43,16 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),
-    ("metrics",):            ({"checked_fields"},                       {"sacrebleu", "sacremoses"}),
+    ("metrics",):            ({"checked_fields", "texts"},                    {"sacrebleu", "sacremoses"}),
     ("tasks",):              ({"metrics", "registry", "trees", "types", "vocabularies.normalisation",
                                "vocabularies.text_encoder"}, {"numpy"}),
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
-    ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet"}, ANYTHING),
+    ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet", "texts"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),
-    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks"}, ANYTHING),
+    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "keywords", "tasks", "texts"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
                              ({"decoding.rules", "types"},              {"keras"}),
     ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),

@@ -1,6 +1,7 @@
 """`t2tlite.prepare`, `t2tlite.train` and the layers, as docs/python.md uses them."""
 
 import dataclasses
+import random
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from documents import ROOT
 from tiny_task import sentences
 
@@ -102,6 +104,11 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
         ({"train_source": "no.en"}, FileNotFoundError, r"no\.en"),
         ({"train_source": "dev.en"}, ValueError, "equally many lines"),
         ({"train_source": 5}, ValueError, "train_source must be"),
+        (
+            {"train_source": np.array(["a cat"])},
+            ValueError,
+            "train_source must be .* of type ndarray. Sentences are read from files",
+        ),
         ({"trainsource": "train.en"}, ValueError, "has no option 'trainsource'"),
         ({"train_source": ["train.en"] * 2}, ValueError, "as many source files"),
         ({"data_dir": None}, TypeError, "data_dir must be the path of a folder"),
@@ -132,6 +139,7 @@ def test_wrong_data(files, options, error, message):
         (("parallel_text", {}, "data"), {}, ValueError, "different folders"),
         (("parallel_text", {}, "run"), {"train_stps": 1}, TypeError, "'train_steps'"),
         (("parallel_text", {}, "run"), {"train_steps": 0}, ValueError, "train_steps"),
+        (("parallel_text", {}, "run"), {"eval_bleu": "no"}, ValueError, "of type bool"),
         (
             ("parallel_text", {}, "run"),
             {"warm_start_from": "nowhere"},
@@ -153,6 +161,35 @@ def test_paths_and_lists_are_options_of_several_files():
     assert t2tlite.get_problem("parallel_text_rev", **paths) == problem
     assert problem.train_source == ("train.en",)
     assert problem.reverse
+
+
+@pytest.mark.slow
+def test_training_leaves_the_random_numbers_of_its_caller(files):
+    data = t2tlite.prepare("parallel_text", **FILES, num_processes=np.int64(1))
+    drawn = []
+    for trains in (False, True):
+        keras.utils.set_random_seed(7)
+        if trains:
+            changes = TINY | {"batch_size": np.int64(512), "train_steps": np.int32(9)}
+            settings = {"eval_steps": np.int64(1), "random_seed": np.int32(3)}
+            t2tlite.train(
+                data,
+                changes,
+                "run",
+                train_steps=np.int32(2),
+                eval_bleu=np.False_,
+                **settings,
+            )
+        numbers = [random.random(), np.random.random(), keras.random.uniform(())]
+        drawn.append([*numbers, tf.random.uniform(())])
+    assert np.array(drawn[0]).tolist() == np.array(drawn[1]).tolist()
+    assert RunFolder("run").flags()["random_seed"] == "3"
+
+
+def test_loading_leaves_the_random_numbers_of_its_caller(tiny_run):
+    state = random.getstate()
+    assert t2tlite.load(tiny_run.run, np.int64(80), threads=np.int64(1)).step == 80
+    assert random.getstate() == state
 
 
 def test_hparams_with_changes():

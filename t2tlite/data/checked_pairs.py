@@ -18,6 +18,7 @@ from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards
 from t2tlite.data.problem import Problem
 from t2tlite.files.text_files import check_rereadable
+from t2tlite.texts import text_paths
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 Pair = tuple[str, str]
@@ -206,9 +207,10 @@ def _check_pair(pair: Any) -> None:
 def _advice(pair: Any) -> str:
     """What to yield instead of this."""
     if isinstance(pair, dict) and pair:
-        names = T2T_FIELDS if set(T2T_FIELDS) <= set(pair) else tuple(pair)[:2]
-        texts = ", ".join(f"example[{name!r}]" for name in names)
-        return f"Yield {texts} instead of the example."
+        texts = [f"example[{name!r}]" for name in T2T_FIELDS]
+        if not set(T2T_FIELDS) <= set(pair):
+            texts = text_paths(pair)[:2] or ["source", "target"]
+        return f"Yield {', '.join(texts)} instead of the example."
     parts = pair if isinstance(pair, tuple | list) else [pair]
     if any(isinstance(part, bytes) for part in parts):
         return "Yield source, target, and decode bytes: data.decode()."

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import t2tlite
+from t2tlite.checked_fields import checked
 from t2tlite.console import counted, progress_bar, say
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
@@ -108,7 +109,8 @@ def generate(
     started = time.monotonic()
     if num_processes is None:
         num_processes = available_cores()
-    _check_options(problem, num_processes)
+    num_processes = checked("num_processes", int, num_processes, low=1)
+    _check_options(problem)
     if pipeline is not None:
         pipeline.check()
     if tmp_dir is not None:
@@ -360,11 +362,7 @@ class DataBuild:
         )
 
 
-def _check_options(problem: Problem, num_processes: int) -> None:
-    if num_processes < 1:
-        raise ValueError(
-            f"num_processes must be at least 1. Received: {num_processes}."
-        )
+def _check_options(problem: Problem) -> None:
     check_vocabulary_options(problem)
     unknown = [name for name in problem.drop if name not in REASONS]
     if unknown:

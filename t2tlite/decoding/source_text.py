@@ -1,9 +1,9 @@
-"""Text to decode: as a list, as token ids within the limit, and its origin."""
+"""Text to decode: as token ids within the limit, and its origin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
@@ -11,8 +11,6 @@ from t2tlite.vocabularies.encoders import TextEncoder
 # subwords may spell an ASCII character as \126;_; NFKC may make 33 bytes out of 3.
 ASCII_TOKENS = 6  # of an ASCII character
 FURTHER_BYTE_TOKENS = 17  # of each further byte of another character, in UTF-8
-
-R = TypeVar("R")
 
 
 class Origin(NamedTuple):
@@ -38,35 +36,6 @@ class Origin(NamedTuple):
 
 NO_FILE = Origin()
 
-# bytes are not yet text
-UNDECODED = (bytes, bytearray, memoryview)
-# iterable, but not a list of sentences: the items of a set have no order, a dict's are
-# its keys
-NOT_LISTS = (*UNDECODED, Mapping, Set)
-SHOWN = 60  # characters of a wrong value in a message
-
-
-def as_list(sentences: str | Iterable[str]) -> list[str]:
-    """One string, or the strings of an iterable, as a list.
-
-    Raises ValueError for anything else, such as bytes, a dict or a set.
-    """
-    if isinstance(sentences, str):
-        return [sentences]
-    if not isinstance(sentences, Iterable) or isinstance(sentences, NOT_LISTS):
-        raise ValueError(
-            "A string or a list of strings is required. Received:"
-            f" {described(sentences)}."
-        )
-    texts = list(sentences)
-    check_sentences(texts)
-    return texts
-
-
-def one_or_all(sentences: str | Iterable[str], results: list[R]) -> R | list[R]:
-    """The only result if `sentences` is one string, otherwise all results."""
-    return results[0] if isinstance(sentences, str) else results
-
 
 def evenly_spaced(count: int, wanted: int) -> list[int]:
     """`wanted` indices of `count` sentences, evenly spaced; all if there are no
@@ -77,50 +46,20 @@ def evenly_spaced(count: int, wanted: int) -> list[int]:
     return [i * count // wanted for i in range(wanted)]
 
 
-def check_sentences(sentences: Sequence[str]) -> None:
-    """Raises ValueError unless `sentences` is a sequence of strings."""
-    if isinstance(sentences, str):
-        raise ValueError(
-            "A list of sentences is required. Received: one string. Put it in a list."
-        )
-    if not isinstance(sentences, Sequence) or isinstance(sentences, NOT_LISTS):
-        raise ValueError(
-            f"A list of sentences is required. Received: {described(sentences)}."
-        )
-    for number, sentence in enumerate(sentences):
-        if not isinstance(sentence, str):
-            raise ValueError(
-                "Each sentence must be a string. Received:"
-                f" {described(sentence)} at index {number}."
-            )
-
-
-def described(value: object) -> str:
-    """The beginning of a value of a wrong type, for a message."""
-    shown = repr(value)
-    if len(shown) > SHOWN:
-        shown = f"{shown[:SHOWN]}..."
-    if isinstance(value, UNDECODED):
-        shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
-    return shown
-
-
-def check_text(name: str, text: str) -> None:
-    """Raises ValueError unless the argument `name` is one string."""
-    if not isinstance(text, str):
-        raise ValueError(f"{name} must be one string. Received: {described(text)}.")
+class TooLong(ValueError):
+    """A sentence has more tokens than can be decoded."""
 
 
 def encode_within(
     limit: int, encoder: TextEncoder, sentences: Sequence[str], origin: Origin = NO_FILE
 ) -> list[list[int]]:
-    """The token ids of each sentence; raises ValueError, naming the line, if one has
-    more than `limit`.
+    """The token ids of each sentence; raises TooLong, naming the line, if one has more
+    than `limit`.
     """
     encoded = encoder.encode_batch(sentences)
     for i, ids in enumerate(encoded):
         if len(ids) > limit:
-            raise ValueError(
+            raise TooLong(
                 f"A sentence must have at most {limit:,} tokens. Received:"
                 f" {origin.line(i)} with {len(ids):,} tokens, beginning"
                 f" {sentences[i][:40]!r}. Split it, or leave it blank."
@@ -131,7 +70,7 @@ def encode_within(
 def check_lengths(
     limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin
 ) -> None:
-    """Raises ValueError as `encode_within`; encodes, which is slow, only what may be
+    """Raises TooLong as `encode_within`; encodes, which is slow, only what may be
     too long.
     """
     for i, sentence in enumerate(sentences):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
@@ -19,12 +19,12 @@ from t2tlite.decoding.source_text import (
     NO_FILE,
     Origin,
     check_lengths,
-    check_sentences,
-    described,
     encode_within,
 )
 from t2tlite.files.checkpoint_paths import step_of
+from t2tlite.keywords import DecodeOptions
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
+from t2tlite.texts import described, list_of_texts
 from t2tlite.vocabularies.encoders import TextEncoder
 
 
@@ -97,7 +97,7 @@ class TextDecoder:
         number of sentences after each batch. `task` makes the outputs, by default
         `task_under`.
         """
-        check_sentences(sentences)
+        sentences = list_of_texts(sentences)
         if not isinstance(options, DecodeHParams):
             raise ValueError(
                 "options must be DecodeHParams, which the method options makes."
@@ -187,6 +187,8 @@ class TextDecoder:
         Only alpha, batch_size and the rules matter of the options. Raises ValueError if
         there are not as many targets as sources, or one is longer than the limit.
         """
+        sources = list_of_texts(sources)
+        targets = list_of_texts(targets)
         if len(sources) != len(targets):
             received = f"{len(sources)} sources, {len(targets)} targets"
             raise ValueError(f"Each source needs a target. Received: {received}.")
@@ -214,7 +216,7 @@ class TextDecoder:
         not of its text, are left out and not counted. Cross-attention is held for a
         few batches of pairs at a time. Raises ValueError if the engine has none.
         """
-        check_sentences(sentences)
+        sentences = list_of_texts(sentences)
         _check_n_best(sentences, n_best)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
@@ -249,24 +251,22 @@ class TextDecoder:
             return self.task.as_sequences()
         return self.task
 
-    def options(self, **changes: float | str) -> DecodeHParams:
+    def options(self, **changes: Unpack[DecodeOptions]) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`;
         ValueError for a bad one.
         """
         return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError, naming the line, where a sentence is longer than the
-        limit.
-        """
+        """Raises TooLong, naming the line, where a sentence exceeds the limit."""
         sources = map(self.task.source, sentences)
         check_lengths(self.max_source_tokens, self.source_encoder, sources, origin)
 
     def check_pair_lengths(
         self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE
     ) -> None:
-        """Raises ValueError, naming the line, where a source or target to score is
-        longer than the limit.
+        """Raises TooLong, naming the line, where a source or target to score is longer
+        than the limit.
         """
         limit = self.max_source_tokens
         for i, pair in enumerate(pairs):
@@ -286,13 +286,13 @@ class TextDecoder:
         rules: Rules,
         origin: Origin,
     ) -> list[list[int]]:
+        prefix = list_of_texts(prefix)
         if len(prefix) != len(sentences):
             raise ValueError(
                 "Each sentence needs a prefix, which may be empty. Received: "
                 f"{len(sentences)} sentences, {len(prefix)} prefixes."
             )
         # white space at the end would be a piece of its own, which text never has
-        check_sentences(prefix)
         texts = [text.strip() for text in prefix]
         return self._encode(self.target_encoder, texts, rules, origin)
 
@@ -303,7 +303,6 @@ class TextDecoder:
         rules: Rules = OURS,
         origin: Origin = NO_FILE,
     ) -> list[list[int]]:
-        check_sentences(texts)
         if rules.strips:
             texts = [text.strip() for text in texts]
         return encode_within(self.max_source_tokens, encoder, texts, origin)

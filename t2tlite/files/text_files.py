@@ -101,7 +101,9 @@ def compressed_or_not(path: Path) -> Path:
     return path
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(
+    path: str | Path, report: Callable[[ValueError], object] | None = None
+) -> Iterator[str]:
     """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"). A
     file whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
 
@@ -110,8 +112,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
     without a line end counts. Raises FileNotFoundError at once; while reading,
     ValueError for damaged compressed data, for a format that is not text, for text
     whose lines end in "\\r" alone, or with the number of a line that is not UTF-8.
+    With `report`, that is called with this last error, and the line is blank.
     """
-    return _lines(check_file(path))
+    return _lines(check_file(path), report)
 
 
 def read_parallel(
@@ -203,7 +206,9 @@ def compressed(
     return contextlib.nullcontext(file)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(
+    path: Path, report: Callable[[ValueError], object] | None = None
+) -> Iterator[str]:
     for number, line in enumerate(_byte_lines(path), start=1):
         if number == 1:
             _check_start(line, path)
@@ -212,11 +217,15 @@ def _lines(path: Path) -> Iterator[str]:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise ValueError(
+            fault = ValueError(
                 f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
                 f" 0x{error.object[error.start]:02x} after {error.start} bytes of the"
                 " line. Convert the file with iconv, or correct the line."
-            ) from None
+            )
+            if report is None:
+                raise fault from None
+            report(fault)
+            text = "\n"
         if text:  # empty only if the file ends in a byte order mark, not in a line
             yield text.removesuffix("\n").removesuffix("\r")
 

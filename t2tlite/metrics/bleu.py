@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sacrebleu.metrics.bleu import BLEU
 
-from t2tlite.metrics.corpus_metrics import CorpusScore, check_lines
+from t2tlite.metrics.corpus_metrics import CorpusScore, checked_lines
 
 if TYPE_CHECKING:
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
@@ -44,7 +44,7 @@ def compound_split_bleu(
     to both sides, plain text with a sentence per line. Raises ValueError as
     `multi_bleu`.
     """
-    sides = map(_compound_split, (translations, *references))
+    sides = map(_compound_split, checked_lines(translations, *references))
     result = multi_bleu(*sides).result
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
     tokens = "case:mixed|eff:no|tok:moses-de+atat|smooth:none"
@@ -67,11 +67,11 @@ def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> Corpu
     same way, a sentence per line. Raises ValueError if there are no translations, or
     not as many as references.
     """
-    check_lines(translations, *references)
+    translations, *all_references = checked_lines(translations, *references)
     # With force, sacrebleu does not warn that the text looks tokenised, as it should
     # be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    result = metric.corpus_score(translations, references)
+    result = metric.corpus_score(translations, all_references)
     tokens = "case:mixed|eff:no|tok:none|smooth:none"
     return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
 

@@ -20,8 +20,9 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from t2tlite.checked_fields import CheckedFields, check_seed, checked_field
+from t2tlite.checked_fields import MAX_SEED, CheckedFields, checked, checked_field
 from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
+from t2tlite.texts import list_of_texts
 
 METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy")
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
@@ -94,8 +95,9 @@ def corpus_scores(
     METRICS. Raises ValueError as `make_metrics`, and if there are no translations, or
     not as many as references.
     """
-    all_references = [references, *more_references]
-    check_lines(translations, *all_references)
+    translations, *all_references = checked_lines(
+        translations, references, *more_references
+    )
     scores = []
     for metric in make_metrics(metrics, options):
         result = metric.corpus_score(translations, all_references)
@@ -103,8 +105,12 @@ def corpus_scores(
     return scores
 
 
-def check_lines(translations: Sequence[str], *references: Sequence[str]) -> None:
-    """Raises ValueError if there are no translations, or not as many as references."""
+def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
+    """The translations and each of their references as lists.
+
+    Raises ValueError if there are no translations, or not as many as references.
+    """
+    translations, *references = all_lines = list(map(list_of_texts, texts))
     for lines in references:
         if len(translations) != len(lines):
             raise ValueError(
@@ -117,6 +123,7 @@ def check_lines(translations: Sequence[str], *references: Sequence[str]) -> None
             "A score needs at least one translation. Received: none. Give translations"
             " and their references."
         )
+    return all_lines
 
 
 class Difference(NamedTuple):
@@ -156,10 +163,9 @@ def paired_bootstrap(
     scored on each. The other arguments are those of `corpus_scores`. Raises ValueError
     as it does, and for a seed that NumPy does not accept.
     """
-    all_references = [references, *more_references]
-    for translations in (baseline, system):
-        check_lines(translations, *all_references)
-    check_seed("seed", seed)
+    system, *all_references = checked_lines(system, references, *more_references)
+    baseline, _ = checked_lines(baseline, all_references[0])
+    seed = checked("seed", int, seed, 0, MAX_SEED)
     chosen = {}
     for metric in make_metrics(metrics, options):
         chosen[type(metric).__name__] = metric

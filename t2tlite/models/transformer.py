@@ -13,6 +13,7 @@ cached keys and values, for the M hypotheses of each sentence in beam search.
 from __future__ import annotations
 
 import dataclasses
+import random
 
 import keras
 from keras import ops
@@ -329,9 +330,18 @@ def _cached_positions(
 
 
 def build_transformer(
-    hparams: HParams, source_vocab_size: int, target_vocab_size: int
+    hparams: HParams, source_vocab_size: int, target_vocab_size: int, seed: int = 0
 ) -> Transformer:
-    """Makes a Transformer and its weights."""
-    model = Transformer(hparams, source_vocab_size, target_vocab_size)
-    model.build()
+    """Makes a Transformer and its weights, which `seed` determines.
+
+    Keras's initializers draw their seeds with the module `random`, whose state is left
+    as it was: it may be the caller's.
+    """
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        model = Transformer(hparams, source_vocab_size, target_vocab_size)
+        model.build()
+    finally:
+        random.setstate(state)
     return model

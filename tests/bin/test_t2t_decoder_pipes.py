@@ -130,24 +130,70 @@ def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
     assert capfd.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            b"cat\n" + b"cat " * 2100 + b"\n",
-            "at most 2,048 tokens. Received: standard input, line 2 with 2,",
-        ),
-        (b"cat\nk\xf6pfe\n", "standard input, line 2: text must be UTF-8."),
-    ],
-)
-def test_bad_line_of_a_pipe_is_named(tiny_run, standard_input, capfd, content, message):
-    threading.Thread(
-        target=lambda: (standard_input.buffer.write(content), standard_input.close())
-    ).start()
-    assert (
-        t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 1
-    )
-    assert message in capfd.readouterr().err
+LONG = b"cat " * 2100
+FAULTS = {
+    "at most 2,048 tokens. Received: standard input, line 2 with 2,": LONG,
+    "standard input, line 2: text must be UTF-8. ": b"k\xf6pfe",
+    "standard input, line 2: text must be UTF-8. Received: byte 0xed": b"\xed\xa0\x80",
+}
+PAIR_FAULTS = {
+    "at most 2,048 tokens. Received: standard input, line 2 with 2,": b"cat\t" + LONG,
+    "source TAB target. Received: standard input, line 2: 'cat'": b"cat",
+    "source TAB target. Received: standard input, line 2: 'a\\tb\\tc'": b"a\tb\tc",
+    "standard input, line 2: text must be UTF-8. ": b"k\xf6pfe\tx",
+}
+
+
+def stream(run, standard_input, lines, *flags):
+    """The status of t2t-decoder on bytes that come through a pipe."""
+
+    def write():
+        standard_input.buffer.write(b"".join(line + b"\n" for line in lines))
+        standard_input.close()
+
+    threading.Thread(target=write).start()
+    return t2t_decoder.main([f"--output_dir={run}", *flags])
+
+
+@pytest.mark.parametrize("flag", ["--decode_from_file=-", "--decode_interactive"])
+@pytest.mark.parametrize("message", FAULTS)
+def test_a_bad_line_of_a_pipe_is_blank(tiny_run, standard_input, capfd, flag, message):
+    lines = [b"red cat sees dog", FAULTS[message], b"horse bites bird"]
+    assert stream(tiny_run.run, standard_input, lines, flag) == 0
+    output = capfd.readouterr()
+    assert output.out == "katze rot hund sieht\n\npferd vogel beisst\n"
+    assert message in output.err
+    assert output.err.endswith(" It counts as blank.\n")
+    assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("message", PAIR_FAULTS)
+@pytest.mark.parametrize("kind", ["text", "jsonl"])
+def test_a_bad_pair_of_a_pipe_has_no_score(
+    tiny_run, standard_input, capfd, message, kind
+):
+    pair = b"horse bites bird\tpferd vogel beisst"
+    flags = "--score_file=-", f"--output_format={kind}"
+    lines = [pair, PAIR_FAULTS[message], pair]
+    assert stream(tiny_run.run, standard_input, lines, *flags) == 0
+    output = capfd.readouterr()
+    before, bad, after = output.out.splitlines()
+    assert before == after
+    if kind == "jsonl":
+        empty = {"source": "", "target": "", "log_prob": None, "score": None}
+        assert json.loads(bad) == empty
+    else:
+        assert bad == "nan\tnan"
+    assert message in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_control_characters_of_a_pipe_are_characters(tiny_run, standard_input, capfd):
+    lines = [b"red cat", b"a \0 b \x1b c \x0c d \r e \x07 f \xc2\x85 g", b"red cat"]
+    assert stream(tiny_run.run, standard_input, lines, "--decode_from_file=-") == 0
+    output = capfd.readouterr()
+    first, _, last, end = output.out.split("\n")
+    assert (first == last != "", end, output.err) == (True, "", "")
 
 
 def test_flags_of_the_format(tiny_run, standard_input, capfd):

@@ -36,6 +36,11 @@ class DictToy(Problem):
             r"Yield example\['inputs'\], example\['targets'\]",
         ),
         ({"en": "a", "de": "b"}, r"\{'en'", r"Yield example\['en'\], example\['de'\]"),
+        (
+            {"id": "1", "translation": {"en": "a", "de": "b"}},
+            r"\{'id'",
+            r"Yield example\['translation'\]\['en'\], example\['translation'\]\['de'\]",
+        ),
         ({}, r"\{\}", "Yield source, target"),
         ("ab", "'ab'", "Yield source, target"),
         ("one text", "'one text'", "Yield source, target"),

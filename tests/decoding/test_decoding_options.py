@@ -2,6 +2,8 @@
 constraints, prefixes.
 """
 
+import collections
+import io
 import itertools
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,8 @@ import pytest
 import t2tlite
 from t2tlite.decoding import tensorflow_engine
 from t2tlite.decoding.constraints import FORBIDDEN
+from t2tlite.metrics.bleu import compound_split_bleu
+from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
 from t2tlite.tasks.task import Hypothesis, open_task
 
 SENTENCES = [
@@ -229,6 +233,85 @@ def test_what_is_not_text(model, what):
             refuse(what)
 
 
+class Table:
+    """A table as pandas and others have it: iteration yields the names of columns."""
+
+    shape = (2, 1)
+
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __len__(self):
+        return 2
+
+    def __repr__(self):
+        return "    en\n0   red cat"
+
+
+class Splits(dict):
+    """Tables by name, as Hugging Face has them."""
+
+    @property
+    def shape(self):
+        return {name: table.shape for name, table in self.items()}
+
+
+NOT_A_LIST_OF_TEXTS = [
+    Table(en=["red cat", "dog"]),
+    Splits(train=Table()),
+    {"en": "red cat"}.keys(),
+    {"en": "red cat"}.items(),
+    {"en": "red cat"}.values(),
+    frozenset(["red cat"]),
+    np.array([["red cat"], ["dog"]]),
+    np.array("red cat"),
+]
+
+
+@pytest.mark.parametrize(
+    "what", NOT_A_LIST_OF_TEXTS, ids=lambda what: type(what).__name__
+)
+def test_what_iteration_does_not_give_the_texts_of(model, what):
+    """A table yields the names of its columns, a mapping its keys."""
+    message = r"is required\. Received: .*, as in table\['en'\], or make a list"
+    doors = [
+        model.translate,
+        model.n_best,
+        lambda texts: model.translate(["red cat"], prefix=texts),
+        lambda texts: model.score(["red cat"], texts),
+        lambda texts: model.score(texts, ["katze rot"]),
+        lambda texts: model.decode(texts, model.options()),
+        lambda texts: model.align(texts, []),
+        lambda texts: corpus_scores(texts, ["katze rot"]),
+        lambda texts: corpus_scores(["katze rot"], texts),
+        lambda texts: paired_bootstrap(["katze rot"], ["katze rot"], texts),
+        lambda texts: compound_split_bleu(texts, ["katze rot"]),
+    ]
+    for door in doors:
+        with pytest.raises(ValueError, match=message):
+            door(what)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{"id": "1", "translation": {"en": "red cat", "de": "katze rot"}}],
+            r"at index 0\. Take example\['translation'\]\['en'\] or example\['tr",
+        ),
+        (iter([{"en": "red cat"}]), r"at index 0\. Take example\['en'\]\."),
+        (io.BytesIO(b"red cat\n"), r"b'red cat\\n', not yet decoded: .* at index 0\."),
+        (itertools.repeat(("red cat", "katze rot")), r"Received: \('red cat', 'kat"),
+    ],
+)
+def test_the_expression_of_a_text_is_named(model, rows, message):
+    with pytest.raises(ValueError, match=f"must be a string.*{message}"):
+        model.translate(rows)
+
+
 @pytest.mark.parametrize("what", [*NOT_TEXT[:2], *NOT_TEXT[4:], ["red cat"]], ids=repr)
 def test_attention_is_of_one_sentence(model, what):
     received = rf"must be one string\. Received: {re.escape(repr(what))}[.,]"
@@ -239,12 +322,16 @@ def test_attention_is_of_one_sentence(model, what):
 
 
 @pytest.mark.parametrize(
-    "make", [iter, tuple, np.array], ids=lambda make: make.__name__
+    "make",
+    [iter, tuple, np.array, collections.deque, lambda texts: (each for each in texts)],
 )
 def test_other_lists_of_strings_are_accepted(model, make):
     sentences = ["red cat sees dog", "", "dog"]
     assert model.translate(make(sentences)) == model.translate(sentences)
     targets = model.translate(sentences)
+    outputs = model.n_best(sentences)
+    assert model.decode(make(sentences), model.options(return_beams=4)) == outputs
+    assert model.align(make(sentences), outputs) == model.align(sentences, outputs)
     assert model.score(make(sentences), make(targets)) == model.score(
         sentences, targets
     )

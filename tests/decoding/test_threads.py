@@ -128,7 +128,7 @@ def test_an_ensemble_decodes_with_threads_too(tiny_run):
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
 def test_the_number_of_threads_is_positive(tiny_run, threads):
-    with pytest.raises(ValueError, match="threads must be a positive number"):
+    with pytest.raises(ValueError, match=r"threads must be (at least 1|of type int)"):
         t2tlite.load(tiny_run.run, threads=threads)
 
 

@@ -13,7 +13,8 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
-from t2tlite.decoding.source_text import Origin
+from t2tlite.console import say
+from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.text_files import STANDARD_INPUT, compressed, read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob
@@ -24,7 +25,7 @@ from t2tlite.programs.bulk.window_folder import (
     open_windows,
     write_output,
 )
-from t2tlite.programs.bulk.windows import Input, Totals
+from t2tlite.programs.bulk.windows import Input, Totals, Window
 
 # Sentences that are sorted by length together: 2 % more padding than if all are
 # (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
@@ -36,11 +37,47 @@ progress_bar = functools.partial(
 )
 
 
-def text_input(path: str | Path) -> Input:
-    """A text file, a pipe or standard input."""
+class JobLines:
+    """The lines of an input, of which those that a job cannot decode are blank; each is
+    reported, once.
+
+    A line of a file is blank only if it is too long. Other faults, encoding and
+    columns, are nearly always those of the whole file, and raise a ValueError. A stream
+    has begun, so that there no fault of a line is an error.
+    """
+
+    def __init__(self, job: DecodeJob, path: str | Path, is_pipe: bool) -> None:
+        self._job = job
+        self._path = path
+        self._is_pipe = is_pipe
+        self._reported = -1  # the last line; a file is read twice
+
+    def __call__(self) -> Iterator[str]:
+        """Reads the input from its beginning."""
+        origin = Origin(shown(self._path))
+        blank = ValueError if self._is_pipe else TooLong
+        lines = read_lines(self._path, _report if self._is_pipe else None)
+        for number, line in enumerate(lines):
+            try:
+                if line or not self._is_pipe:
+                    self._job.check(Window([line], origin.after(number)))
+            except blank as fault:
+                if number > self._reported:
+                    _report(fault)
+                    self._reported = number
+                line = ""
+            yield line
+
+
+def _report(fault: ValueError) -> None:
+    say(f"{fault} It counts as blank.")
+
+
+def text_input(job: DecodeJob, path: str | Path) -> Input:
+    """A text file, a pipe or standard input to decode."""
     is_standard_input = Path(path) == STANDARD_INPUT
     is_pipe = is_standard_input or not Path(path).is_file()
-    lines = functools.partial(read_lines, path)
+    lines = JobLines(job, path, is_pipe)
     return Input(Origin(shown(path)), lines, is_pipe, is_standard_input)
 
 
@@ -48,10 +85,10 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     """Decodes or scores a text file or a pipe into the file `target`, not a symbolic
     link; resumes; returns a summary.
 
-    Raises ValueError for a bad line, of a file before anything is decoded, or as
+    Raises ValueError for a bad line of a file, before anything is decoded, or as
     `open_windows`.
     """
-    text = text_input(source)
+    text = text_input(job, source)
     with open_windows(target, job.key) as folder:
         decode_windows(job, text, FILE_WINDOW, folder)
         totals = folder.publish()
@@ -66,7 +103,7 @@ def decode_windows(
     A file is read twice: first to check it, then to decode it.
     """
     if not text.is_pipe:
-        folder.plan(job.windows(text, size), job.check)
+        folder.plan(job.windows(text, size))
     with progress_bar(
         total=folder.lines_total(),
         initial=folder.lines_done(),
@@ -91,14 +128,11 @@ def decode_stream(
     `one_by_one` decodes each by itself even under tensor2tensor's rules. A file is read
     twice, as by `decode_windows`.
     """
-    text = text_input(source)
+    text = text_input(job, source)
     is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
     total = None
     if not text.is_pipe:
-        total = 0
-        for window in job.windows(text, FILE_WINDOW):
-            job.check(window)
-            total += len(window.lines)
+        total = sum(1 for _ in text.lines())
     totals = Totals()
     with (
         full_disk_is_named(target or "standard output"),

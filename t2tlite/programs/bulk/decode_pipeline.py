@@ -34,13 +34,13 @@ def decode_by_workers(
     The workers see the folder `run` and that of `target` under the same paths as this
     machine. Raises ChildProcessError if an output is missing afterwards.
     """
-    text, path = text_input(source), replaceable(target)
+    text, path = text_input(job, source), replaceable(target)
     if path is None or text.is_pipe:
         raise ValueError(
             f"A pipeline reads a file and writes one. Received: {source} and {target}."
         )
     with open_windows(path, job.key) as folder:
-        folder.plan(job.windows(text, FILE_WINDOW), job.check)
+        folder.plan(job.windows(text, FILE_WINDOW))
         outputs = []
         for output, window in folder.missing(job.windows(text, FILE_WINDOW)):
             write_input(output, window)

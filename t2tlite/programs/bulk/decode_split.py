@@ -96,7 +96,9 @@ def decode_split(
         record=folder.decoded_file(name, "json"),
     )
     files.check(dataset)
-    text = Input(Origin(f"the sources of {split}"), lambda: iter(sources))
+    origin = Origin(f"the sources of {split}")
+    model.check_lengths(sources, origin)
+    text = Input(origin, lambda: iter(sources))
     recording = RecordJob(model, job.options)
     # a device has no windows beside it
     path = replaceable(files.outputs) or folder.decoded_file(name)

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ from t2tlite.programs.bulk.windows import (
 )
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser
-from t2tlite.tasks.task import Output
+from t2tlite.tasks.task import Hypothesis, Output
 from t2tlite.trees.words import penn_words
 
 # of each source, best first; of a line to score, its target alone
@@ -40,6 +41,8 @@ TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
 PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 DIGITS = 6  # of log-probabilities and scores after the point
 KEY_DIGITS = 32
+# source and target of a blank line to score
+UNSCORED = "", Hypothesis("", math.nan, math.nan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,7 +245,7 @@ class DecodeJob:
 
 
 class ScoreJob(DecodeJob):
-    """Scores lines "source TAB target"."""
+    """Scores lines "source TAB target"; a blank line has no score, NaN."""
 
     name = "score"
     depends_on_batch = False
@@ -253,11 +256,12 @@ class ScoreJob(DecodeJob):
     def decode(
         self, window: Window, done: Done = lambda count: None
     ) -> tuple[list[str], NBest]:
-        sources, targets = _columns(window, PAIR)
-        scored = self.model.score_hypotheses(
-            sources, targets, self.options, done, window.origin
-        )
-        return sources, [[hypothesis] for hypothesis in scored]
+        pairs = Window(list(filter(None, window.lines)), window.origin)
+        sources, targets = _columns(pairs, PAIR)
+        scored = self.model.score_hypotheses(sources, targets, self.options, done)
+        rows = zip(sources, scored, strict=True)
+        padded = [next(rows) if line else UNSCORED for line in window.lines]
+        return [source for source, _ in padded], [[target] for _, target in padded]
 
     def lines(
         self, sources: list[str], n_best: NBest, first_number: int = 0
@@ -274,7 +278,8 @@ class ScoreJob(DecodeJob):
             if self.line_format.output_format == JSONL:
                 record: dict[str, object] = {"source": source, "target": output.text}
                 for name, value in values.items():
-                    record[name] = round(value, DIGITS)
+                    # JSON has no NaN
+                    record[name] = None if math.isnan(value) else round(value, DIGITS)
                 lines.append(_json_line(record))
             else:
                 columns = [f"{value:.{DIGITS}f}" for value in values.values()]

@@ -137,14 +137,11 @@ class WindowFolder:
                 " it, or name another output."
             )
 
-    def plan(
-        self, windows: Iterable[Window], check: Callable[[Window], object]
-    ) -> None:
-        """Reads an input for the first time: calls `check` with each window, collects
-        the keys, and reports what is done already.
+    def plan(self, windows: Iterable[Window]) -> None:
+        """Reads an input for the first time: collects the keys, and reports what is
+        done already.
         """
         for window in windows:
-            check(window)
             self._add(self._key_of(window), window)
         self._is_planned = True
         self._say_what_is_done()

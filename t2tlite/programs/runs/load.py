@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from t2tlite.checked_fields import checked, plain
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.manifest import RunManifest
@@ -65,6 +66,7 @@ def load(
             "run must be the path of a run folder, or a list of several. Received:"
             f" {run!r}."
         )
+    checkpoint_path = plain(checkpoint_path)
     known = isinstance(checkpoint_path, str | Path | int | None)
     if not known or isinstance(checkpoint_path, bool):
         raise TypeError(
@@ -81,10 +83,7 @@ def load(
             f" weights as they were trained. Received: quantization={quantization} with"
             f" engine={engine}."
         )
-    if not isinstance(threads, int) or threads < 1:
-        raise ValueError(
-            f"threads must be a positive number, as of cores. Received: {threads!r}."
-        )
+    threads = checked("threads", int, threads, low=1)
     folder = RunFolder(run)
     hparams = folder.hparams()
     manifest = folder.manifest()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
+from t2tlite.checked_fields import checked
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
@@ -168,6 +169,7 @@ def train_by_name(
                 f" {registry.did_you_mean(argument, [*known, *others])}"
             )
     settings = LoopOptions.of(loop)
+    eval_bleu = checked("eval_bleu", bool, eval_bleu)
     name, data_dir = _data_named(problem, data_dir)
     check_apart(folder.path, data_dir, name)
     start = None if warm_start_from is None else str(warm_start_from)
@@ -185,13 +187,13 @@ def train_by_name(
         "data_dir": data_dir,
         "output_dir": folder,
         **_hparams_flags(hparams, changed, folder),
-        "eval_bleu": str(bool(eval_bleu)).lower(),
+        "eval_bleu": str(eval_bleu).lower(),
         **vars(config),
     }
     if start:
         flags["warm_start_from"] = start
     command = [f"--{flag}={value}" for flag, value in flags.items()]
-    options = TrainingOptions(bool(eval_bleu), start, ["t2t-trainer", *command])
+    options = TrainingOptions(eval_bleu, start, ["t2t-trainer", *command])
     with _quiet_tensorflow():
         trained = train_on(Devices(), lambda: dataset, changed, folder, config, options)
     for line in trained.summary:

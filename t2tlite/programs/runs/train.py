@@ -99,8 +99,8 @@ def train_run(
             warm_start = check_new(dataset, hparams, options.warm_start_from)
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
-        tf.keras.utils.set_random_seed(config.random_seed)
-        setup = _setup(dataset, hparams, folder, strategy, warm_start)
+        seed = config.random_seed
+        setup = _setup(dataset, hparams, folder, strategy, warm_start, seed)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
         score = DevScorer(setup, decoder).score if options.eval_bleu else None
@@ -118,6 +118,7 @@ def _setup(
     folder: RunFolder,
     strategy: tf.distribute.Strategy,
     warm_start: str | None,
+    seed: int,
 ) -> TrainingSetup:
     """Builds the model and opens the data."""
     sizes = dataset.manifest.vocabulary_sizes
@@ -128,7 +129,7 @@ def _setup(
         dev_sets[name] = dataset.store(split)
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
-        model = build_transformer(hparams, *sizes)
+        model = build_transformer(hparams, *sizes, seed)
     return TrainingSetup(
         strategy=strategy,
         model=model,

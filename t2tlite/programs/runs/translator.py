@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, cast, overload
+from typing import NamedTuple, Unpack, cast, overload
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import as_list, check_text, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.keywords import DecodeOptions
 from t2tlite.programs.export.export import export_model, find_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import keras_model
@@ -23,6 +23,7 @@ from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import Parse, parser
 from t2tlite.tasks.task import Output
+from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
 
@@ -53,7 +54,11 @@ class Translator(TextDecoder):
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, sentences: str, *, prefix: str | None = None, **options: float | str
+        self,
+        sentences: str,
+        *,
+        prefix: str | None = None,
+        **options: Unpack[DecodeOptions],
     ) -> str: ...
     @overload
     def translate(
@@ -61,14 +66,14 @@ class Translator(TextDecoder):
         sentences: Iterable[str],
         *,
         prefix: Iterable[str] | None = None,
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> list[str]: ...
     def translate(
         self,
         sentences: str | Iterable[str],
         *,
         prefix: str | Iterable[str] | None = None,
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> str | list[str]:
         """The best translation of each sentence, in order; a blank sentence stays
         blank.
@@ -86,17 +91,20 @@ class Translator(TextDecoder):
 
     @overload
     def n_best(  # type: ignore[overload-overlap]
-        self, sentences: str, count: int | None = None, **options: float | str
+        self, sentences: str, count: int | None = None, **options: Unpack[DecodeOptions]
     ) -> list[Output]: ...
     @overload
     def n_best(
-        self, sentences: Iterable[str], count: int | None = None, **options: float | str
+        self,
+        sentences: Iterable[str],
+        count: int | None = None,
+        **options: Unpack[DecodeOptions],
     ) -> list[list[Output]]: ...
     def n_best(
         self,
         sentences: str | Iterable[str],
         count: int | None = None,
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> list[Output] | list[list[Output]]:
         """The `count` best hypotheses of each sentence, best first, by default as many
         as `beam_size`.
@@ -113,7 +121,11 @@ class Translator(TextDecoder):
 
     @overload
     def parse(  # type: ignore[overload-overlap]
-        self, sentences: str, *, raw_text: bool = False, **options: float | str
+        self,
+        sentences: str,
+        *,
+        raw_text: bool = False,
+        **options: Unpack[DecodeOptions],
     ) -> Parse: ...
     @overload
     def parse(
@@ -121,14 +133,14 @@ class Translator(TextDecoder):
         sentences: Iterable[str],
         *,
         raw_text: bool = False,
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> list[Parse]: ...
     def parse(
         self,
         sentences: str | Iterable[str],
         *,
         raw_text: bool = False,
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> Parse | list[Parse]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
@@ -146,16 +158,21 @@ class Translator(TextDecoder):
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
-    def score(self, sources: str, targets: str, **options: float | str) -> float: ...  # type: ignore[overload-overlap]
+    def score(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, **options: Unpack[DecodeOptions]
+    ) -> float: ...
     @overload
     def score(
-        self, sources: Iterable[str], targets: Iterable[str], **options: float | str
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        **options: Unpack[DecodeOptions],
     ) -> list[float]: ...
     def score(
         self,
         sources: str | Iterable[str],
         targets: str | Iterable[str],
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> float | list[float]:
         """The log-probability (natural) of each target, its EOS included, given its
         source.
@@ -252,7 +269,7 @@ class Translator(TextDecoder):
         overwrite: bool = False,
         quantization: str = "",
         languages: str = "",
-        **options: float | str,
+        **options: Unpack[DecodeOptions],
     ) -> Path:
         """Exports the model for other programs, as t2t-export does (docs/export.md),
         and returns the folder.

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from t2tlite.data.language_codes import language_name
-from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT
 from t2tlite.programs.serving.computing import (
@@ -31,6 +30,7 @@ from t2tlite.programs.serving.schemas import (
     TextOrTexts,
 )
 from t2tlite.programs.serving.service import CurrentService, Service
+from t2tlite.texts import as_list
 
 AUTO = "auto"
 TOO_MUCH = 400  # LibreTranslate's status for too much text

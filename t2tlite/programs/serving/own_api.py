@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from t2tlite.data.language_codes import language_name
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.batching import Work
@@ -19,6 +18,7 @@ from t2tlite.programs.serving.computing import Parsing, Scoring, TranslationPlan
 from t2tlite.programs.serving.models import ServedModel
 from t2tlite.programs.serving.requests import RequestError, body_description
 from t2tlite.programs.serving.service import CurrentService, Service
+from t2tlite.texts import as_list
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words

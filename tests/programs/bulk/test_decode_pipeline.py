@@ -125,17 +125,24 @@ def test_nothing_done_leaves_nothing(decoded, tmp_path, monkeypatch):
 
 
 def test_bad_line_is_refused_before_the_pipeline_runs(decoded, source):
-    write(source, [*LINES, "cat " * 2100])
-    with pytest.raises(ValueError, match=r"in\.txt, line 21 with 2,"):
+    source.write_bytes(b"cat\nk\xf6pfe\n")
+    with pytest.raises(ValueError, match=r"in\.txt, line 2: text must be UTF-8"):
         decoded("out.txt", Pipeline("no runner"))
+
+
+def test_too_long_line_counts_as_blank(decoded, source, capsys):
+    write(source, [*LINES[:8], "cat " * 2100, *LINES[8:]])
+    blank = decoded("out.txt", HERE).splitlines()[8]
+    assert blank == b""
+    assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
 
 
 def test_input_is_read_twice(decoded, monkeypatch):
     reads, read_lines = [], decode_file_module.read_lines
 
-    def counted(path):
+    def counted(path, report):
         reads.append(path)
-        return read_lines(path)
+        return read_lines(path, report)
 
     monkeypatch.setattr(decode_file_module, "read_lines", counted)
     decoded("out.txt", HERE)

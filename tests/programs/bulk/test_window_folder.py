@@ -49,7 +49,7 @@ class Upper:
             return cut(text, ends_at_marked_line(self.size))
 
         with open_windows(self.target, self.key) as folder:
-            folder.plan(windows(), lambda window: None)
+            folder.plan(windows())
             for file, window in folder.missing(windows()):
                 if window.lines[0] == self.stop_at:
                     raise KeyboardInterrupt

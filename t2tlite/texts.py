@@ -1,0 +1,100 @@
+"""What is a list of texts, and how another value is shown in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+R = TypeVar("R")
+
+# bytes are not yet text
+UNDECODED = (bytes, bytearray, memoryview)
+SHOWN = 60  # characters of a wrong value in a message
+COLUMN = "Name the column of texts, as in table['en'], or make a list of them."
+
+
+def as_list(texts: object) -> list[str]:
+    """One string, or the strings of a list of texts, as a list. Raises as
+    `list_of_texts`.
+    """
+    if isinstance(texts, str):
+        return [texts]
+    return list_of_texts(texts, "A string or a list of strings")
+
+
+def list_of_texts(texts: object, required: str = "A list of sentences") -> list[str]:
+    """The strings of a sequence, an iterator, or an array or column with one axis.
+
+    Raises ValueError for anything else, which may yield something other than its
+    texts: a table the names of its columns, a dict its keys, a set another order.
+    """
+    if isinstance(texts, str):
+        raise ValueError(f"{required} is required. Received: one string.")
+    if not _is_list(texts):
+        raise ValueError(
+            f"{required} is required. Received: {described(texts)}."
+            f" {_where(texts) or COLUMN}"
+        )
+    strings: list[str] = []
+    for text in texts:  # type: ignore[attr-defined]
+        if not isinstance(text, str):
+            raise ValueError(
+                f"Each sentence must be a string. Received: {described(text)} at index"
+                f" {len(strings)}. {_where(text)}".rstrip()
+            )
+        strings.append(text)
+    return strings
+
+
+def one_or_all(texts: object, results: list[R]) -> R | list[R]:
+    """The only result if `texts` is one string, otherwise all results."""
+    return results[0] if isinstance(texts, str) else results
+
+
+def check_text(name: str, text: str) -> None:
+    """Raises ValueError unless the argument `name` is one string."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be one string. Received: {described(text)}.")
+
+
+def described(value: object) -> str:
+    """The beginning of a value of a wrong type, for a message."""
+    shown = repr(value)
+    if "\n" in shown:
+        shown = f"a {type(value).__name__}"
+    if len(shown) > SHOWN:
+        shown = f"{shown[:SHOWN]}..."
+    if isinstance(value, UNDECODED):
+        shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
+    return shown
+
+
+def text_paths(example: Mapping[str, object], name: str = "example") -> list[str]:
+    """The expressions that reach the texts in nested mappings, such as
+    example['translation']['en'], those of inner ones first.
+    """
+    nested: list[str] = []
+    outer = []
+    for key, value in example.items():
+        path = f"{name}[{key!r}]"
+        if isinstance(value, Mapping):
+            nested += text_paths(value, path)
+        elif isinstance(value, str | bytes):
+            outer.append(path)
+    return nested + outer
+
+
+def _where(value: object) -> str:
+    """Which expressions are the texts of a mapping, as a sentence, or nothing."""
+    paths = text_paths(value) if isinstance(value, Mapping) else []
+    return f"Take {' or '.join(paths)}." if paths else ""
+
+
+def _is_list(value: object) -> bool:
+    """Whether iteration yields the texts of a value, in their order."""
+    if isinstance(value, UNDECODED):
+        return False
+    if isinstance(value, Sequence | Iterator):
+        return True
+    shape = getattr(value, "shape", None)  # a DatasetDict has a dict
+    return isinstance(shape, tuple) and len(shape) == 1
