@@ -12,7 +12,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from t2tlite.data.language_codes import language_name, pair_of_run
+from t2tlite.console import say
+from t2tlite.data.language_codes import contradiction, language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.marian_model import check_sentencepiece
@@ -43,7 +44,9 @@ class ArgosFormat(CTranslate2Format):
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
         check_sentencepiece(self.name, plan)
-        _languages(plan)
+        note = contradiction(str(plan.run), plan.manifest, _languages(plan))
+        if note:
+            say(note)
         if not plan.manifest.has_one_vocabulary:
             raise ValueError(
                 "format=argos needs one vocabulary for source and target: a package"
