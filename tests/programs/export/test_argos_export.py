@@ -95,14 +95,21 @@ def test_package_has_what_argos_translate_opens(
 def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
     flags = "--languages=fr-pt_BR", "--quantization=int8"
     assert export(tiny_run.run, tmp_path / "out", *flags) == 0
-    assert "beam-search translations of 12 sentences" in capsys.readouterr().out
-    assert (tmp_path / "out" / "translate-fr_pt_BR.argosmodel").is_file()
+    out, err = capsys.readouterr()
+    assert "beam-search translations of 12 sentences" in out
+    assert "records en-de, and --languages says fr-pt-BR, which counts." in err
+    assert (tmp_path / "out" / "translate-fr_pt-BR.argosmodel").is_file()
 
 
 @pytest.mark.parametrize(
     ("changes", "flag", "message"),
     [
-        ({"languages": None}, "--overwrite", "COPY does not record its languages"),
+        ({"languages": None}, "--overwrite", "COPY does not record the codes"),
+        (
+            {"languages": {"source": "en", "target": "../../de"}},
+            "--overwrite",
+            "Received: 'en' and '../../de'. Add --languages=en-de,",
+        ),
         ({}, "--languages=german", "A language pair must be SOURCE-TARGET"),
     ],
 )
