@@ -53,7 +53,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),
-    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks"}, ANYTHING),
+    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "machine", "tasks"}, ANYTHING),
+    ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
                              ({"decoding.rules", "types"},              {"keras"}),
     ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
