@@ -186,6 +186,14 @@ class CheckedFields:
         }
 
 
+def refuse_to_change(self: CheckedFields, name: str, value: object) -> None:
+    """Says how to make changed hparams; tensor2tensor's could be assigned to."""
+    raise dataclasses.FrozenInstanceError(
+        f"cannot assign to field {name!r}, since {self.called} do not change. Write"
+        f" dataclasses.replace(hparams, {name}={value!r})."
+    )
+
+
 def check_seed(name: str, seed: int) -> None:
     """Raises ValueError for a seed that NumPy does not take."""
     _check_value(name, Facts(int, "", 0, MAX_SEED), seed)

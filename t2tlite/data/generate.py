@@ -27,6 +27,7 @@ from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.encode_shards import ChunkTask, LengthLimits, SubwordSamples
+from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -319,7 +320,9 @@ class DataBuild:
             task=problem.task,
             t2tlite=t2tlite.__version__,
             options=finished_data.options(problem),
-            languages=Languages(problem.source_language, problem.target_language),
+            languages=Languages(
+                canonical(problem.source_language), canonical(problem.target_language)
+            ),
             decode_defaults=dict(problem.decode_defaults),
             vocabulary=entries[0],
             target_vocabulary=entries[1] if len(entries) == 2 else None,

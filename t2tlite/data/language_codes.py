@@ -1,14 +1,12 @@
-"""Language codes as BCP 47 writes them, without regard to case, with `_` for `-`: a pair
-such as `en-de`, the pair of a run, English names, and which code a request means.
+"""Language codes of BCP 47, in either case and with `_` for `-`: a pair such as
+`en-de`, the pair of a run, English names, and which code a request means.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from t2tlite.data.manifest import RunManifest
+from t2tlite.data.manifest import RunManifest
 
 NAMES = {
     "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian",
@@ -181,7 +179,7 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
             f" {pair[1]!r}. Add --languages={example}, the codes of source and target."
         )
     check_differ(*pair)
-    return pair
+    return _canonical_pair(pair)
 
 
 def contradiction(run: str, manifest: RunManifest, pair: tuple[str, str]) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.language_codes import canonical
 from t2tlite.data.splits import DEV, dev_splits, is_training
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.records import Count, FileName, read_record
@@ -251,8 +250,7 @@ class RunManifest(Manifest):
 
     @property
     def language_pair(self) -> tuple[str, str]:
-        """The codes as BCP 47 spells them."""
-        pair = canonical(self.languages.source), canonical(self.languages.target)
+        pair = self.languages.source, self.languages.target
         return pair[::-1] if self.reverse else pair
 
     @property

@@ -56,7 +56,7 @@ def test_json_forms_and_parameters(server, translator, how):
 def test_codes_of_clients_are_compared_as_bcp_47_does(translator):
     models = [served(translator, "en", target) for target in ("de", "pt-BR", "zh-Hans")]
     with running([*models, served(translator, "de", "en")]) as several:
-        assert [one["code"] for one in several.get("/languages").json()] == [
+        assert [language["code"] for language in several.get("/languages").json()] == [
             "de",
             "en",
             "pt-BR",
