@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from absl import flags as absl_flags
 
+from t2tlite import tensor2tensor_names
 from t2tlite.bin.flag_fields import (
     Flag,
     Flags,
@@ -120,9 +121,15 @@ def _wrong_value(
 def _unknown_flag(
     error: absl_flags.UnrecognizedFlagError, known: Mapping[str, Flag]
 ) -> str:
-    """Returns absl's message, which suggests flags that are spelt alike; or, if a field
-    of the hparams is more like it, how to set that field.
+    """Returns what is here for a flag of tensor2tensor's; or absl's message, which
+    suggests flags that are spelt alike; or, if a field of the hparams is more like it,
+    how to set that field.
     """
+    value = error.flagvalue.partition("=")[2] or "VALUE"
+    hint = tensor2tensor_names.answer(tensor2tensor_names.FLAGS, error.flagname)
+    if hint:
+        hint = hint.replace("VALUE", value)
+        return f"Unknown command line flag {error.flagname!r}. {hint}"
     fields: dict[str, str] = {}
     for flag, record in HPARAMS_FLAGS.items():
         if flag in known:
@@ -132,7 +139,6 @@ def _unknown_flag(
     )
     if not likely or likely[0] in known:
         return str(error).replace(" ?", "?")
-    value = error.flagvalue.partition("=")[2] or "VALUE"
     return (
         f"Unknown command line flag {error.flagname!r}. Did you mean"
         f" --{fields[likely[0]]}={likely[0]}={value}?"

@@ -115,6 +115,9 @@ class RunFlags(ProblemFlags):
     hparams_set: str | None = optional_field(
         str, "Name of the hparam set (--registry_help)."
     )
+    model: str = checked_field(
+        "transformer", "Name of the model, the only one.", choices=("transformer",)
+    )
     output_dir: str | None = optional_field(
         str,
         "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"

@@ -43,7 +43,7 @@ class ServedRunFlags(Flags):
     )
     languages: tuple[str, ...] = checked_field(
         (),
-        "Language pairs in the order of --output_dir: en-de,de-en; by default those"
+        "Language pairs in the order of --output_dir: en-de,pt-BR-en; by default those"
         " recorded. One run can serve several by tags, which are put before each"
         " source: 'en-de:<2de>,en-fr:<2fr>'.",
     )

@@ -67,8 +67,8 @@ class ParallelText(Problem):
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
-        "Language code of the source, such as en; recorded in the manifest, and shown"
-        " by t2t-report.",
+        "Language code of the source, such as en or pt-BR; recorded in the manifest,"
+        " and shown by t2t-report.",
     )
     target_language: str = option(  # type: ignore[misc]
         "", "Language code of the target, such as de; used likewise."

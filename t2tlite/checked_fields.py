@@ -209,6 +209,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+def refuse_to_change(self: CheckedFields, name: str, value: object) -> None:
+    """Says how to make changed hparams; tensor2tensor's could be assigned to."""
+    raise dataclasses.FrozenInstanceError(
+        f"cannot assign to field {name!r}, since {self.called} do not change. Write"
+        f" dataclasses.replace(hparams, {name}={value!r})."
+    )
+
+
 def split_changes(text: str) -> list[tuple[str, str]]:
     """The changes in the notation of `CheckedFields.override`, each with its field.
 

@@ -10,7 +10,13 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
+from t2tlite.checked_fields import (
+    CheckedFields,
+    T,
+    checked_field,
+    facts_of,
+    refuse_to_change,
+)
 from t2tlite.schedules import SCHEDULES
 
 # The longest sentence to decode or to evaluate, unless the model was trained on longer
@@ -314,6 +320,7 @@ class HParams(CheckedFields):
         return self.layer_preprocess_sequence == "n"
 
 
+HParams.__setattr__ = refuse_to_change  # type: ignore[assignment, method-assign]
 MODEL_FIELDS = tuple(
     field.name for field in dataclasses.fields(HParams) if facts_of(field).model
 )

@@ -38,6 +38,8 @@ CHOSEN = "T2TLITE_SETTINGS"
 MAX_DECODING_THREADS = 8  # each needs memory for its batch
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
+_computing_process = 0  # the id of the process that computes; 0: none does yet
+
 
 def apply_settings() -> None:
     """Sets the environment variables that the user has not set; and if no temporary
@@ -174,3 +176,18 @@ def _lines(file: Path) -> list[str]:
     if not file.is_file():
         return []
     return file.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def check_not_forked() -> None:
+    """Raises RuntimeError in a fork of a process that has called this before.
+
+    TensorFlow and CTranslate2 would wait forever for threads that a fork does not have.
+    """
+    global _computing_process
+    _computing_process = _computing_process or os.getpid()
+    if _computing_process != os.getpid():
+        raise RuntimeError(
+            "A model computes in the process that loaded it. Received: a fork of that"
+            " process. Start processes with multiprocessing.get_context('spawn'), and"
+            " load the model in each."
+        )

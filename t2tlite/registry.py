@@ -20,6 +20,8 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from t2tlite import tensor2tensor_names
+
 T = TypeVar("T")
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
@@ -53,9 +55,15 @@ def register_problem(cls: type[T]) -> type[T]:
     """Registers a Problem class under its name in snake case. The name with `_rev`
     swaps source and target.
 
-    Raises ValueError if the name is taken or ends in `_rev`.
+    Raises ValueError if the name is taken or ends in `_rev`, or the class is written
+    for tensor2tensor.
     """
+    _check_decorated("problem", cls)
     name = snake_case(cls.__name__)
+    for attribute in dir(cls):
+        hint = tensor2tensor_names.answer(tensor2tensor_names.ATTRIBUTES, attribute)
+        if hint:
+            raise ValueError(f"{cls.__name__} must be a problem of t2tlite. {hint}")
     if name.endswith("_rev"):
         raise ValueError(
             "A problem's name must not end in '_rev', which reverses a problem."
@@ -69,6 +77,7 @@ def register_task(cls: type[T]) -> type[T]:
     """Registers a Task class under its `name`. Raises ValueError if that is taken or
     missing.
     """
+    _check_decorated("task", cls)
     name = vars(cls).get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(
@@ -83,6 +92,7 @@ def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     """Registers a function that returns HParams under its name. Raises ValueError if
     the name is taken.
     """
+    _check_decorated("hparams", function)
     _add(_hparams, function.__name__, function, "hparam set")
     return function
 
@@ -150,7 +160,7 @@ def get_hparams(name: str) -> Any:
         place = "".join(f"{frame.filename}, line {frame.lineno}" for frame in where)
         reason = str(error)
         if not isinstance(error, ValueError):
-            reason = f"{type(error).__name__}: {reason}."
+            reason = f"{type(error).__name__}: {reason.rstrip('.')}."
         raise ValueError(
             f"The hparam set {name!r} cannot be made: {reason} Correct its function,"
             f" {place or function.__module__}."
@@ -212,9 +222,21 @@ def _several(option: str, value: object) -> tuple[str, ...]:
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
     """The error that no `kind` has this name."""
-    return ValueError(
-        f"There is no {kind} {name!r}. {did_you_mean(name, known)} {USER_PACKAGE_HINT}"
-    )
+    table = {
+        "problem": tensor2tensor_names.PROBLEMS,
+        "hparam set": tensor2tensor_names.HPARAM_SETS,
+    }.get(kind, {})
+    hint = tensor2tensor_names.answer(table, name) or did_you_mean(name, known)
+    return ValueError(f"There is no {kind} {name!r}. {hint} {USER_PACKAGE_HINT}")
+
+
+def _check_decorated(kind: str, item: object) -> None:
+    """Raises TypeError for a decorator with a name, as tensor2tensor's may have."""
+    if not callable(item):
+        raise TypeError(
+            f"register_{kind} names what it stands above. Received: {item!r}. Write"
+            f" @register_{kind} without a name."
+        )
 
 
 def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:

@@ -290,6 +290,14 @@ def test_pre_norm():
     assert HParams().override(changes).pre_norm
 
 
+def test_assignment_to_hparams_is_answered():
+    with pytest.raises(
+        dataclasses.FrozenInstanceError,
+        match=r"Write dataclasses\.replace\(hparams, num_heads=2\)\.",
+    ):
+        HParams().num_heads = 2
+
+
 @pytest.mark.parametrize("kind", [HParams, DecodeHParams])
 def test_frozen_and_comparable(kind):
     hparams = kind()

@@ -27,7 +27,8 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "json_depth", "keywords", "machine", "quiet", "registry", "schedules", "texts", "types",
+    "checked_fields", "config", "console", "json_depth", "keywords", "machine", "quiet", "registry", "schedules",
+    "tensor2tensor_names", "texts", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "trees", "types", "vocabularies"}
 CORE = TEXT | {
@@ -52,7 +53,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet", "texts"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),
-    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "keywords", "tasks", "texts"}, ANYTHING),
+    ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "keywords", "machine", "tasks", "texts"}, ANYTHING),
+    ("decoding.tensorflow_engine",): (TEXT - {"trees"} | {"config", "data", "decoding", "layers", "tasks"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.sampling", "decoding.search_ops"):
                              ({"decoding.rules", "types"},              {"keras"}),
     ("decoding.bracket_constraint",): ({"decoding.constraints", "tasks.bracketing", "types"}, {"keras"}),
@@ -279,7 +281,11 @@ def test_import_of_t2tlite_loads_only_settings_and_the_registry():
         check=True,
         timeout=60,
     )
-    assert result.stdout.split() == ["t2tlite.machine", "t2tlite.registry"]
+    assert result.stdout.split() == [
+        "t2tlite.machine",
+        "t2tlite.registry",
+        "t2tlite.tensor2tensor_names",  # which the registry's messages need
+    ]
 
 
 def test_light_modules_load_neither_tensorflow_nor_keras():

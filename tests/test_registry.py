@@ -4,8 +4,10 @@ import dataclasses
 import re
 
 import pytest
+from documents import ROOT
 
-from t2tlite import registry
+import t2tlite
+from t2tlite import registry, tensor2tensor_names
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.problem import Problem
 
@@ -311,3 +313,85 @@ def test_a_cell_of_a_notebook_may_run_again(monkeypatch):
     mine.__module__ = "package"
     with pytest.raises(ValueError, match="already registered by __main__"):
         registry.register_hparams(mine)
+
+
+# tensor2tensor's names
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "translate_ende_wmt32k",
+            r"translate_ende_wmt32k: wmt_ende\. If it is defined",
+        ),
+        ("translate_enfr_wmt8k_rev", r": wmt_enfr_rev with --vocab_size=8000\."),
+        ("translate_encs_wmt32k", r": parallel_text with the problem's text\."),
+        (
+            "text2text_tmpdir",
+            r": parallel_text with --train_source=inputs\.train\.txt,",
+        ),
+        ("text2text_tmpdir_tokens", r": parallel_text with --train_source="),
+    ],
+)
+def test_problems_of_tensor2tensor_are_answered(filled, name, message):
+    with pytest.raises(ValueError, match=message):
+        registry.get_problem(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["transformer_big_dr2", *filter(str.isidentifier, tensor2tensor_names.HPARAM_SETS)],
+)
+def test_hparam_sets_of_tensor2tensor_are_answered_with_ours(name):
+    with pytest.raises(ValueError, match=f"There is no hparam set '{name}'") as error:
+        t2tlite.get_hparams(name)
+    answer = f"{name}: " + r"(\w+)(?: with --hparams=(\S+))?\. If it is defined"
+    ours, changes = re.search(answer, str(error.value)).groups()
+    t2tlite.get_hparams(ours).override(changes or "")
+    text = (ROOT / "docs" / "from-tensor2tensor.md").read_text(encoding="utf-8")
+    for change in (changes or "").split(","):
+        assert change in text
+
+
+def test_answered_names_are_no_names_here():
+    t2tlite.get_problem("grammar_ende")  # registers all
+    for names, table in (
+        (registry.list_problems(), tensor2tensor_names.PROBLEMS),
+        (registry.list_hparams(), tensor2tensor_names.HPARAM_SETS),
+    ):
+        assert not any(tensor2tensor_names.answer(table, name) for name in names)
+
+
+def test_problem_written_for_tensor2tensor_is_answered(empty):
+    with pytest.raises(ValueError, match=r"generate_samples: pairs\(split, tmp_dir\)"):
+
+        @registry.register_problem
+        class TranslateMine(Problem):
+            def generate_samples(self, data_dir, tmp_dir, dataset_split):
+                yield {"inputs": "a", "targets": "b"}
+
+    with pytest.raises(ValueError, match=r"approx_vocab_size: the field vocab_size\."):
+
+        @registry.register_problem
+        class TranslateOther(Problem):
+            approx_vocab_size = 2**13
+
+
+def test_decorator_with_a_name_is_answered(empty):
+    for decorator in ("register_problem", "register_hparams", "register_task"):
+        message = rf"Received: 'mine'\. Write @{decorator} without a name\."
+        with pytest.raises(TypeError, match=message):
+            getattr(registry, decorator)("mine")
+
+
+def test_set_that_assigns_to_hparams_is_answered(empty):
+    @registry.register_hparams
+    def mine():
+        hparams = HParams()
+        hparams.num_heads = 2
+        return hparams
+
+    message = r"replace\(hparams, num_heads=2\)\. Correct its function, .*, line \d+\."
+    with pytest.raises(ValueError, match=message):
+        registry.get_hparams("mine")

@@ -29,6 +29,7 @@ from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.encode_shards import ChunkTask, LengthLimits
+from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
@@ -71,12 +72,7 @@ DECISIVE_OPTIONS = (
     "max_length_ratio",
     "drop",
 )
-<<<<<<< HEAD
-SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
-=======
-LANGUAGE_PAIRS = 10_000  # whose languages are identified
 SHARD = re.compile(r".+-\d{5}\.arrow")
->>>>>>> w-files
 
 
 def generate(
@@ -326,7 +322,9 @@ class DataBuild:
             task=problem.task,
             t2tlite=t2tlite.__version__,
             options=finished_data.options(problem),
-            languages=Languages(problem.source_language, problem.target_language),
+            languages=Languages(
+                canonical(problem.source_language), canonical(problem.target_language)
+            ),
             decode_defaults=dict(problem.decode_defaults),
             vocabulary=entries[0],
             target_vocabulary=entries[1] if len(entries) == 2 else None,

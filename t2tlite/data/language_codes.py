@@ -1,4 +1,6 @@
-"""Language codes: a pair such as `en-de`, the pair of a run, and English names."""
+"""Language codes of BCP 47, in either case and with `_` for `-`: a pair such as
+`en-de`, the pair of a run, English names, and which code a request means.
+"""
 
 from __future__ import annotations
 
@@ -22,47 +24,118 @@ NAMES = {
     "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
     "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog",
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
-    "zh": "Chinese",
+    "zh": "Chinese", "zh-Hans": "Chinese (simplified)",
+    "zh-Hant": "Chinese (traditional)",
 }  # fmt: skip
 CODES = {name.lower(): code for code, name in NAMES.items()}
-CODE = re.compile(r"[A-Za-z]{2,3}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
+# language, script, region and variants: de, gsw, pt-BR, zh-Hans, de-1996
+CODE = re.compile(
+    "[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
+    re.ASCII | re.IGNORECASE,
+)
+# withdrawn codes, and those that only LibreTranslate has
+RENAMED = {"in": "id", "iw": "he", "ji": "yi", "pb": "pt-BR", "zt": "zh-Hant"}
+# what a request also means by a code
+ALSO = {
+    "nb": "no", "no": "nb", "zh": "zh-Hans", "zh-CN": "zh-Hans", "zh-HK": "zh-Hant",
+    "zh-MO": "zh-Hant", "zh-SG": "zh-Hans", "zh-TW": "zh-Hant",
+}  # fmt: skip
+
+
+def canonical(text: str) -> str:
+    """A code in the spelling of BCP 47, `pt_br` as `pt-BR`; other text as it is."""
+    code = text.strip().replace("_", "-")
+    if not CODE.fullmatch(code):
+        return text
+    language, *parts = code.lower().split("-")
+    for index, part in enumerate(parts):
+        if len(part) == 2:
+            parts[index] = part.upper()
+        elif len(part) == 4 and part.isalpha():
+            parts[index] = part.title()
+    return "-".join([RENAMED.get(language, language), *parts])
+
+
+def distance(wanted: str | None, served: str) -> int | None:
+    """How far a served language is from the one that a request names: 0 if it is the
+    same or the request names none, None if it is another.
+
+    A region or a script may be served by its language (`en-US` by `en`). A language
+    without either may be served by one that has them (`pt` by `pt-BR`).
+    """
+    if wanted is None:
+        return 0
+    wanted = canonical(wanted)
+    codes = [wanted, ALSO.get(wanted, wanted)]
+    while "-" in codes[-1]:
+        codes.append(codes[-1].rpartition("-")[0])
+    for code in (served, ALSO.get(served)):
+        if code in codes:
+            return codes.index(code)
+    return len(codes) if served.startswith(f"{wanted}-") else None
 
 
 def language_name(code: str) -> str:
     """The English name of a language; the code itself if it is not a common one."""
-    base, _, region = code.partition("_")
-    name = NAMES.get(code) or NAMES.get(base.lower())
+    base, _, region = code.partition("-")
+    name = NAMES.get(code) or NAMES.get(base)
     if name is None:
         return code
-    return f"{name} ({region})" if region else name
+    return f"{name} ({region})" if region and code not in NAMES else name
 
 
 def parse_pair(text: str) -> tuple[str, str]:
-    """The codes of a pair such as `en-de`; ValueError if it is not one."""
-    source, _, target = text.strip().partition("-")
-    if not (CODE.fullmatch(source) and CODE.fullmatch(target)):
+    """The codes of a pair such as `en-de`; ValueError if it is not one.
+
+    In `en-pt-BR` capitals show what is a region; `_` does so too.
+    """
+    pairs = []
+    parts = text.strip().split("-")
+    for middle in range(1, len(parts)):
+        pair = "-".join(parts[:middle]), "-".join(parts[middle:])
+        if is_code(pair[0]) and is_code(pair[1]):
+            pairs.append(pair)
+    if len(pairs) > 1:
+        as_written = [pair for pair in pairs if pair == _canonical_pair(pair)]
+        pairs = as_written or pairs
+    if len(pairs) != 1:
         raise ValueError(
-            "A language pair must be SOURCE-TARGET, two codes of ISO 639 such as en-de"
-            f" or en-pt_BR. Received: {text!r}. {_advice(text)}"
+            "A language pair must be SOURCE-TARGET, two codes of BCP 47 such as en-de"
+            f" or en-pt-BR. Received: {text!r}. {_advice(text, pairs)}"
         )
-    pair = _lower(source), _lower(target)
-    if pair[0] == pair[1]:
-        raise ValueError(f"The languages of a pair must differ. Received: {text!r}.")
-    return pair
+    source, target = _canonical_pair(pairs[0])
+    check_differ(source, target)
+    return source, target
+
+
+def check_differ(source: str, target: str) -> None:
+    """Raises ValueError if both languages of a pair are the same."""
+    if source and canonical(source) == canonical(target):
+        raise ValueError(
+            f"The languages of a pair must differ. Received: {source} and {target}."
+        )
 
 
 def parse_language(text: str) -> str:
     """The code of a language; ValueError if it is not one."""
-    code = text.strip()
-    if not CODE.fullmatch(code):
-        advice = "Write its code."
-        if code.lower() in CODES:
-            advice = f"Write {_code(code)}."
+    if not is_code(text):
+        code = _code(text.strip())
+        advice = f"Write {code}." if is_code(code) else "Write its code."
         raise ValueError(
-            "A language must be a code of ISO 639 such as en or pt_BR. Received:"
+            "A language must be a code of BCP 47 such as en or pt-BR. Received:"
             f" {text!r}. {advice}"
         )
-    return _lower(code)
+    return canonical(text)
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a language code."""
+    return CODE.fullmatch(text.strip().replace("_", "-")) is not None
+
+
+def _canonical_pair(pair: tuple[str, str]) -> tuple[str, str]:
+    source, target = pair
+    return canonical(source), canonical(target)
 
 
 def _code(language: str) -> str:
@@ -70,27 +143,20 @@ def _code(language: str) -> str:
     return CODES.get(language.lower(), language)
 
 
-def _lower(code: str) -> str:
-    """A code with the language in lower case, as clients write it: EN becomes en."""
-    language, separator, region = code.partition("_")
-    return language.lower() + separator + region
-
-
-def _advice(text: str) -> str:
-    """What to write instead of a text that is not a language pair."""
+def _advice(text: str, pairs: list[tuple[str, str]]) -> str:
+    """What to write instead of a text that is not a language pair, or may be one of
+    several.
+    """
+    if pairs:
+        spellings = ["-".join(_canonical_pair(pair)) for pair in pairs]
+        return f"Write {' or '.join(spellings)}."
     words = re.split(r"[\W_]+", text.strip())
     if len(words) == 3 and words[1].lower() == "to":
         del words[1]
-    if len(words) > 3:
+    if len(words) > 2:
         return "Separate pairs by commas."
-    if len(words) == 3:
-        return "Write a region behind _, as in pt_BR-en."
-    codes = []
-    for word in words:
-        code = _code(word)
-        if CODE.fullmatch(code):
-            codes.append(_lower(code))
-    if len(codes) == 2:
+    codes = [canonical(_code(word)) for word in words]
+    if len(codes) == 2 and all(map(is_code, codes)):
         return f"Write {'-'.join(codes)}."
     return "Write a code of two or three letters for each, and - between them."
 
@@ -103,17 +169,27 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
     """
     if given is not None:
         return parse_pair(given)
-    source, target = manifest.language_pair
-    if not (source and target):
+    pair = manifest.language_pair
+    if not all(map(is_code, pair)):
+        codes = [_code(language) for language in pair]
+        example = "-".join(codes) if all(map(is_code, codes)) else "en-de"
         raise ValueError(
-            f"--languages must be given, since {run} does not record its languages"
-            f" (problem {manifest.name}). Add --languages=en-de, the codes of source"
-            " and target."
+            f"--languages must be given, since {run} does not record the codes of its"
+            f" languages (problem {manifest.name}). Received: {pair[0]!r} and"
+            f" {pair[1]!r}. Add --languages={example}, the codes of source and target."
         )
-    if {source.lower(), target.lower()} & set(CODES):
-        raise ValueError(
-            f"--languages must be given, since the languages that {run} records are not"
-            f" codes. Received: {source} and {target}. Add"
-            f" --languages={_code(source)}-{_code(target)}."
-        )
-    return source, target
+    check_differ(*pair)
+    return _canonical_pair(pair)
+
+
+def contradiction(run: str, manifest: RunManifest, pair: tuple[str, str]) -> str:
+    """A line that says so if a run is given other languages than it records, else an
+    empty one.
+    """
+    for recorded, code in zip(manifest.language_pair, pair, strict=True):
+        if recorded and distance(_code(recorded), code) is None:
+            return (
+                f"{run} records {'-'.join(manifest.language_pair)}, and --languages"
+                f" says {'-'.join(pair)}, which counts. Is it meant for another run?"
+            )
+    return ""

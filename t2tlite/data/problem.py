@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.data.language_codes import check_differ, parse_language
 from t2tlite.data.splits import SPLITS
 from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
 
@@ -81,7 +82,7 @@ class Problem(CheckedFields):
     # or "text_to_text", if only one output is right: scored by exact match; or
     # "parsing": the target is a tree, see trees/linearise.py
     task: ClassVar[str] = "translation"
-    # ISO 639-1 code for manifest and report; "" if there is none
+    # code of BCP 47 for manifest and report; "" if there is none
     source_language: ClassVar[str] = ""
     target_language: ClassVar[str] = ""
     decode_defaults: ClassVar[dict[str, float]] = {
@@ -101,6 +102,10 @@ class Problem(CheckedFields):
                     f" ({value!r},)."
                 )
         super().__post_init__()
+        for language in (self.source_language, self.target_language):
+            if language:
+                parse_language(language)
+        check_differ(self.source_language, self.target_language)
 
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""

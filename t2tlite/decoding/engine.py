@@ -22,6 +22,7 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.rules import rules_of
+from t2tlite.machine import check_not_forked
 from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.types import AttentionWeights, Tensor
 
@@ -171,6 +172,7 @@ class Engine(abc.ABC):
         """The function's result for each batch, in order. A few batches are computed
         before their results are needed.
         """
+        check_not_forked()
         if self.threads == 1:
             yield from map(function, batches)
             return

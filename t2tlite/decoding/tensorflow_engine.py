@@ -40,6 +40,7 @@ from t2tlite.decoding.engine import (
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.search_ops import BeamResult, is_filled
+from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
 from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor
 
@@ -173,7 +174,9 @@ def _as_graph(function: Any) -> Callable[..., Any]:
     def run(*arguments: Any) -> Any:
         if tf.config.functions_run_eagerly():
             return function(*arguments)
-        return function.get_concrete_function(*arguments)(*arguments)
+        with forward_only():
+            graph = function.get_concrete_function(*arguments)
+        return graph(*arguments)
 
     return run
 

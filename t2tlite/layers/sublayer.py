@@ -10,13 +10,31 @@ number), and a resumed run draws the masks of an uninterrupted one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator
 
 import keras
 from keras import ops
 
 from t2tlite.machine import cpu_ends_at_avx2
 from t2tlite.types import Config, Seed, Tensor
+
+_forward_only = contextvars.ContextVar("forward_only", default=False)
+
+
+@contextlib.contextmanager
+def forward_only() -> Iterator[None]:
+    """A scope for what needs no gradient: its layers have none written out.
+
+    TensorFlow keeps a gradient that is written out, and the graph that it belongs to,
+    until the process ends.
+    """
+    token = _forward_only.set(True)
+    try:
+        yield
+    finally:
+        _forward_only.reset(token)
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -105,7 +123,20 @@ class LayerNormalization(keras.layers.LayerNormalization):
         x = ops.cast(inputs, "float32")
         gamma = ops.cast(self.gamma, "float32")
         beta = ops.cast(self.beta, "float32")
+        if _forward_only.get():
+            normalised, _ = _normalised(x, self.epsilon)
+            return ops.cast(normalised * gamma + beta, self.compute_dtype)
         return ops.cast(_normalise(self.epsilon)(x, gamma, beta), self.compute_dtype)
+
+
+def _normalised(x: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """x [..., D] with mean 0 and variance 1, and the inverse of its standard deviation,
+    [..., 1].
+    """
+    centred = x - ops.mean(x, axis=-1, keepdims=True)  # [..., D]
+    variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)  # [..., 1]
+    inverse = ops.rsqrt(variance + epsilon)
+    return centred * inverse, inverse
 
 
 def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
@@ -118,10 +149,7 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         x: Tensor, gamma: Tensor, beta: Tensor
     ) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
         size = x.shape[-1]
-        centred = x - ops.mean(x, axis=-1, keepdims=True)  # [..., D]
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)  # [..., 1]
-        inverse = ops.rsqrt(variance + epsilon)  # [..., 1]
-        normalised = centred * inverse  # [..., D]
+        normalised, inverse = _normalised(x, epsilon)
 
         def mean_with_gamma(rows: Tensor) -> Tensor:
             """[N, D] -> [..., 1], the mean of rows * gamma."""

@@ -84,6 +84,11 @@ def test_values(argv, expected):
     [
         (["--probelm=x"], "Unknown command line flag 'probelm'. Did you mean: problem? --help lists the flags."),
         (["--vocab_sise=5"], "Unknown command line flag 'vocab_sise'. Did you mean: vocab_size?"),
+        # tensor2tensor's
+        (["--schedule=train"], "Unknown command line flag 'schedule'. For tensor2tensor's schedule: leave it out"),
+        (["--noexport_saved_model"], "Unknown command line flag 'noexport_saved_model'"),
+        (["--ps_replicas=2"], "For tensor2tensor's ps_replicas: the variable TF_CONFIG. --help lists the flags."),
+        (["--hp_num_heads=2"], "For tensor2tensor's hp_num_heads: --hparams=num_heads=2."),
         # another command's
         (["--data_dir=x"], "Unknown command line flag 'data_dir'"),
         (["--vocab_size=many"], "--vocab_size must be a whole number. Received: 'many'. --help lists the flags."),
@@ -218,10 +223,17 @@ def test_words():
     assert flags.words() == words
 
 
+def test_the_model_may_be_named_as_for_tensor2tensor():
+    assert parse(Recorded, ["--model=transformer"]) == Recorded()
+    with pytest.raises(ValueError, match=r"model must be one of transformer\."):
+        parse(Recorded, ["--model=lstm_attention"])
+
+
 def test_words_with_defaults():
     flags = parse(Recorded, ["--seeds=1", "--n=6", "--random_seed=1"])
     assert flags.words() == ["--n=6"]  # the others have their defaults
     assert flags.words(defaults=True) == [
+        "--model=transformer",
         "--seeds=1",
         "--n=6",
         "--eval_steps=0",

@@ -55,8 +55,8 @@ def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
         (
             "languages",
             (
-                "--languages must be given, since RUN does not record its languages"
-                " (problem twenty_words)."
+                "--languages must be given, since RUN does not record the codes of its"
+                " languages (problem twenty_words)."
             ),
         ),
     ],
@@ -66,6 +66,17 @@ def test_a_manifest_without_a_field(capsys, tiny_run_copy, missing, message):
     assert message.replace("RUN", str(tiny_run_copy)) in refused(
         capsys, f"--output_dir={tiny_run_copy}"
     )
+
+
+def test_languages_that_the_run_does_not_record_are_reported(capsys, tiny_run):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        flags = f"--output_dir={tiny_run.run}", f"--port={other.getsockname()[1]}"
+        assert "records" not in refused(capsys, *flags)
+        assert f"{tiny_run.run} records en-de, and --languages says en-fr" in refused(
+            capsys, *flags, "--languages=en-fr"
+        )
+        tagged = "--languages=en-de:<2de>,en-fr:<2fr>"
+        assert "records" not in refused(capsys, *flags, tagged)
 
 
 def test_a_port_in_use(capsys, tiny_run):

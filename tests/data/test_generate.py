@@ -103,6 +103,12 @@ def test_reversed_shares_the_folder_and_swaps(tiny_data):
     ]
 
 
+def test_language_codes_are_recorded_as_bcp_47_spells_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(TinyTask, "source_language", "EN_us")
+    data = generate(TinyTask(), tmp_path, num_processes=1).dataset
+    assert data.manifest.language_pair == ("en-US", "de")
+
+
 def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     pairs = sentences(50, 1)
     pairs[3:3] = [("", "X"), (" \t", "X"), ("x", "\u3000"), ("", "")]

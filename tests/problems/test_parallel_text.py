@@ -169,6 +169,22 @@ def test_languages_are_empty_unless_given() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("languages", "message"),
+    [
+        (("English", "de"), r"must be a code of BCP 47 .*'English'\. Write en\."),
+        (("en", "../de"), r"must be a code of BCP 47 .*'\.\./de'\. Write its code\."),
+        (("", "german!"), r"Received: 'german!'"),
+        (("en", "EN"), r"The languages of a pair must differ\. Received: en and EN"),
+    ],
+)
+def test_languages_are_codes(languages: tuple[str, str], message: str) -> None:
+    source, target = languages
+    with pytest.raises(ValueError, match=message):
+        ParallelText(source_language=source, target_language=target)
+    ParallelText(source_language="zh_hans", target_language="pt-BR")
+
+
 def test_training_and_dev_files_are_required_for_data(corpus: dict[str, Any]) -> None:
     with pytest.raises(
         ValueError,

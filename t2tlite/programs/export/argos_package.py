@@ -13,7 +13,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from t2tlite.data.language_codes import language_name, pair_of_run
+from t2tlite.console import say
+from t2tlite.data.language_codes import contradiction, language_name, pair_of_run
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.own_files import remove
 from t2tlite.programs.export.ctranslate2_engine import AUTO
@@ -50,7 +51,9 @@ class ArgosFormat(CTranslate2Format):
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        _languages(plan)
+        note = contradiction(str(plan.run), plan.manifest, _languages(plan))
+        if note:
+            say(note)
         source, target = plan.manifest.vocabularies
         if source != target or source.type != "sentencepiece":
             raise ValueError(

@@ -24,6 +24,7 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.decoding.tensorflow_engine import log_probs, search
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.layers.sublayer import forward_only
 from t2tlite.programs.export.graph_text import (
     SentencePieceText,
     graph_text,
@@ -83,6 +84,7 @@ class DecodingGraph:
                 paths.append(encoder.path)
         return paths
 
+    @forward_only()
     def save(self, folder: Path) -> None:
         """Writes the SavedModel: weights, vocabularies and signatures.
 

@@ -18,6 +18,7 @@ from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
+from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.runs.ctranslate2_run import open_converted
@@ -92,6 +93,7 @@ def load(
     encoders = folder.encoders()
     for note in reading_notes(encoders, manifest.options):
         report(note)
+    check_not_forked()
     opened: Engine
     if engine == CTRANSLATE2:
         opened = open_converted(folder, checkpoint, quantization, report, threads)

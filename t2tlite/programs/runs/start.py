@@ -23,6 +23,7 @@ from t2tlite.data.generate import Generated, generate
 from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at
 from t2tlite.files.same_file import is_same_folder
+from t2tlite.machine import check_not_forked
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
@@ -118,6 +119,7 @@ def train_on(
     from t2tlite.programs.runs import checkpoint_choice, train
     from t2tlite.training import checkpoints, cluster, run_cost, strategy, workers
 
+    check_not_forked()
     machines = cluster.find_cluster(devices.cluster_resolver)
     replicas = strategy.make_strategy(devices.gpus, machines, devices.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None

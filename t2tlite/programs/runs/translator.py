@@ -16,6 +16,7 @@ from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
+from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.export import export_model, find_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import keras_model
@@ -232,6 +233,7 @@ class Translator(TextDecoder):
 
     def attention_of(self, pair: SentencePair) -> Attention:
         """The attention weights of all heads for a sentence and its translation."""
+        check_not_forked()
         # one sentence: no padding
         inputs = np.array([pair.source_tokens], np.int32)
         targets = np.array([pair.target_tokens], np.int32)

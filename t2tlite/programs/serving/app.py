@@ -5,7 +5,6 @@ looks like.
 from __future__ import annotations
 
 import importlib.resources
-import ipaddress
 import time
 from collections.abc import Collection
 from typing import Any
@@ -19,7 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import t2tlite
 from t2tlite.programs.serving import attention_api, libretranslate, own_api
-from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.options import (
+    DEFAULT_PORTS,
+    Host,
+    ServerOptions,
+    is_address,
+    read_host,
+)
 from t2tlite.programs.serving.requests import (
     CLIENT_GONE,
     SHOWN,
@@ -51,7 +56,6 @@ NO_SUCH_PATH = "There is nothing at this path."
 OTHER = "other"  # in metrics, the path of requests to paths that do not exist
 # what needs no model
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})
-DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 FAILURE = RequestError(
     500, "The server could not answer this request; its log says why."
 )
@@ -206,8 +210,7 @@ def security_headers(options: ServerOptions) -> list[tuple[bytes, bytes]]:
     Only pages that may send requests may show a page in a frame: the page translates
     the text behind the # of its address as soon as it is shown.
     """
-    framing = [origin for origin in options.cors_origins if origin.isascii()]
-    ancestors = " ".join(["frame-ancestors 'self'", *framing])
+    ancestors = " ".join(["frame-ancestors 'self'", *options.cors_origins])
     return [
         (b"x-content-type-options", b"nosniff"),
         (b"content-security-policy", ancestors.encode()),
@@ -225,11 +228,13 @@ def check_sender(headers: Headers, options: ServerOptions) -> None:
     site or an origin that is not one.
     """
     host = headers.get("host", "")
-    if not is_known_host(_host_name(host), options):
+    named = read_host(host)
+    if host and not is_known_host(named, options):
+        advice = "Use its IP address"
+        if named:
+            advice += f", or start it with --allowed_hosts={named.name[:SHOWN]}"
         raise RequestError(
-            400,
-            f"The server does not know the host {host[:SHOWN]!r}. Start it with"
-            f" --allowed_hosts={host[:SHOWN]}, or use its IP address.",
+            400, f"The server does not know the host {host[:SHOWN]!r}. {advice}."
         )
     origin = headers.get("origin")
     if origin in options.cors_origins or "*" in options.cors_origins:
@@ -260,29 +265,24 @@ def _is_own(origin: str, headers: Headers, options: ServerOptions) -> bool:
         return False
     hosts = [headers.get("host", "")]
     forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
-    if forwarded and is_known_host(_host_name(forwarded), options):
+    if forwarded and is_known_host(read_host(forwarded), options):
         hosts.append(forwarded)
     own_places = [host.lower().removesuffix(port) for host in hosts]
     return place.removesuffix(port) in own_places
 
 
-def is_known_host(name: str, options: ServerOptions) -> bool:
-    """Whether a Host header without its port names this server; an absent header does,
-    and so does an IP address.
-    """
-    if "*" in options.allowed_hosts or name in ("", "localhost", options.host.lower()):
+def is_known_host(host: Host | None, options: ServerOptions) -> bool:
+    """Whether a host is a name of this server, or an IP address."""
+    if "*" in options.allowed_hosts:
         return True
-    if name in [host.lower() for host in options.allowed_hosts]:
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
+    if host is None:
         return False
-    return True
-
-
-def _host_name(host: str) -> str:
-    """A Host header without its port, in lower case."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    known = (
+        "localhost",
+        options.host.lower().removesuffix("."),
+        *options.allowed_hosts,
+    )
+    if is_address(host.name) or host.name in known:
+        return True
+    below = [name[1:] for name in known if name.startswith("*.")]
+    return host.name.endswith(tuple(below))

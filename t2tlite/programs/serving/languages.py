@@ -167,7 +167,7 @@ def _label(code: str) -> str | None:
     """The classifier's label of a language code, or None if it does not know the
     language.
     """
-    label = code.partition("_")[0].lower()
+    label = code.partition("-")[0]
     if label == "nb":
         label = "no"
     return label if label in _identifier().labels else None

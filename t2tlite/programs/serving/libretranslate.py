@@ -240,12 +240,13 @@ def _prepare(service: Service, body: LibreTranslateRequest) -> RequestedTranslat
     documents: list[Document] = [read(text) for text in texts]
     detected = None
     sources = [body.source] * len(texts)
-    if body.source == AUTO:
+    targets = service.catalogue.targets(body.target)
+    if body.source.lower() == AUTO:
         detected = _detect_sources(service.catalogue, documents, body.target)
         sources = [detection.language for detection in detected]
     indices_of: dict[str, list[int]] = {}
     for index, source in enumerate(sources):
-        if detected is None or source != body.target:
+        if detected is None or source not in targets:
             indices_of.setdefault(source, []).append(index)
     groups = []
     sentences = 0
@@ -300,9 +301,10 @@ def _detect_sources(
     Raises RequestError 400 if the language of a text is not clear and several are
     possible; a text without a letter or digit needs none.
     """
+    meant = catalogue.targets(target)
     possible = []
     for code, targets in catalogue.languages().items():
-        if target in targets:
+        if not set(meant).isdisjoint(targets):
             possible.append(code)
     if not possible:
         raise RequestError(
@@ -313,7 +315,7 @@ def _detect_sources(
     texts = ["\n".join(document.texts) for document in documents]
     detected = []
     for text, candidates in zip(
-        texts, detect_each(texts, [*possible, target]), strict=True
+        texts, detect_each(texts, [*possible, *meant]), strict=True
     ):
         best = candidates[0]
         needs_language = LETTER_OR_DIGIT.search(text) is not None

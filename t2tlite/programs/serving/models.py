@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.language_codes import language_name
+from t2tlite.data.language_codes import distance, language_name
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
@@ -239,10 +239,7 @@ class Catalogue:
         """The model of a language pair. Raises RequestError 400 if there is none, or
         several and none is named.
         """
-        matches = []
-        for model in self.translators:
-            if source in (None, model.source) and target in (None, model.target):
-                matches.append(model)
+        matches = _nearest(self.translators, source, target)
         if len(matches) == 1:
             return matches[0]
         if not self.translators:
@@ -269,12 +266,10 @@ class Catalogue:
         """The parser of a language. Raises RequestError 400 if there is none, or
         several and none is named.
         """
-        parsers = {model.source: model for model in self.parsers}
-        if source is None and len(parsers) == 1:
-            [source] = parsers
-        if source in parsers:
-            return parsers[source]
-        if not parsers:
+        matches = _nearest(self.parsers, source)
+        if len(matches) == 1:
+            return matches[0]
+        if not self.parsers:
             raise RequestError(
                 400,
                 "A parser must be served to parse. Received: a server without one."
@@ -286,7 +281,8 @@ class Catalogue:
         raise RequestError(
             400,
             "source must be a language that a parser is served for:"
-            f" {', '.join(parsers)}. Received: {received}",
+            f" {', '.join(model.source for model in self.parsers)}. Received:"
+            f" {received}",
         )
 
     def any_model(
@@ -308,6 +304,24 @@ class Catalogue:
             targets_of.setdefault(model.source, []).append(model.target)
             targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
+
+    def targets(self, wanted: str) -> list[str]:
+        """The served targets that a request may mean by a language."""
+        codes = {model.target for model in self.translators}
+        return sorted(code for code in codes if distance(wanted, code) is not None)
+
+
+def _nearest(
+    models: Sequence[ServedModel], source: str | None, target: str | None = None
+) -> list[ServedModel]:
+    """The models whose languages are nearest to those of a request."""
+    by_distance: dict[tuple[int, int], list[ServedModel]] = {}
+    for model in models:
+        to_source = distance(source, model.source)
+        to_target = distance(target, model.target)
+        if to_source is not None and to_target is not None:
+            by_distance.setdefault((to_target, to_source), []).append(model)
+    return by_distance[min(by_distance)] if by_distance else []
 
 
 def load_catalogue(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
+import re
+from typing import NamedTuple
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
@@ -22,6 +25,75 @@ MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 MAX_ATTENTION_WEIGHTS = 4_000_000
 MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at a time
 
+# a Host header, an entry of --allowed_hosts, or an origin behind its scheme
+HOST = re.compile(r"(\[[^\[\]]+\]|(?:\*\.)?[^\s/:@\[\]*]+)(:[0-9]*)?")
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+class Host(NamedTuple):
+    """A host as every spelling of it is compared."""
+
+    name: str  # in lower case and ASCII, without a final dot and brackets
+    port: str  # such as ":80"; "" if there is none
+
+
+def read_host(text: str) -> Host | None:
+    """The host of a header or a flag; None if it is not one."""
+    if is_address(text):
+        return Host(text.lower(), "")
+    match = HOST.fullmatch(text)
+    if match is None:
+        return None
+    name = match[1].strip("[]").lower().removesuffix(".")
+    if not name.isascii():
+        import idna  # a package that Starlette needs; few names need it
+
+        try:
+            name = idna.encode(name, uts46=True).decode()
+        except idna.IDNAError:
+            return None
+    return Host(name, match[2] or "")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an IP address, without a port."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _allowed_host(text: str) -> str:
+    """A host name as `read_host` reads it, or `*`; ValueError if it is neither."""
+    host = read_host(text.strip())
+    if host:
+        return host.name
+    if text.strip() == "*":
+        return "*"
+    raise ValueError(
+        "allowed_hosts must be names such as translate.example.org or *.example.org, or"
+        f" * for any. Received: {text!r}. Leave out scheme and path."
+    )
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers send it, without the default port; ValueError if it is not
+    one.
+    """
+    origin = text.strip().lower().removesuffix("/")
+    if origin in ("*", "null"):
+        return origin
+    scheme, separator, place = origin.partition("://")
+    host = read_host(place)
+    if not (scheme and separator and host) or "*" in place:
+        raise ValueError(
+            "cors_origins must be origins such as https://example.org:8080, or * for"
+            f" all. Received: {text!r}. Write scheme and host, and no path."
+        )
+    name = f"[{host.name}]" if ":" in host.name else host.name
+    return f"{scheme}://{name}{host.port}".removesuffix(DEFAULT_PORTS.get(scheme, ":"))
+
 
 @dataclasses.dataclass(frozen=True)
 class ServerOptions(CheckedFields):
@@ -36,8 +108,8 @@ class ServerOptions(CheckedFields):
     allowed_hosts: tuple[str, ...] = checked_field(
         (),
         "Names by which clients reach the server, comma-separated, such as"
-        " translate.example.org; * for any. IP addresses, localhost and --host are"
-        " always allowed.",
+        " translate.example.org, or *.example.org for all below it; * for any. Ports do"
+        " not count. IP addresses, localhost and --host are always allowed.",
     )
     max_characters: int = checked_field(
         20_000,
@@ -73,6 +145,13 @@ class ServerOptions(CheckedFields):
         "Web sites whose pages may send requests, comma-separated, such as"
         " https://example.org; * for all.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        hosts = tuple(map(_allowed_host, self.allowed_hosts))
+        object.__setattr__(self, "allowed_hosts", hosts)
+        origins = tuple(map(_origin, self.cors_origins))
+        object.__setattr__(self, "cors_origins", origins)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from typing import Any
 import uvicorn
 
 from t2tlite.console import say
+from t2tlite.data.language_codes import contradiction
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
@@ -64,6 +65,10 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         decode_options(manifest, runs.decode_hparams)
         manifests.append(manifest)
     pairs = language_pairs(runs.runs, manifests, runs.languages)
+    for run, manifest, pair in zip(runs.runs, manifests, pairs, strict=True):
+        note = "" if any(runs.tags) else contradiction(run, manifest, pair)
+        if note:
+            say(note)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host

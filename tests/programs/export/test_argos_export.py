@@ -97,13 +97,14 @@ def test_package_has_what_argos_translate_opens(
 def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
     flags = "--languages=fr-pt_BR", "--quantization=int8"
     assert export(tiny_run.run, tmp_path / "out", *flags) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert re.search(
         r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen", out
     )
+    assert "records en-de, and --languages says fr-pt-BR, which counts." in err
     readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
-    assert (tmp_path / "out" / "translate-fr_pt_BR.argosmodel").is_file()
+    assert (tmp_path / "out" / "translate-fr_pt-BR.argosmodel").is_file()
 
 
 def test_argos_translates_compute_type_is_counted(
@@ -124,7 +125,7 @@ def test_argos_translates_compute_type_is_counted(
 @pytest.mark.parametrize(
     ("changes", "flag", "message"),
     [
-        ({"languages": None}, "--overwrite", "COPY does not record its languages"),
+        ({"languages": None}, "--overwrite", "COPY does not record the codes"),
         (
             {"languages": {"source": "en", "target": "../../../x"}},
             "--overwrite",

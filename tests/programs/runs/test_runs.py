@@ -4,16 +4,22 @@ incomplete or damaged.
 
 from __future__ import annotations
 
+import gc
 import json
+import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding import tensorflow_engine
 from t2tlite.programs.runs.load import load
 from t2tlite.run_folder import RunFolder
 
@@ -347,3 +353,52 @@ def test_what_names_no_checkpoint(tiny_run, chosen):
 def test_a_checkpoint_is_chosen_by_its_step(tiny_run):
     newest = t2tlite.load(tiny_run.run)
     assert t2tlite.load(tiny_run.run, newest.step).checkpoint == newest.checkpoint
+
+
+def test_what_a_model_traced_goes_with_it(tiny_run, monkeypatch):
+    graphs = []
+
+    def traced(function):
+        def traced_function(*arguments):
+            graphs.append(weakref.ref(tf.compat.v1.get_default_graph()))
+            return function(*arguments)
+
+        return traced_function
+
+    for name in ("search", "log_probs", "mean_cross_attention"):
+        function = traced(getattr(tensorflow_engine, name))
+        monkeypatch.setattr(tensorflow_engine, name, function)
+    model = load(tiny_run.run)
+    translation = model.translate(SENTENCES[0], beam_size=1)
+    model.score(SENTENCES[0], translation)
+    model.align([SENTENCES[0]], model.n_best([SENTENCES[0]], 1, beam_size=1))
+    assert len(graphs) >= 3
+    dropped = weakref.ref(model)
+    del model
+    gc.collect()
+    assert dropped() is None
+    assert [graph() for graph in graphs] == [None] * len(graphs)
+
+
+def test_a_fork_does_not_wait_forever(tiny_run, monkeypatch):
+    model = load(tiny_run.run)
+    message = r"Received: a fork of that process\. Start processes with .*'spawn'"
+    monkeypatch.setattr(os, "getpid", lambda: 0)  # the child's
+    for use in (
+        lambda: model.translate(SENTENCES[0]),
+        lambda: model.score(SENTENCES[0], SENTENCES[0]),
+        lambda: model.attention(SENTENCES[0], SENTENCES[0]),
+        lambda: t2tlite.load(tiny_run.run),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            use()
+
+
+@pytest.mark.slow
+def test_a_spawned_process_translates(tiny_run):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_translated, (tiny_run.run,)) == TRANSLATIONS[0]
+
+
+def _translated(run):
+    return t2tlite.load(run).translate(SENTENCES[0])

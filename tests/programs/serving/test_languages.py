@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from t2tlite.data.language_codes import language_name
+from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.languages import (
     LibreDetection,
@@ -47,8 +47,71 @@ def test_given_languages_count(manifest):
         ["a", "b"], [with_languages(manifest)] * 2, ["fr-en", " en-pt_BR"]
     ) == [
         ("fr", "en"),
-        ("en", "pt_BR"),
+        ("en", "pt-BR"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given_pair", "pair"),
+    [
+        ("EN-Pt_BR", ("en", "pt-BR")),
+        ("en-pt-BR", ("en", "pt-BR")),
+        ("pt-BR-en", ("pt-BR", "en")),
+        ("en-zh-Hans", ("en", "zh-Hans")),
+        ("zh_hant_tw-en", ("zh-Hant-TW", "en")),
+        ("en-GB-de-AT", ("en-GB", "de-AT")),
+        ("es-419-en", ("es-419", "en")),
+        ("de-1996-de-1901", ("de-1996", "de-1901")),
+        ("en-pb", ("en", "pt-BR")),
+    ],
+)
+def test_pairs_are_written_as_bcp_47_writes_codes(manifest, given_pair, pair):
+    recorded = with_languages(manifest)
+    assert pairs_of(recorded, (given_pair,)) == [pair]
+    # what it is written as is read as the same
+    assert pairs_of(recorded, ("-".join(pair),)) == [pair]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "served", "nearest"),
+    [
+        ("EN", ["en"], "en"),
+        ("en-US", ["en", "de"], "en"),
+        ("en_us", ["en", "en-US"], "en-US"),
+        ("pt-br", ["pt", "pt-BR"], "pt-BR"),
+        ("pt", ["pt-BR"], "pt-BR"),
+        ("pt-PT", ["pt-BR"], None),
+        ("pt", ["pt-BR", "pt"], "pt"),
+        ("pb", ["pt-BR"], "pt-BR"),
+        ("zt", ["zh-Hans", "zh-Hant"], "zh-Hant"),
+        ("zh", ["zh-Hant", "zh-Hans"], "zh-Hans"),
+        ("zh-tw", ["zh-Hans", "zh-Hant"], "zh-Hant"),
+        ("zh-Hans-CN", ["zh-Hans", "zh"], "zh-Hans"),
+        ("zh-Hans", ["zh"], "zh"),
+        ("iw", ["he"], "he"),
+        ("no", ["nb"], "nb"),
+        ("e", ["en"], None),
+        ("english", ["en"], None),
+        ("", ["en"], None),
+    ],
+)
+def test_the_nearest_served_language_is_meant(wanted, served, nearest):
+    distances = {code: distance(wanted, code) for code in served}
+    there = {code: far for code, far in distances.items() if far is not None}
+    assert min(there, key=there.get, default=None) == nearest
+
+
+def test_other_languages_than_recorded_are_reported(manifest):
+    assert contradiction("RUN", manifest, ("en", "fr")) == (
+        "RUN records en-de, and --languages says en-fr, which counts. Is it meant for"
+        " another run?"
+    )
+    for same in (("en", "de"), ("en-GB", "de-AT")):
+        assert not contradiction("RUN", manifest, same)
+    assert not contradiction("RUN", with_languages(manifest), ("en", "fr"))
+    assert not contradiction(
+        "RUN", with_languages(manifest, "English", "EN_us"), ("en", "en")
+    )
 
 
 def test_a_parser_translates_to_trees(manifest):
@@ -63,8 +126,8 @@ def test_a_parser_translates_to_trees(manifest):
         (
             (),
             (
-                r"--languages must be given, since RUN does not record its languages"
-                r" \(problem twenty_words\)\. Add"
+                r"--languages must be given, since RUN does not record the codes of its"
+                r" languages \(problem twenty_words\)\. Received: '' and ''\. Add"
             ),
         ),
         (
@@ -85,9 +148,11 @@ def test_a_parser_translates_to_trees(manifest):
         (("en–de",), r"Received: 'en–de'\. Write en-de\."),
         (("en>german",), r"Received: 'en>german'\. Write en-de\."),
         (("en-de;de-en",), r"Received: 'en-de;de-en'\. Separate pairs by commas\."),
-        (("pt-BR-en",), r"Received: 'pt-BR-en'\. Write a region behind _"),
+        (("en-fr-ca",), r"Received: 'en-fr-ca'\. Write en-fr-CA or en-FR-ca\."),
+        (("en-de-fr",), r"Received: 'en-de-fr'\. Write en-de-FR or en-DE-fr\."),
         (("klingon-de",), r"Received: 'klingon-de'\. Write a code of two or three"),
-        (("en-en",), r"The languages of a pair must differ\. Received: 'en-en'"),
+        (("en-en",), r"The languages of a pair must differ\. Received: en and en\."),
+        (("en-EN",), r"The languages of a pair must differ\. Received: en and en\."),
     ],
 )
 def test_languages_that_cannot_be(manifest, given_languages, message):
@@ -95,16 +160,17 @@ def test_languages_that_cannot_be(manifest, given_languages, message):
         pairs_of(with_languages(manifest), given_languages)
 
 
-def test_languages_are_in_lower_case(manifest):
-    pairs = language_pairs(["RUN"], [with_languages(manifest)], ["EN-Pt_BR"])
-    assert pairs == [("en", "pt_BR")]
-
-
 def test_recorded_names_of_languages_are_refused(manifest):
     named = with_languages(manifest, "English", "german")
-    with pytest.raises(ValueError, match=r"English and german\. Add .*=en-de\."):
+    with pytest.raises(ValueError, match=r"'English' and 'german'\. Add .*=en-de,"):
         language_pairs(["RUN"], [named])
     assert language_pairs(["RUN"], [named], ["en-de"]) == [("en", "de")]
+    for recorded, message in (
+        (("../up", "de"), r"Received: '\.\./up' and 'de'\. Add --languages=en-de,"),
+        (("en", "EN"), r"The languages of a pair must differ\. Received: en and en"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            language_pairs(["RUN"], [with_languages(manifest, *recorded)])
     parser = with_languages(manifest, "german", task="parsing")
     with pytest.raises(ValueError, match=r"Received: 'german'\. Write de\."):
         language_pairs(["RUN"], [parser])
@@ -134,9 +200,10 @@ def test_two_runs_of_a_pair_are_refused(manifest):
 
 
 def test_names():
-    assert [language_name(code) for code in ("de", "pt_BR", "xx")] == [
+    assert [language_name(code) for code in ("de", "pt-BR", "zh-Hans", "xx")] == [
         "German",
         "Portuguese (BR)",
+        "Chinese (simplified)",
         "xx",
     ]
 

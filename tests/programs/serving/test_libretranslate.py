@@ -53,6 +53,41 @@ def test_json_forms_and_parameters(server, translator, how):
     assert response.json() == {"translatedText": translator.translate([SENTENCE])[0]}
 
 
+def test_codes_of_clients_are_compared_as_bcp_47_does(translator):
+    models = [served(translator, "en", target) for target in ("de", "pt-BR", "zh-Hans")]
+    with running([*models, served(translator, "de", "en")]) as several:
+        assert [language["code"] for language in several.get("/languages").json()] == [
+            "de",
+            "en",
+            "pt-BR",
+            "zh-Hans",
+        ]
+        translation = translator.translate(SENTENCE)
+        for source, target in (
+            ("EN", "DE"),
+            ("en-US", "de"),
+            ("en", "pt_br"),
+            ("en", "pt"),
+            ("en", "pb"),
+            ("en", "zh"),
+        ):
+            request = {"q": SENTENCE, "source": source, "target": target}
+            for path, field in (
+                ("/translate", "translatedText"),
+                ("/v1/translate", "translations"),
+            ):
+                body = several.post(path, request).json()
+                assert translation in str(body[field])
+        request = {"q": "The cat sleeps.", "source": "Auto", "target": "en-GB"}
+        answer = several.post("/translate", request).json()
+        assert answer["translatedText"] == "The cat sleeps."
+        assert answer["detectedLanguage"]["language"] == "en"
+        request = {"q": SENTENCE, "source": "en", "target": "pt-PT"}
+        answer = several.post("/translate", request)
+        assert answer.status_code == 400
+        assert "Received: en-pt-PT. Choose one of these." in answer.json()["error"]
+
+
 def test_raw_utf_8_is_a_form_at_every_endpoint(server, translator):
     """As curl -d and wget --post-data send it."""
     sentence = "Größe: the café is open."

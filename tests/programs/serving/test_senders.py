@@ -94,6 +94,77 @@ def test_requests_of_other_sites_are_refused(headers, status):
     assert refused.value.status == status
 
 
+@pytest.mark.parametrize(
+    ("allowed", "host", "is_known"),
+    [
+        ("mt.example.org", "mt.example.org.", True),
+        ("MT.example.org.", "mt.EXAMPLE.org:5000", True),
+        ("t2tlite:5000", "t2tlite:5000", True),
+        ("t2tlite:5000", "t2tlite", True),
+        (" my_host ", "my_host:80", True),
+        ("bücher.example", "xn--bcher-kva.example:443", True),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example.", True),
+        ("straße.example", "xn--strae-oqa.example", True),
+        ("*.example.org", "mt.example.org:80", True),
+        ("*.example.org", "example.org", False),
+        ("*.example.org", "evilexample.org", False),
+        ("[2001:db8::1]:5000", "evil.example", False),
+        ("2001:db8::1", "[2001:db8::2]:5000", True),
+        ("t2tlite", "127.0.0.1.", True),
+        ("t2tlite", "t2tlite.evil.example", False),
+        ("t2tlite", "evil.example:t2tlite", False),
+        ("*", "any.example:1", True),
+    ],
+)
+def test_every_spelling_of_a_host_is_the_same_host(allowed, host, is_known):
+    options = ServerOptions(allowed_hosts=(allowed,))
+    headers = httpx.Headers({"host": host})
+    if is_known:
+        check_sender(headers, options)
+        return
+    with pytest.raises(RequestError, match="does not know the host"):
+        check_sender(headers, options)
+
+
+def test_advised_host_has_no_port():
+    with pytest.raises(RequestError, match=r"--allowed_hosts=mt\.example\.org\."):
+        check_sender(httpx.Headers({"host": "MT.example.org.:5000"}), ServerOptions())
+
+
+@pytest.mark.parametrize(
+    "host", ["https://mt.example.org", "mt.example.org/", "", "a b", "mt*", "**", "a:b"]
+)
+def test_a_host_that_would_match_nothing_is_refused(host):
+    with pytest.raises(ValueError, match="allowed_hosts must be names such as"):
+        ServerOptions(allowed_hosts=(host,))
+
+
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        ("https://Friend.example/", "https://friend.example"),
+        ("https://friend.example:443", "https://friend.example"),
+        ("http://friend.example:8080", "http://friend.example:8080"),
+        ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
+        ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ("moz-extension://a-b", "moz-extension://a-b"),
+        ("null", "null"),
+    ],
+)
+def test_origins_are_read_as_browsers_send_them(given, origin):
+    options = ServerOptions(cors_origins=(given,))
+    assert options.cors_origins == (origin,)
+    check_sender(httpx.Headers({"host": "localhost", "origin": origin}), options)
+
+
+@pytest.mark.parametrize(
+    "origin", ["friend.example", "https://friend.example/page", "https://*.example", ""]
+)
+def test_an_origin_that_would_match_nothing_is_refused(origin):
+    with pytest.raises(ValueError, match="cors_origins must be origins such as"):
+        ServerOptions(cors_origins=(origin,))
+
+
 def test_documented_nginx_lets_the_pages_own_posts_through(translator):
     """What nginx sends: without a line of its configuration for it, Host is that of
     proxy_pass. Over plain HTTP a browser sends Origin, and no Sec-Fetch-Site.
