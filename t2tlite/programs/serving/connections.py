@@ -46,7 +46,7 @@ SMALL_CHUNKS = RequestError(
 )
 SLOW_HEAD = RequestError(408, "The head of the request did not arrive in time.")
 TOO_MANY = RequestError(
-    503, "The server has too many connections. Try again later.", retry_after_s=5
+    503, "The server has too many connections. Try again later.", retry_after="5"
 )
 
 
@@ -105,6 +105,18 @@ class Connections(ServerState):
             loop = asyncio.get_running_loop()
             # a moment later, when the memory of the connections is free
             loop.call_later(1, loop.run_in_executor, None, give_back_memory)
+
+
+class UntilClose(int):
+    """The number of bytes, in uvicorn's sums, of an answer that ends with its
+    connection.
+    """
+
+    def __lt__(self, sent: int) -> bool:
+        return False
+
+    def __sub__(self, sent: int) -> UntilClose:
+        return self
 
 
 class AnswerTransport(asyncio.Transport):
@@ -252,6 +264,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._enter(BODY)
         self.cycle.transport = AnswerTransport(self)
         self._keep_alive = self.cycle.keep_alive
+        if self.parser.get_http_version() != "1.1":  # others have no chunks
+            self.cycle.chunked_encoding = self._keep_alive = False
+            self.cycle.expected_content_length = UntilClose()
         self.cycle.keep_alive = False
         self._unanswered.append(self.cycle)
 
