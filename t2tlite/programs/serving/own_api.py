@@ -21,7 +21,11 @@ from t2tlite.programs.serving.options import (
     MAX_BEAM_SIZE,
     MAX_TREE_DEPTH,
 )
-from t2tlite.programs.serving.requests import RequestError, body_description, long_answer
+from t2tlite.programs.serving.requests import (
+    RequestError,
+    body_description,
+    long_answer,
+)
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg

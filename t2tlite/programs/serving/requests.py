@@ -160,7 +160,9 @@ class Bodies:
         self._arriving: dict[asyncio.Timeout, bytearray] = {}
 
     @contextlib.asynccontextmanager
-    async def read(self, request: Request, timeout_s: float) -> AsyncIterator[bytearray]:
+    async def read(
+        self, request: Request, timeout_s: float
+    ) -> AsyncIterator[bytearray]:
         """The body, which counts until the block ends.
 
         Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
@@ -211,12 +213,13 @@ class Bodies:
     def _make_room(self, body: bytearray) -> None:
         excess = self._bytes - MAX_BODIES_BYTES
         for deadline, other in self._arriving.items():
-            if excess > 0 and other is not body:
-                excess -= len(other)
-                if not deadline.expired():
-                    deadline.reschedule(0)
-        if excess > 0:
-            raise TimeoutError
+            if excess <= 0:
+                return
+            if other is body:
+                raise TimeoutError
+            excess -= len(other)
+            if not deadline.expired():
+                deadline.reschedule(0)
 
 
 def _too_long() -> RequestError:

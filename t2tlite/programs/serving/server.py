@@ -217,11 +217,13 @@ class DrainingServer(uvicorn.Server):
         cannot be stopped, or if the server drains already.
         """
         status = self._service.status
-        doing = "answering what was accepted; once more ends at once"
         if status == LOADING:
             doing = "ending while the runs are loaded"
         elif status == DRAINING:
             doing = "ending before everything is answered"
+        else:
+            doing = "answering what was accepted; once more ends at once"
+            self._service.drain()
         with contextlib.suppress(OSError):  # a terminal that was closed
             say(f"{signal.Signals(sig).name}: {doing}.")
         if status in (LOADING, DRAINING):
@@ -229,7 +231,6 @@ class DrainingServer(uvicorn.Server):
             signal.raise_signal(sig)
             # process 1 of a container ignores the signal by default
             os._exit(128 + sig)
-        self._service.drain()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

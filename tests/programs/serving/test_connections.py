@@ -5,96 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 from fastapi import Request
-from running import WAIT_S, Running, running
+from peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of, until
+from running import WAIT_S, Running
 from starlette.responses import Response, StreamingResponse
 
-from t2tlite.programs.serving.options import ConnectionLimits
-
-HOST = b"Host: localhost\r\n"
-HEALTH = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
-LONG = 8 << 20  # bytes of an answer, more than the system keeps for both sides
 SOON_S = 5.0  # in which a server that does not wait answers, on a busy machine
 CHUNKED = HOST + b"Transfer-Encoding: chunked\r\nContent-Type: %s\r\n\r\n"
-FORM = b"application/x-www-form-urlencoded"
-
-
-@contextlib.contextmanager
-def server_of(**limits: float) -> Iterator[Running]:
-    """A server without models, but with a long answer and one that waits."""
-    gate = threading.Event()
-
-    async def long() -> Response:
-        return Response(b"x" * LONG)
-
-    async def wait() -> Response:
-        await asyncio.to_thread(gate.wait, WAIT_S)
-        return Response()
-
-    with running([], ConnectionLimits(**limits)) as server:
-        app = server.server.config.app
-        app.add_api_route("/long", long)
-        app.add_api_route("/wait", wait)
-        try:
-            yield server
-        finally:
-            gate.set()
-
-
-class Peer:
-    """A client's connection."""
-
-    def __init__(self, server: Running, sent: bytes = b"") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", server.port), WAIT_S)
-        self.socket.sendall(sent)
-
-    def __enter__(self) -> Peer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.socket.close()
-
-    def send(self, content: bytes) -> None:
-        self.socket.sendall(content)
-
-    def answer(self, end: bytes) -> bytes:
-        """What the server sends, up to this end."""
-        received = b""
-        while not received.endswith(end):
-            part = self.socket.recv(1 << 16)
-            assert part, received
-            received += part
-        return received
-
-    def rest(self) -> bytes:
-        """What the server sends until it closes the connection; `reset` if it does so
-        at once.
-        """
-        parts = []
-        try:
-            while part := self.socket.recv(1 << 16):
-                parts.append(part)
-        except ConnectionResetError:
-            parts.append(b"reset")
-        return b"".join(parts)
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def get(path: bytes) -> bytes:
-    return b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -281,13 +204,16 @@ def test_answers_must_be_read_to_their_end_in_time():
 
 
 def test_unread_answers_are_bounded_together():
-    with server_of(unsent_bytes=2 * LONG) as server, contextlib.ExitStack() as stack:
-        connections = server.server.server_state
+    limits = {"unsent_bytes": 2 * LONG, "stalled_s": 10 * WAIT_S}
+    with server_of(**limits) as server, contextlib.ExitStack() as stack:
+        state = server.server.server_state
+        peers = []
         for _ in range(4):
-            stack.enter_context(Peer(server, get(b"/long")))
-        until(lambda: len(connections.open) in (1, 2))
-        unsent = [connection.unsent_bytes() for connection in connections.open]
-        assert sum(unsent) <= 2 * LONG
+            peers.append(stack.enter_context(Peer(server, get(b"/long"))))
+        until(lambda: state.total_requests == 4)
+        until(lambda: len(state.open) == 2)
+        lengths = [len(peer.rest()) for peer in peers]
+        assert sum(length > LONG for length in lengths) == 2
         assert server.get("/long").content == b"x" * LONG
 
 
