@@ -258,7 +258,7 @@ class ParsedSentence(ResponseBody):
     tree: list[object] | None = Field(
         description=(
             "The tree as nested lists: a label, then children; words are strings. Null"
-            f" for a blank sentence and for a tree of more than {MAX_TREE_DEPTH} levels."
+            f" for a blank sentence and for a tree above {MAX_TREE_DEPTH} levels."
         )
     )
     score: Normalised
