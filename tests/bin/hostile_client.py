@@ -207,12 +207,12 @@ def keep_connections_open(port: int, end: threading.Event) -> None:
 
 
 def leave_bodies_unfinished(port: int, end: threading.Event) -> None:
-    """Hundreds of bodies as long as they may be, without their last bytes."""
+    """Bodies as long as they may be, without their last bytes."""
     content = head("/translate", 1 << 20) + b"x" * ((1 << 20) - 100)
     while not end.is_set():
         with contextlib.ExitStack() as ends:
             connections = Connections(port, ends)
-            for _ in range(400):
+            for _ in range(150):
                 if end.is_set():
                     return
                 connections.add(content)

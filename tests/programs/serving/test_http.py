@@ -70,7 +70,8 @@ def test_other_methods_are_told_what_a_path_takes(server, method, path, allowed)
         assert f"This path takes {allowed}." in response.json()["error"]
 
 
-def test_stream_for_http_1_0_has_no_chunks_and_comes_as_it_is_made(server):
+def test_stream_for_http_1_0_has_no_chunks(server):
+    """Each line comes as soon as it is made."""
     gate = threading.Event()
 
     async def lines() -> AsyncIterator[bytes]:
