@@ -206,6 +206,19 @@ def keep_connections_open(port: int, end: threading.Event) -> None:
             slow.send(b" ")
 
 
+def leave_bodies_unfinished(port: int, end: threading.Event) -> None:
+    """Bodies as long as they may be, without their last bytes."""
+    content = head("/translate", 1 << 20) + b"x" * ((1 << 20) - 100)
+    while not end.is_set():
+        with contextlib.ExitStack() as ends:
+            connections = Connections(port, ends)
+            for _ in range(150):
+                if end.is_set():
+                    return
+                connections.add(content)
+            end.wait(5)
+
+
 def open_many_connections(port: int, end: threading.Event) -> None:
     """More connections than the server may open files, again and again."""
     while not end.is_set():
@@ -311,6 +324,7 @@ def attacks() -> list[Attack]:
         *senders,
         ask_for_pages,
         keep_connections_open,
+        leave_bodies_unfinished,
         open_many_connections,
         send_tiny_chunks,
         leave_answers_unread,

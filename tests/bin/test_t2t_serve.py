@@ -158,15 +158,54 @@ def test_a_server_that_loads_ends_at_once(tiny_run):
         assert server.sigterm()[0] == -signal.SIGTERM
 
 
-def test_sigterm_while_loading_ends_process_1(monkeypatch):
-    """The kernel ignores the default action of signals for process 1, here by a signal
+@pytest.mark.slow  # likewise
+def test_a_server_from_sighup_to_a_second_signal(tiny_run):
+    """The first lets it answer what was accepted, the second ends it in one line."""
+    with Process(f"--output_dir={tiny_run.run}") as server:
+        port = int(server.line(r"Ready: http://127\.0\.0\.1:(\d+)\n")[1])
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(
+                b"POST /detect HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+                b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+            )
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 100 ")
+            server.process.send_signal(signal.SIGHUP)
+            server.line("SIGHUP: answering what was accepted; once more ends at once.")
+            assert server.sigterm() == (
+                -signal.SIGTERM,
+                "SIGTERM: ending before everything is answered.\n",
+            )
+
+
+def test_signals_that_the_process_ignores_stay_ignored():
+    """As SIGHUP under nohup."""
+    server = DrainingServer(Service(ServerOptions()))
+    before = signal.getsignal(signal.SIGHUP)
+    with server.capture_signals():
+        assert signal.getsignal(signal.SIGHUP) == server.handle_exit
+        assert signal.getsignal(signal.SIGTERM) == server.handle_exit
+    assert signal.getsignal(signal.SIGHUP) == before
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with server.capture_signals():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_sigterm_ends_process_1_at_once(monkeypatch, drains):
+    """While runs are loaded, and while the server drains. The kernel ignores the default action of signals for process 1, here by a signal
     that does nothing.
     """
     statuses = []
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr("signal.raise_signal", lambda _: None)
     monkeypatch.setattr("os._exit", statuses.append)
-    DrainingServer(Service(ServerOptions())).handle_exit(signal.SIGTERM, None)
+    service = Service(ServerOptions())
+    if drains:
+        service.drain()
+    DrainingServer(service).handle_exit(signal.SIGTERM, None)
     assert statuses == [128 + signal.SIGTERM]
 
 

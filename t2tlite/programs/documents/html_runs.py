@@ -14,12 +14,12 @@ separate the two tags of an element around a part of the run.
 
 from __future__ import annotations
 
-import html
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from t2tlite.programs.documents.html_tokens import unescape
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING
 from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Mark, Role
 from t2tlite.vocabularies.normalisation import IGNORED
@@ -57,7 +57,7 @@ class Item(NamedTuple):
 
     @classmethod
     def of_text(cls, document: str, start: int, end: int) -> Item:
-        written = IGNORED.sub("", html.unescape(document[start:end]))
+        written = IGNORED.sub("", unescape(document[start:end]))
         return cls(
             *_without_space(document, start, end),
             text=" ".join(written.split()),
@@ -95,7 +95,7 @@ def _without_space(document: str, start: int, end: int) -> tuple[int, int]:
             start += 1
             continue
         reference = CHARACTER_REFERENCE.match(document, start, end)
-        if reference is None or not html.unescape(reference[0]).isspace():
+        if reference is None or not unescape(reference[0]).isspace():
             break
         start = reference.end()
     while start < end:
@@ -103,7 +103,7 @@ def _without_space(document: str, start: int, end: int) -> tuple[int, int]:
             end -= 1
             continue
         reference = REFERENCE_AT_END.search(document, max(start, end - 16), end)
-        if reference is None or not html.unescape(reference[0]).isspace():
+        if reference is None or not unescape(reference[0]).isspace():
             break
         end = reference.start()
     return start, end

@@ -53,6 +53,8 @@ END_TAGS = {
     for name in RAW_TEXT | ESCAPABLE_TEXT
 }
 LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+# Python's `unescape` refuses a number of thousands of digits
+LONG_NUMBER = re.compile(r"&#0*(\d{1,8})\d*", re.ASCII)
 NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -173,10 +175,17 @@ def _attribute(document: str, start: int) -> tuple[str, str, int] | None:
         end = document.find(quote, at + 1)
         if end < 0:
             return None
-        return key, html.unescape(document[at + 1 : end]), end + 1
+        return key, unescape(document[at + 1 : end]), end + 1
     unquoted = UNQUOTED.match(document, at)
     value = unquoted[0] if unquoted else ""
-    return key, html.unescape(value), at + len(value)
+    return key, unescape(value), at + len(value)
+
+
+def unescape(text: str) -> str:
+    """A text with its character references replaced, as browsers do: no number of
+    eight digits is a character, however many follow.
+    """
+    return html.unescape(LONG_NUMBER.sub(r"&#\1", text))
 
 
 def _lower(name: str) -> str:

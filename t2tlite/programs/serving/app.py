@@ -20,6 +20,7 @@ import t2tlite
 from t2tlite.programs.serving import attention_api, libretranslate, own_api
 from t2tlite.programs.serving.options import (
     DEFAULT_PORTS,
+    MAX_ANSWER_BYTES,
     Host,
     ServerOptions,
     is_address,
@@ -31,6 +32,7 @@ from t2tlite.programs.serving.requests import (
     RequestError,
     error_response,
     log_failure,
+    long_answer,
 )
 from t2tlite.programs.serving.schemas import ErrorResponse, StatusResponse
 from t2tlite.programs.serving.service import READY, CurrentService, Service
@@ -99,13 +101,15 @@ async def answer_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     problem = error.detail
+    headers = {}
     if error.status_code == 404:
         problem = NO_SUCH_PATH
     elif error.status_code == 405:
-        methods = (error.headers or {}).get("Allow", "another method")
+        methods = (error.headers or {}).get("Allow", "").replace("GET", "GET, HEAD")
+        headers["allow"] = methods
         problem = f"This path takes {methods}. Received: {request.method}."
-    advice = "The page /docs lists what there is."
-    return error_response(RequestError(error.status_code, f"{problem} {advice}"))
+    problem += " The page /docs lists what there is."
+    return error_response(RequestError(error.status_code, problem, **headers))
 
 
 # pages, and what watches the server
@@ -155,8 +159,9 @@ def _page(name: str) -> HTMLResponse:
 
 
 class Guard:
-    """An ASGI application around another. It refuses requests of strangers, and those
-    that arrive while the server loads or drains; it counts and times all requests.
+    """An ASGI application around another. It refuses requests of strangers, those that
+    arrive while the server loads or drains, and answers that are too long; it counts
+    and times all requests. HEAD is answered as GET, and uvicorn leaves out the body.
     """
 
     def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]) -> None:
@@ -171,12 +176,23 @@ class Guard:
             return
         started = time.monotonic()
         status: int | None = None
+        is_refused = False
+        method = scope["method"]
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
 
         async def observed(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_refused
+            if is_refused:
+                return
             if message["type"] == "http.response.start":
+                length = Headers(raw=message["headers"]).get("content-length", "0")
+                if int(length) > MAX_ANSWER_BYTES:
+                    await error_response(long_answer())(scope, receive, observed)
+                    is_refused = True
+                    return
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *self._headers]
+                message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
         self._service.active += 1
@@ -197,7 +213,8 @@ class Guard:
         finally:
             self._service.active -= 1
             path = scope["path"] if scope["path"] in self._paths else OTHER
-            method = scope["method"] if scope["method"] in ("GET", "POST") else OTHER
+            if method not in ("GET", "HEAD", "POST"):
+                method = OTHER
             seconds = time.monotonic() - started
             self._service.metrics.observe_request(
                 path, method, status or CLIENT_GONE, seconds

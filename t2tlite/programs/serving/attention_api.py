@@ -78,7 +78,6 @@ async def _answer(
     texts = {"q": body.q}
     if body.translation and not is_blank(body.translation):
         texts["translation"] = body.translation
-    service.check_size(list(texts.values()))
     for name, text in texts.items():
         _check_sentence(name, text)
     translation = texts.get("translation")

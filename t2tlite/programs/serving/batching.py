@@ -164,7 +164,7 @@ class Batcher:
                 raise RequestError(
                     503,
                     "The server has as many requests as it can take. Try again later.",
-                    1,
+                    retry_after="1",
                 )
             self._queue.append(queued)
             self._changed.notify_all()
@@ -310,7 +310,7 @@ def worker_error() -> RequestError:
         503,
         "A thread of the server that computes has ended; its log says why. Try again"
         " later.",
-        5,
+        retry_after="5",
     )
 
 

@@ -32,7 +32,7 @@ from t2tlite.programs.serving.requests import RequestError, error_response
 
 HEAD, BODY, COMPLETE = "head", "body", "complete"
 READ_BYTES = 1 << 16  # of a connection at a time: the event loop parses them at once
-# a search for free memory is worth while after this fall of unread bytes
+# a search for free memory is worth while after this fall of bytes kept for clients
 TRIMMED_BYTES = 1 << 25
 EVICTED_AT_ONCE = 16  # so that a flood of connections does not sort them for each
 NOT_HTTP = RequestError(
@@ -46,7 +46,7 @@ SMALL_CHUNKS = RequestError(
 )
 SLOW_HEAD = RequestError(408, "The head of the request did not arrive in time.")
 TOO_MANY = RequestError(
-    503, "The server has too many connections. Try again later.", retry_after_s=5
+    503, "The server has too many connections. Try again later.", retry_after="5"
 )
 
 
@@ -60,7 +60,7 @@ class Connections(ServerState):
         self.limits = limits
         self.metrics = metrics
         self.open: set[BoundedProtocol] = set()
-        # the greatest number of unsent bytes since memory was given back to the system
+        # the most bytes kept for clients since memory was given back to the system
         self._peak_bytes = 0
 
     @property
@@ -94,17 +94,30 @@ class Connections(ServerState):
         unread = [connection for connection in self.open if connection.unsent_bytes()]
         unread.sort(key=BoundedProtocol.last_progress)
         unsent = sum(connection.unsent_bytes() for connection in unread)
-        self._peak_bytes = max(self._peak_bytes, unsent)
         for connection in unread:
             if unsent <= self.limits.unsent_bytes:
                 break
             unsent -= connection.unsent_bytes()
             connection.drop()
-        if self._peak_bytes > unsent + TRIMMED_BYTES:
-            self._peak_bytes = unsent
+        kept = unsent + sum(connection.body_bytes for connection in self.open)
+        self._peak_bytes = max(self._peak_bytes, kept)
+        if self._peak_bytes > kept + TRIMMED_BYTES:
+            self._peak_bytes = kept
             loop = asyncio.get_running_loop()
             # a moment later, when the memory of the connections is free
             loop.call_later(1, loop.run_in_executor, None, give_back_memory)
+
+
+class UntilClose(int):
+    """The number of bytes, in uvicorn's sums, of an answer that ends with its
+    connection.
+    """
+
+    def __lt__(self, sent: int) -> bool:
+        return False
+
+    def __sub__(self, sent: int) -> UntilClose:
+        return self
 
 
 class AnswerTransport(asyncio.Transport):
@@ -151,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         # of the request that is being read
         self._received = 0  # all bytes that were sent for it
         self._head_bytes = 0
-        self._body_bytes = 0
+        self.body_bytes = 0
         self._chunks = 0
         self._keep_alive = False  # whether the client wants it
         self._problem = NOT_HTTP
@@ -197,7 +210,7 @@ class BoundedProtocol(HttpToolsProtocol):
         # the parser calls nothing for white space and extensions of chunks
         if self._stage != BODY and self._received > self._limits.head_bytes:
             self.refuse(LONG_HEAD)
-        elif self._received > 2 * (self._limits.head_bytes + self._body_bytes):
+        elif self._received > 2 * (self._limits.head_bytes + self.body_bytes):
             self.refuse(SMALL_CHUNKS)
 
     def shutdown(self) -> None:
@@ -223,7 +236,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= self._limits.pipelined:
             raise ValueError("too many requests at once")
         self._enter(HEAD)
-        self._head_bytes = self._body_bytes = self._chunks = 0
+        self._head_bytes = self.body_bytes = self._chunks = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -252,20 +265,23 @@ class BoundedProtocol(HttpToolsProtocol):
         self._enter(BODY)
         self.cycle.transport = AnswerTransport(self)
         self._keep_alive = self.cycle.keep_alive
+        if self.parser.get_http_version() != "1.1":  # others have no chunks
+            self.cycle.chunked_encoding = self._keep_alive = False
+            self.cycle.expected_content_length = UntilClose()
         self.cycle.keep_alive = False
         self._unanswered.append(self.cycle)
 
     def on_chunk_header(self) -> None:
         """Counts a chunk of the body."""
         self._chunks += 1
-        allowed = self._body_bytes // self._limits.chunk_bytes
+        allowed = self.body_bytes // self._limits.chunk_bytes
         if self._chunks > self._limits.small_chunks + allowed:
             self._problem = SMALL_CHUNKS
             raise ValueError("too many chunks")
 
     def on_body(self, body: bytes) -> None:
         """Counts a part of the body."""
-        self._body_bytes += len(body)
+        self.body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -414,7 +430,7 @@ def _as_bytes(problem: RequestError) -> bytes:
 
 
 def give_back_memory() -> None:
-    """Gives free memory back to the system. glibc keeps the memory of long answers,
+    """Gives free memory back to the system. glibc keeps the memory of long messages,
     since it lies between blocks in use.
     """
     if sys.platform != "linux":

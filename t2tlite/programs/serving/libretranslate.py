@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from t2tlite.data.language_codes import language_name
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
@@ -20,28 +20,28 @@ from t2tlite.programs.serving.computing import (
 )
 from t2tlite.programs.serving.languages import LibreDetection, detect_each
 from t2tlite.programs.serving.models import Catalogue, ServedModel
-from t2tlite.programs.serving.options import MAX_PLACED_TAGS
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_PLACED_TAGS
 from t2tlite.programs.serving.requests import SHOWN, RequestError, body_description
 from t2tlite.programs.serving.schemas import (
-    MAX_COUNT,
     TRANSLATION,
     Code,
     ResponseBody,
     TextOrTexts,
+    TextRequest,
 )
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.texts import as_list
 
 AUTO = "auto"
-TOO_MUCH = 400  # LibreTranslate's status for too much text
 
 router = APIRouter(tags=["LibreTranslate"])
 
 
-class LibreDetectRequest(BaseModel):
+class LibreDetectRequest(TextRequest):
     """What LibreTranslate's clients send; forms have numbers as text, and other fields
     are ignored.
     """
+
+    too_much: ClassVar[int] = 400  # as LibreTranslate
 
     q: TextOrTexts
     api_key: str = Field(default="", description="Where one is needed.")
@@ -61,7 +61,7 @@ class LibreTranslateRequest(LibreDetectRequest):
         ),
     )
     alternatives: int = Field(
-        default=0, description="Further translations.", ge=0, le=MAX_COUNT
+        default=0, description="Further translations.", ge=0, lt=MAX_BEAM_SIZE
     )
 
 
@@ -148,8 +148,7 @@ async def detect_language(
 ) -> list[LibreDetection] | list[list[LibreDetection]]:
     """The served languages that a text may be in, most likely first."""
     body = await service.read_fields(request, LibreDetectRequest)
-    texts = as_list(body.q)
-    service.check_size(texts, status=TOO_MUCH)
+    texts = body.texts()
     candidates = list(service.catalogue.languages())
     detected = await service.in_thread(detect_each, texts, candidates)
     return detected[0] if isinstance(body.q, str) else detected
@@ -234,8 +233,7 @@ class RequestedTranslation(NamedTuple):
 
 def _prepare(service: Service, body: LibreTranslateRequest) -> RequestedTranslation:
     """The request, checked and split. Raises RequestError."""
-    texts = as_list(body.q)
-    service.check_size(texts, status=TOO_MUCH)
+    texts = body.texts()
     read = HtmlText if body.format == "html" else PlainText
     documents: list[Document] = [read(text) for text in texts]
     detected = None

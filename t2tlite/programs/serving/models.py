@@ -21,7 +21,6 @@ from t2tlite.programs.serving.batching import WORKERS
 from t2tlite.programs.serving.languages import TREE, detect
 from t2tlite.programs.serving.options import (
     MAX_ATTENTION_WEIGHTS,
-    MAX_BEAM_SIZE,
     MAX_SEARCH_TOKENS,
     MAX_SENTENCE_TOKENS,
     ServedRunOptions,
@@ -56,7 +55,6 @@ class ServedModel:
     source: str
     target: str
     options: DecodeHParams  # unless a request says otherwise
-    max_beam_size: int = MAX_BEAM_SIZE
     # before every source, for a model that translates to several languages
     tag: str = ""
     examples: tuple[str, ...] = ()
@@ -145,11 +143,11 @@ class ServedModel:
         beam, so that lists of different lengths can share a batch.
         """
         beam = beam_size or max(self.options.beam_size, n_best)
-        if not 1 <= n_best <= beam <= self.max_beam_size:
+        if n_best > beam:
             raise RequestError(
                 400,
-                "n_best must be from 1 to beam_size, and beam_size at most"
-                f" {self.max_beam_size}. Received: n_best={n_best}, beam_size={beam}.",
+                "n_best must be at most beam_size. Received:"
+                f" n_best={n_best}, beam_size={beam}. Ask for fewer.",
             )
         alpha = self.options.alpha if alpha is None else float(alpha)
         return_beams = beam if n_best > 1 else 1
@@ -358,7 +356,6 @@ def load_catalogue(
             source,
             target,
             defaults,
-            max(MAX_BEAM_SIZE, defaults.beam_size),
             tag,
             example_sentences(run, tag),
         )

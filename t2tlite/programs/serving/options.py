@@ -11,6 +11,11 @@ from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
+# of all requests whose bodies are being received and parsed
+MAX_BODIES_BYTES = 1 << 26
+# the longest answers are pages of attention
+MAX_ANSWER_BYTES = 1 << 25
+MAX_TREE_DEPTH = 200  # of a tree as nested lists
 MAX_BEAM_SIZE = 16
 # of a request: each takes one or two kilobytes until the request is answered
 MAX_HYPOTHESES = 20_000

@@ -16,9 +16,17 @@ from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.batching import Work
 from t2tlite.programs.serving.computing import Parsing, Scoring, TranslationPlan
 from t2tlite.programs.serving.models import ServedModel
-from t2tlite.programs.serving.requests import RequestError, body_description
+from t2tlite.programs.serving.options import (
+    MAX_ANSWER_BYTES,
+    MAX_BEAM_SIZE,
+    MAX_TREE_DEPTH,
+)
+from t2tlite.programs.serving.requests import (
+    RequestError,
+    body_description,
+    long_answer,
+)
 from t2tlite.programs.serving.service import CurrentService, Service
-from t2tlite.texts import as_list
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
@@ -68,8 +76,6 @@ async def score(service: CurrentService, request: Request) -> schemas.ScoreRespo
     """Scores each pair."""
     body = await service.read_json(request, schemas.ScoreRequest)
     model = service.catalogue.translator(body.source, body.target)
-    texts = [text for pair in body.pairs for text in pair]
-    service.check_size(texts, len(body.pairs))
     tokens = await service.in_thread(_pair_token_counts, model, body.pairs)
     work = Work(Scoring(model), body.pairs, tokens)
     scores = []
@@ -87,7 +93,6 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     """Parses each sentence; a blank one has no tree."""
     body = await service.read_json(request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
-    service.check_size(as_list(body.q))
     work = await service.in_thread(_parsing_work, model, body.q)
     parses = await service.compute(request, work)
     return await service.in_thread(_parse_response, work.items, parses)
@@ -105,7 +110,7 @@ def _description(service: Service, model: ServedModel) -> schemas.ModelDescripti
         beam_size=model.options.beam_size,
         alpha=model.options.alpha,
         max_characters=service.options.max_characters,
-        max_beam_size=model.max_beam_size,
+        max_beam_size=MAX_BEAM_SIZE,
         examples=[] if service.options.api_key else list(model.examples),
     )
 
@@ -121,8 +126,6 @@ def _translation_plan(
             "With stream, q must be a string. Received: a list. Send a request for each"
             " text.",
         )
-    texts = as_list(body.q)
-    service.check_size(texts)
     options = model.decode_options(body.n_best, body.beam_size, body.alpha)
     if body.alignments and not model.aligns:
         engine = model.translator.engine.name
@@ -131,7 +134,7 @@ def _translation_plan(
             f"alignments need the engine {TENSORFLOW}. Received: a model served by"
             f" {engine}. Leave them out.",
         )
-    return TranslationPlan(model, texts, options, body.n_best, body.alignments)
+    return TranslationPlan(model, body.texts(), options, body.n_best, body.alignments)
 
 
 async def _lines(service: Service, plan: TranslationPlan) -> AsyncIterator[bytes]:
@@ -139,6 +142,7 @@ async def _lines(service: Service, plan: TranslationPlan) -> AsyncIterator[bytes
     [text] = plan.texts
     yield _line(schemas.StreamStart(segments=len(text.segments)))
     index = 0
+    size = 0
     try:
         async for outputs in service.stream(plan.work):
             before, sentence = text.segments[index]
@@ -148,7 +152,11 @@ async def _lines(service: Service, plan: TranslationPlan) -> AsyncIterator[bytes
                 before=before,
                 hypotheses=plan.hypotheses(outputs),
             )
-            yield _line(segment)
+            line = _line(segment)
+            size += len(line)
+            if size > MAX_ANSWER_BYTES:
+                raise long_answer()
+            yield line
             index += 1
         yield _line(schemas.StreamEnd(after=text.after))
     except RequestError as error:
@@ -200,17 +208,21 @@ def _parse_response(
     return schemas.ParseResponse(parses=parsed)
 
 
-def nested(tree: Tree) -> list[object]:
-    """A tree as nested lists, [label, child, ...], with words as strings."""
+def nested(tree: Tree) -> list[object] | None:
+    """A tree as nested lists, [label, child, ...], with words as strings; None if it is
+    deeper than clients can be expected to read JSON.
+    """
     root: list[object] = [tree.label]
-    waiting = [(tree, root)]
+    waiting = [(tree, root, 1)]
     while waiting:
-        node, content = waiting.pop()
+        node, content, depth = waiting.pop()
+        if depth > MAX_TREE_DEPTH:
+            return None
         for child in node.children:
             if isinstance(child, str):
                 content.append(child)
             else:
                 below: list[object] = [child.label]
                 content.append(below)
-                waiting.append((child, below))
+                waiting.append((child, below, depth + 1))
     return root

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import contextlib
+import gzip
 import io
 import json
 import logging
 import re
 import traceback
 import urllib.parse
-from collections.abc import Sequence
+import zlib
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -26,16 +29,20 @@ from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
-from t2tlite.programs.serving.options import MAX_BODY_BYTES
-from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody
+from t2tlite.programs.serving.options import (
+    MAX_ANSWER_BYTES,
+    MAX_BODIES_BYTES,
+    MAX_BODY_BYTES,
+)
+from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody, TextRequest
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 MAX_FIELDS = 1000  # of a form
-# Python's codecs for the charsets of forms. Browsers read ISO-8859-1 as Windows-1252,
+# Python's codecs for the charsets of bodies. Browsers read ISO-8859-1 as Windows-1252,
 # which has letters in place of control characters.
-FORM_ENCODINGS = {
+ENCODINGS = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
     "us-ascii": "utf-8",
@@ -47,6 +54,7 @@ CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 NOT_A_FORM = (
     "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
 )
+CODINGS = ("identity", "gzip", "x-gzip")  # values of Content-Encoding
 SHOWN = 80  # characters of a client's value in a message
 MAX_CAUSES = 8  # of an error that are logged
 CLIENT_GONE = 499  # status in logs and metrics; nobody receives it
@@ -57,21 +65,19 @@ logger = logging.getLogger("t2tlite.programs.serving")
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 Fields = dict[str, object]  # of a form, or of a JSON object
-Body = TypeVar("Body", bound=BaseModel)
+Body = TypeVar("Body", bound=TextRequest)
 
 
 class RequestError(Exception):
-    """A request that is answered with {"error": message} and a status, and with
-    Retry-After if the client may repeat it.
+    """A request that is answered with {"error": message}, a status and headers, such
+    as `retry_after="5"` if the client may repeat it.
     """
 
-    def __init__(
-        self, status: int, message: str, retry_after_s: int | None = None
-    ) -> None:
+    def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.retry_after_s = retry_after_s
+        self.headers = headers
 
 
 class ClientGoneError(RequestError):
@@ -81,13 +87,22 @@ class ClientGoneError(RequestError):
         super().__init__(CLIENT_GONE, "The client closed the connection.")
 
 
+def long_answer() -> RequestError:
+    """The error of a request whose answer would be too long."""
+    return RequestError(
+        413,
+        f"The answer to a request must have at most {MAX_ANSWER_BYTES:,} bytes. Send"
+        " less text.",
+    )
+
+
 def error_response(error: RequestError) -> Response:
     """The response of an error."""
     # a lone surrogate has no bytes
     message = error.message.encode("utf-8", "replace").decode()
     headers = {}
-    if error.retry_after_s is not None:
-        headers["Retry-After"] = str(error.retry_after_s)
+    for name, value in error.headers.items():
+        headers[name.replace("_", "-")] = value
     content = ErrorResponse(error=message).model_dump_json()
     return Response(content, error.status, headers, JSON)
 
@@ -134,43 +149,117 @@ def body_description(kind: type[BaseModel], form: bool = False) -> dict[str, Any
     return {"requestBody": {"required": True, "content": content}}
 
 
-async def read_body(request: Request, timeout_s: float) -> bytes:
-    """The body. Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it
-    does not arrive in time, and 499 if the client goes away.
+class Bodies:
+    """The bodies that are being received and parsed, bounded one by one and together.
+    If they are too long together, those that began first are given up.
     """
-    try:
-        return await asyncio.wait_for(_read_up_to_limit(request), timeout_s)
-    except TimeoutError:
-        raise RequestError(
-            408, f"The body of a request must arrive within {timeout_s:g} seconds."
-        ) from None
-    except ClientDisconnect:
-        raise ClientGoneError from None
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        # those that have not arrived, by what ends the wait for them
+        self._arriving: dict[asyncio.Timeout, bytearray] = {}
+
+    @contextlib.asynccontextmanager
+    async def read(
+        self, request: Request, timeout_s: float
+    ) -> AsyncIterator[bytearray]:
+        """The body, which counts until the block ends.
+
+        Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
+        arrive in time, 415 if it is compressed in an unknown way, and 499 if the client
+        goes away.
+        """
+        coding = request.headers.get("content-encoding", "identity")
+        if coding.lower() not in CODINGS:
+            raise RequestError(
+                415,
+                "The Content-Encoding of a body must be gzip, or absent. Received:"
+                f" {coding[:SHOWN]!r}.",
+                accept_encoding="gzip",
+            )
+        announced = request.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
+            raise _too_long()
+        body = bytearray()
+        try:
+            await self._receive(request, body, timeout_s)
+            yield body
+        finally:
+            self._bytes -= len(body)
+
+    async def _receive(
+        self, request: Request, body: bytearray, timeout_s: float
+    ) -> None:
+        try:
+            async with asyncio.timeout(timeout_s) as deadline:
+                self._arriving[deadline] = body
+                async for part in request.stream():
+                    body += part
+                    self._bytes += len(part)
+                    if len(body) > MAX_BODY_BYTES:
+                        raise _too_long()
+                    self._make_room(body)
+        except TimeoutError:
+            raise RequestError(
+                408,
+                f"The body of a request must arrive within {timeout_s:g} seconds, or"
+                " sooner while the server receives many others.",
+            ) from None
+        except ClientDisconnect:
+            raise ClientGoneError from None
+        finally:
+            del self._arriving[deadline]
+
+    def _make_room(self, body: bytearray) -> None:
+        excess = self._bytes - MAX_BODIES_BYTES
+        for deadline, other in self._arriving.items():
+            if excess <= 0:
+                return
+            if other is body:
+                raise TimeoutError
+            excess -= len(other)
+            if not deadline.expired():
+                deadline.reschedule(0)
 
 
-async def _read_up_to_limit(request: Request) -> bytes:
-    too_long = RequestError(
+def _too_long() -> RequestError:
+    return RequestError(
         413,
         f"The body of a request must have at most {MAX_BODY_BYTES:,} bytes. Send less"
         " text.",
     )
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
-        raise too_long
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise too_long
-    return bytes(body)
 
 
-def json_object(body: bytes) -> Fields:
-    """The fields of a JSON object, perhaps behind a byte order mark. Raises
-    RequestError 400 if the body is not an object, or has a field twice.
+def decompressed(body: bytearray, request: Request) -> bytes:
+    """The body without its Content-Encoding. Raises RequestError 400 if it has another
+    one, 413 if it is too long.
     """
-    text = body.removeprefix(codecs.BOM_UTF8)
+    if request.headers.get("content-encoding", "identity").lower() == "identity":
+        return bytes(body)
     try:
+        with gzip.open(io.BytesIO(body)) as file:
+            content = file.read(MAX_BODY_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise RequestError(
+            400,
+            f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
+        ) from error
+    if len(content) > MAX_BODY_BYTES:
+        raise _too_long()
+    return content
+
+
+def json_object(body: bytes, content_type: str = JSON) -> Fields:
+    """The fields of a JSON object, perhaps behind a byte order mark.
+
+    Raises RequestError 400 if the body is not an object, or has a field twice, and 415
+    if the server does not know its charset.
+    """
+    encoding = _encoding(content_type)
+    try:
+        if encoding != "utf-8":
+            body = body.decode(encoding).encode()
+        text = body.removeprefix(codecs.BOM_UTF8)
         content = from_json(text)
         # `from_json` keeps the last of several values; this reads names alone
         json.loads(text, object_pairs_hook=_check_names, parse_int=_no_number)
@@ -195,13 +284,6 @@ def _check_names(pairs: Sequence[tuple[str, object]]) -> None:
 
 def _no_number(digits: str) -> None:
     """Stands for a number, whose digits may be more than Python reads."""
-
-
-def from_body(body: bytes, kind: type[Body]) -> Body:
-    """A request from JSON. Raises RequestError 400 if the body is not JSON, or a field
-    is missing, unknown or wrong.
-    """
-    return checked(json_object(body), kind)
 
 
 def checked(fields: Fields, kind: type[Body], absent: str = "missing") -> Body:
@@ -231,7 +313,7 @@ def form_fields(body: bytes, content_type: str) -> Fields:
     Raises RequestError 400 if the body is not a form, and 415 if the server does not
     know its charset.
     """
-    encoding = _form_encoding(content_type)
+    encoding = _encoding(content_type)
     try:
         if content_type.lower().startswith(MULTIPART):
             pairs = _multipart(body, content_type, encoding)
@@ -257,18 +339,18 @@ def address_fields(query: bytes) -> Fields:
         ) from error
 
 
-def _form_encoding(content_type: str) -> str:
-    """Python's codec for a form."""
+def _encoding(content_type: str) -> str:
+    """Python's codec for a body of this type."""
     parameter = CHARSET.search(content_type)
     charset = parameter[1] if parameter else "utf-8"
     name = charset.lower()
-    if name not in FORM_ENCODINGS:
+    if name not in ENCODINGS:
         raise RequestError(
             415,
-            "The charset of a form must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
+            "The charset of a body must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
             f" {charset[:SHOWN]!r}.",
         )
-    return FORM_ENCODINGS[name]
+    return ENCODINGS[name]
 
 
 def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:

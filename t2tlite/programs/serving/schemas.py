@@ -8,12 +8,13 @@ than another.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
-# of a number in a request, before it is compared with what the model allows
-MAX_COUNT = 10_000
+from t2tlite.decoding.source_text import as_list
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_TREE_DEPTH
+
 SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
 
 
@@ -25,8 +26,22 @@ class StopAtFirst(FailFast):
     __hash__ = object.__hash__
 
 
-class RequestBody(BaseModel):
-    """A request."""
+class TextRequest(BaseModel):
+    """A request with texts, whose number and characters are limited."""
+
+    too_much: ClassVar[int] = 413  # the status of a request with too much text
+
+    def texts(self) -> list[str]:
+        """All its texts."""
+        return as_list(self.q)  # type: ignore[attr-defined]
+
+    def count(self) -> int:
+        """The number of texts, of which the server limits the most."""
+        return len(self.texts())
+
+
+class RequestBody(TextRequest):
+    """A request in JSON."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -62,7 +77,7 @@ Target = Annotated[
     ),
 ]
 Code = Annotated[str, Field(description="Language code.", examples=["en"])]
-Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+Count = Annotated[int, Field(ge=1, le=MAX_BEAM_SIZE)]
 LogProb = Annotated[
     float,
     Field(
@@ -201,6 +216,14 @@ class ScoreRequest(RequestBody):
     source: Source = None
     target: Target = None
 
+    def texts(self) -> list[str]:
+        """Both texts of each pair."""
+        return [text for pair in self.pairs for text in pair]
+
+    def count(self) -> int:
+        """The number of pairs."""
+        return len(self.pairs)
+
 
 class PairScore(ResponseBody):
     """The log-probability of a pair."""
@@ -234,7 +257,8 @@ class ParsedSentence(ResponseBody):
     )
     tree: list[object] | None = Field(
         description=(
-            "The tree as nested lists: a label, then children; words are strings."
+            "The tree as nested lists: a label, then children; words are strings. Null"
+            f" for a blank sentence and for a tree above {MAX_TREE_DEPTH} levels."
         )
     )
     score: Normalised
@@ -263,6 +287,10 @@ class AttentionRequest(RequestBody):
     )
     source: Source = None
     target: Target = None
+
+    def texts(self) -> list[str]:
+        """The sentence, and its translation if that is given."""
+        return [self.q, self.translation] if self.translation else [self.q]
 
 
 class AttentionPageRequest(AttentionRequest):

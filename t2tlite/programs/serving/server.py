@@ -5,6 +5,7 @@ signal comes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import gc
 import os
@@ -13,7 +14,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -34,6 +35,7 @@ from t2tlite.programs.serving.options import (
 )
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
 from t2tlite.run_folder import RunFolder
+from t2tlite.training.signals import STOPPING
 
 # The server ends after so long without a request. Requests on their way get 503.
 QUIET_S = 1.0
@@ -170,7 +172,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 class DrainingServer(uvicorn.Server):
     """A server of a service's application. The first signal lets it drain, a second one
-    ends it at once.
+    ends the process at once.
 
     It calls `started` when it answers. The limits of connections are by default those
     with the number in the service's options.
@@ -216,20 +218,40 @@ class DrainingServer(uvicorn.Server):
         self._call_when_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drains; ends at once while the runs are loaded, or if it drains already."""
-        if self._service.status == DRAINING:
-            self.should_exit = self.force_exit = True
-            return
-        name = signal.Signals(sig).name
-        # no request is accepted yet, and the thread that loads cannot be stopped
-        if self._service.status == LOADING:
-            say(f"{name}: ending while the runs are loaded.")
+        """Drains; ends the process while the runs are loaded, which a thread does that
+        cannot be stopped, or if the server drains already.
+        """
+        status = self._service.status
+        if status == LOADING:
+            doing = "ending while the runs are loaded"
+        elif status == DRAINING:
+            doing = "ending before everything is answered"
+        else:
+            doing = "answering what was accepted; once more ends at once"
+            self._service.drain()
+        with contextlib.suppress(OSError):  # a terminal that was closed
+            say(f"{signal.Signals(sig).name}: {doing}.")
+        if status in (LOADING, DRAINING):
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
             # process 1 of a container ignores the signal by default
             os._exit(128 + sig)
-        say(f"{name}: answering what was accepted; once more ends at once.")
-        self._service.drain()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Receives SIGHUP as well as uvicorn's signals, but none that the process
+        ignores, as under nohup.
+        """
+        handlers = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in STOPPING:
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    handlers[number] = signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
     async def on_tick(self, counter: int) -> bool:
         """Closes connections whose clients are too slow. Returns whether to end."""

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import hmac
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, ParamSpec, TypeVar
 
@@ -29,11 +29,13 @@ from t2tlite.programs.serving.metrics import Metrics
 from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.requests import (
+    Bodies,
     Body,
     ClientGoneError,
     RequestError,
     log_failure,
 )
+from t2tlite.programs.serving.schemas import TextRequest
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
 BROKEN = "broken"  # shown by /ready; a request is accepted while a thread is left
@@ -59,6 +61,7 @@ class Service:
         )
         self._batchers = [self.batcher, self.attention_batcher]
         self.metrics.watch(self._queue_length, self._active_requests)
+        self._bodies = Bodies()
         self.status = LOADING
         self.active = 0  # requests that are being answered
         self.catalogue = Catalogue([])
@@ -100,7 +103,9 @@ class Service:
         """RequestError 503 while the models are loaded and while the server drains."""
         if self.status != READY:
             doing = "loading its models" if self.status == LOADING else "shutting down"
-            raise RequestError(503, f"The server is {doing}. Try again later.", 5)
+            raise RequestError(
+                503, f"The server is {doing}. Try again later.", retry_after="5"
+            )
 
     def check_key(self, received: bytes | None) -> None:
         """Raises RequestError if the server has an API key: 400 if none is received,
@@ -117,31 +122,29 @@ class Service:
         if not hmac.compare_digest(received, self.options.api_key.encode()):
             raise RequestError(403, "The API key is not valid.")
 
-    def check_size(
-        self, texts: Sequence[str], count: int | None = None, status: int = 413
-    ) -> None:
-        """Raises RequestError if a request has too many texts or characters.
-
-        A blank text counts as a character. `count` is the number of texts for the
-        limit, by default all.
+    def check_size(self, body: TextRequest) -> None:
+        """Raises RequestError if a request has too many texts or characters. A blank
+        text counts as a character.
         """
-        size = len(texts) if count is None else count
+        size = body.count()
         limit = self.options.max_texts
         required = f"A request must have at most {limit:,} texts."
         if size <= limit:
-            size = sum(max(1, len(text)) for text in texts)
+            size = sum(max(1, len(text)) for text in body.texts())
             limit = self.options.max_characters
             required = f"The text of a request must have at most {limit:,} characters."
         if size > limit:
             raise RequestError(
-                status,
+                body.too_much,
                 f"{required} Received: {size:,}. Split it into several requests.",
             )
 
     # bodies
 
     async def read_json(self, request: Request, kind: type[Body]) -> Body:
-        """Reads a request in JSON after a check of its API key. Raises RequestError."""
+        """Reads a request in JSON after a check of its API key, and checks it. Raises
+        RequestError.
+        """
         self.check_key(_key_outside_body(request))
         if requests.media_type(request) != requests.JSON:
             raise requests.unsupported_type(
@@ -149,12 +152,11 @@ class Service:
                 f"JSON, with Content-Type: {requests.JSON}",
                 "With curl, send it by --json.",
             )
-        body = await requests.read_body(request, self.options.timeout_s)
-        return await self.in_thread(requests.from_body, body, kind)
+        return await self._parsed(request, self._from_json, kind)
 
     async def read_fields(self, request: Request, kind: type[Body]) -> Body:
         """Reads a request in JSON, a form, or the address, as LibreTranslate's clients
-        send it. Raises RequestError.
+        send it, and checks it. Raises RequestError.
 
         An API key outside the body is checked before the body is read. Empty fields
         count as missing.
@@ -162,27 +164,50 @@ class Service:
         key = _key_outside_body(request)
         if key:
             self.check_key(key)
+        return await self._parsed(request, self._from_fields, kind)
+
+    async def _parsed(
+        self,
+        request: Request,
+        parse: Callable[[bytes, Request, type[Body]], Body],
+        kind: type[Body],
+    ) -> Body:
+        """Reads a body, and parses and checks it in a thread."""
+
+        def parsed(received: bytearray) -> Body:
+            content = requests.decompressed(received, request)
+            body = parse(content, request, kind)
+            self.check_size(body)
+            return body
+
+        async with self._bodies.read(request, self.options.timeout_s) as received:
+            return await self.in_thread(parsed, received)
+
+    def _from_json(self, body: bytes, request: Request, kind: type[Body]) -> Body:
+        fields = requests.json_object(body, request.headers["content-type"])
+        return requests.checked(fields, kind)
+
+    def _from_fields(self, body: bytes, request: Request, kind: type[Body]) -> Body:
         media_type = requests.media_type(request)
-        body = await requests.read_body(request, self.options.timeout_s)
+        content_type = request.headers.get("content-type", "")
         fields = requests.address_fields(request.scope["query_string"])
         if media_type == requests.JSON:
-            fields = await self.in_thread(requests.json_object, body)
+            fields = requests.json_object(body, content_type)
         elif media_type in (requests.FORM, requests.MULTIPART):
-            content_type = request.headers["content-type"]
-            fields |= await self.in_thread(requests.form_fields, body, content_type)
+            fields |= requests.form_fields(body, content_type)
         elif body:
             raise requests.unsupported_type(
                 request,
                 f"JSON, with Content-Type: {requests.JSON}, or a form",
                 "Name the type that it has.",
             )
-        if not key:
+        if not _key_outside_body(request):
             api_key = fields.get("api_key")
             if not isinstance(api_key, str):
                 api_key = ""
             self.check_key(api_key.encode("utf-8", "replace"))
         filled = {name: value for name, value in fields.items() if value}
-        return await self.in_thread(requests.checked, filled, kind, "missing or empty")
+        return requests.checked(filled, kind, "missing or empty")
 
     async def in_thread(
         self, function: Callable[P, T], *args: P.args, **named: P.kwargs

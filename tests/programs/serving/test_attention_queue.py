@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from peers import until
 from running import WAIT_S, Changed, running, served
 
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
 
 SENTENCE = "red cat sees dog"
 PATHS = ("/v1/attention", "/v1/attention.html")
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -74,8 +67,9 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(server.post, PATHS[0], {"q": SENTENCE})
         until(lambda: server.service.active and not batcher.queue_length)
+        patience = httpx.Timeout(WAIT_S, read=0.5)
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=0.5)
+            httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=patience)
         until(lambda: batcher.queue_length == 0)
         gate.set()
         assert first.result().status_code == 200

@@ -366,14 +366,11 @@ def test_settings(server):
         ),
         (
             {"alternatives": 10_001},
-            "alternatives must be less than or equal to 10000. Received: 10001.",
+            "alternatives must be less than 16. Received: 10001.",
         ),
         (
             {"alternatives": 16},
-            (
-                "n_best must be from 1 to beam_size, and beam_size at most 16."
-                " Received: n_best=17"
-            ),
+            "alternatives must be less than 16. Received: 16.",
         ),
     ],
 )
@@ -383,6 +380,44 @@ def test_mistakes_have_status_400_and_a_sentence(server, change, message):
     )
     assert response.status_code == 400
     assert message in response.json()["error"]
+
+
+def test_limits_hold_for_text_that_is_not_translated(server):
+    """With auto, text in the target language comes back as it is."""
+    text = "Die Katze ist hier und der Hund schläft auf dem Tisch."
+    request = {"q": [text] * 2, "source": "auto", "target": "de", "alternatives": 15}
+    answer = server.post("/translate", request).json()
+    assert answer["translatedText"] == [text] * 2
+    assert answer["alternatives"] == [[text] * 15] * 2
+    response = server.post("/translate", {**request, "alternatives": 16})
+    assert response.status_code == 400
+    message = "alternatives must be less than 16. Received: 16."
+    assert response.json()["error"] == message
+
+
+@pytest.mark.parametrize(
+    ("reference", "character"),
+    [
+        (f"&#{'9' * 5000};", "\ufffd"),
+        (f"&#{'0' * 5000}233;", "é"),
+        (f"&#x{'0' * 5000}E9;", "é"),
+        ("&#x110000;", "\ufffd"),
+        ("&#xD800;", "\ufffd"),
+        ("&#10000000;", "\ufffd"),
+    ],
+    ids="long zeros hexadecimal above surrogate eight".split(),
+)
+def test_every_character_reference_of_html_is_read(
+    server, translator, reference, character
+):
+    request = {"source": "en", "target": "de", "format": "html"}
+    text = f'<p title="{reference}">cat {reference} dog</p>'
+    response = server.post("/translate", {**request, "q": text})
+    assert response.status_code == 200
+    translated = response.json()["translatedText"]
+    assert translated.startswith(f'<p title="{reference}">')
+    plain = server.post("/translate", {**request, "q": f"<p>cat {character} dog</p>"})
+    assert translated.partition(">")[2] == plain.json()["translatedText"][3:]
 
 
 def test_an_api_key_is_required_where_the_server_has_one(keyed):

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from imported_model import lines
-from running import running, served
+from running import Changed, running, served
+
+from t2tlite.tasks.parsing import Parse
+from t2tlite.trees.tree import parse_tree
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +122,24 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     }
     assert parse(server, {"q": [" ", "dogs"], "source": "en"})[0] == blank
     assert parse(server, {"q": ""}) == []
+
+
+@pytest.mark.parametrize("depth", [200, 201, 255, 3000])
+def test_tree_of_any_depth_is_answered(parsing_translator, depth):
+    """As nested lists up to the depth that every client's parser reads."""
+    brackets = "(A " * (depth - 1) + "(NN dog)" + ")" * (depth - 1)
+    parse_of = Parse(parse_tree(brackets), -0.25, -1.5, Counter(), "")
+    deep = Changed(parsing_translator, parse=lambda *_, **__: [parse_of])
+    with running([served(deep, "en", "tree")]) as server:
+        (response,) = parse(server, {"q": ["dog"]})
+    assert response["brackets"] == brackets
+    assert response["svg"].count("<text") == depth + 1
+    levels = 0
+    node = response["tree"]
+    while isinstance(node, list):
+        levels += 1
+        node = node[1]
+    assert levels == (depth if depth <= 200 else 0)
 
 
 def test_a_parser_does_not_translate_and_is_no_language(server):

@@ -11,8 +11,8 @@ import pytest
 from t2tlite.programs.serving.libretranslate import LibreTranslateRequest
 from t2tlite.programs.serving.requests import (
     RequestError,
+    checked,
     form_fields,
-    from_body,
     json_object,
 )
 from t2tlite.programs.serving.schemas import ScoreRequest, TranslateRequest
@@ -181,7 +181,7 @@ def test_check_of_a_body_stops_at_the_first_mistake(kind, content, message):
     body = json.dumps(content).encode()
     tracemalloc.start()
     with pytest.raises(RequestError, match=message):
-        from_body(body, kind)
+        checked(json_object(body), kind)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 << 20  # 525 MB where each entry makes a record

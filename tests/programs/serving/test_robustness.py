@@ -9,12 +9,12 @@ import json
 import random
 import signal
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from malformed import MALFORMED, PATHS
+from peers import Peer, until
 from running import WAIT_S, Changed, Gated, Running, running, served
 
 from t2tlite.programs.serving import own_api
@@ -43,13 +43,6 @@ def occupy(server, slow, clients):
         requests.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
         until(lambda: len(slow.seen) == len(requests))
     return requests
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -222,19 +215,24 @@ def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
 
 
 def test_a_request_that_takes_too_long_has_status_504(translator):
+    error = b'{"error":"The request was not done after 0.3 seconds.'
     with slow_server(translator, timeout_s=0.3) as (server, _):
-        response = server.post("/v1/translate", {"q": SENTENCE})
-        assert response.status_code == 504
-        assert response.json()["error"].startswith(
-            "The request was not done after 0.3 seconds."
-        )
-        lines = server.post(
-            "/v1/translate", {"q": SENTENCE, "stream": True}
-        ).text.splitlines()
-        assert json.loads(lines[0]) == {"segments": 1}
-        assert json.loads(lines[1])["error"].startswith(
-            "The request was not done after"
-        )
+        for stream in (False, True):
+            body = json.dumps({"q": SENTENCE, "stream": stream}).encode()
+            lines = [
+                b"POST /v1/translate HTTP/1.0",
+                b"Content-Type: application/json",
+                b"Content-Length: %d" % len(body),
+            ]
+            # at once, since the body must arrive in this time too
+            with Peer(server, b"\r\n".join([*lines, b"", body])) as peer:
+                head, _, content = peer.rest().partition(b"\r\n\r\n")
+            if stream:
+                first, _, content = content.partition(b"\n")
+                assert first == b'{"segments":1}'
+            else:
+                assert head.startswith(b"HTTP/1.1 504 ")
+            assert content.startswith(error)
 
 
 def test_full_queue_has_status_503_and_retry_after(translator):

@@ -1,0 +1,216 @@
+"""What HTTP asks of a server: methods, versions, and the encodings of bodies; without a
+model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import threading
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of
+from running import WAIT_S, running
+from starlette.responses import StreamingResponse
+
+from t2tlite.programs.serving import app, requests
+from t2tlite.programs.serving.options import MAX_BODY_BYTES
+
+PAGES = ("/", "/docs", "/openapi.json")
+DETECT = b"POST /detect HTTP/1.1\r\n" + HOST + b"Content-Type: " + FORM + b"\r\n"
+TEXT = {"q": "The cat sees the dog."}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with server_of() as server:
+        yield server
+
+
+def test_head_is_answered_as_get_without_a_body():
+    with running([]) as server:
+        methods_of = server.get("/openapi.json").json()["paths"]
+        paths = [path for path, methods in methods_of.items() if "get" in methods]
+        assert "/health" in paths
+        for path in (*PAGES, *paths, "/nothing"):
+            got = server.get(path)
+            head = httpx.head(server.url + path)
+            assert head.status_code == got.status_code, path
+            assert head.content == b""
+            assert head.headers["content-type"] == got.headers["content-type"]
+            if path != "/metrics":  # which counts these requests
+                assert head.headers["content-length"] == str(len(got.content))
+
+
+def test_connection_goes_on_after_head(server):
+    with Peer(server, HEALTH.replace(b"GET", b"HEAD") + HEALTH) as peer:
+        first, second = peer.answer(b"}").split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert first.endswith(b"\r\n\r\n")
+    assert second.endswith(b'{"status":"ok"}')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("HEAD", "/translate", "POST"),
+        ("GET", "/translate", "POST"),
+        ("POST", "/health", "GET, HEAD"),
+        ("DELETE", "/v1/models", "GET, HEAD"),
+    ],
+)
+def test_other_methods_are_told_what_a_path_takes(server, method, path, allowed):
+    response = httpx.request(method, server.url + path)
+    assert response.status_code == 405
+    assert response.headers["allow"] == allowed
+    if method != "HEAD":
+        assert f"This path takes {allowed}." in response.json()["error"]
+
+
+def test_stream_for_http_1_0_has_no_chunks(server):
+    """Each line comes as soon as it is made."""
+    gate = threading.Event()
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield b"one\n"
+        await asyncio.to_thread(gate.wait, WAIT_S)
+        yield b"two\n"
+
+    async def stream() -> StreamingResponse:
+        return StreamingResponse(lines())
+
+    server.server.config.app.add_api_route("/lines", stream)
+    old = b"GET /lines HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    with Peer(server, old) as peer:
+        head, _, first = peer.answer(b"one\n").partition(b"\r\n\r\n")
+        assert first == b"one\n"
+        assert b"transfer-encoding" not in head.lower()
+        assert b"connection: close" in head.lower()
+        gate.set()
+        assert peer.rest() == b"two\n"
+    assert server.get("/lines").text == "one\ntwo\n"
+
+
+def test_http_1_0_has_other_answers_whole(server):
+    with Peer(server, get(b"/long").replace(b"1.1", b"1.0")) as peer:
+        head, _, content = peer.rest().partition(b"\r\n\r\n")
+    assert content == b"x" * LONG
+    assert b"content-length: %d\r\n" % LONG in head
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZIP", "identity"])
+@pytest.mark.parametrize("content_type", ["application/json", FORM.decode()])
+def test_compressed_body_is_read(server, coding, content_type):
+    body = json.dumps(TEXT).encode() if "json" in content_type else b"q=a"
+    if coding != "identity":
+        body = gzip.compress(body[:2]) + gzip.compress(body[2:])
+    headers = {"Content-Encoding": coding}
+    response = server.send("/detect", body, content_type, **headers)
+    assert (response.status_code, response.json()) == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "status", "message"),
+    [
+        ("br", b"x", 415, "The Content-Encoding of a body must be gzip, or absent."),
+        ("gzip, gzip", b"x", 415, "Received: 'gzip, gzip'."),
+        ("gzip", b"q=a", 400, "The body must be gzip, as its Content-Encoding says."),
+        ("gzip", gzip.compress(b"q=a")[:-9], 400, "The body must be gzip"),
+        ("gzip", gzip.compress(b"q=a")[:10] + b"\xff" * 9, 400, "must be gzip"),
+        ("gzip", gzip.compress(b"x" * (100 << 20)), 413, "at most 1,048,576 bytes."),
+    ],
+    ids="br twice plain cut damaged bomb".split(),
+)
+def test_body_that_is_compressed_otherwise_is_refused(
+    server, coding, body, status, message
+):
+    headers = {"Content-Encoding": coding}
+    response = server.send("/detect", body, FORM.decode(), **headers)
+    assert response.status_code == status
+    assert message in response.json()["error"]
+    if status == 415:
+        assert response.headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("charset", "text", "status"),
+    [
+        ("", "é".encode(), 200),
+        ("; charset=UTF-8", "é".encode(), 200),
+        ("; charset=iso-8859-1", b"\xe9", 200),
+        ("; charset=utf-8", b"\xe9", 400),
+        ("; charset=windows-1252", b"\x81", 400),
+        ("; charset=utf-16", b"a", 415),
+    ],
+)
+def test_json_is_in_the_charset_that_it_names(server, charset, text, status):
+    body = b'{"q": "' + text + b'"}'
+    response = server.send("/detect", body, f"application/json{charset}")
+    assert response.status_code == status
+    if status == 415:
+        message = "must be UTF-8, ISO-8859-1 or Windows-1252. Received: 'utf-16'."
+        assert message in response.json()["error"]
+
+
+def test_bodies_that_do_not_end_are_bounded_together(monkeypatch):
+    """The ones that began first are given up."""
+    size = 50_000
+    monkeypatch.setattr(requests, "MAX_BODIES_BYTES", 3 * size + 1000)
+    head = DETECT + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % (2 * size)
+    with server_of() as server, contextlib.ExitStack() as stack:
+        peers: list[Peer] = []
+        for _ in range(5):
+            peers.append(stack.enter_context(Peer(server, head)))
+            peers[-1].answer(b"Continue\r\n\r\n")
+        for peer in peers:
+            peer.send(b"q=a&x=".ljust(size, b"x"))
+        for peer in peers[:2]:
+            answer = peer.rest()
+            assert answer.startswith(b"HTTP/1.1 408 ")
+            assert b"or sooner while the server receives many others." in answer
+        assert server.send("/detect", b"q=a", FORM.decode()).status_code == 200
+        # the last one, which is whole now, is too much for those before it
+        peers[-1].send(b"x" * size)
+        assert peers[-1].answer(b"[]").startswith(b"HTTP/1.1 200 ")
+        assert peers[2].rest().startswith(b"HTTP/1.1 408 ")
+
+
+def test_whole_bodies_that_wait_to_be_parsed_are_bounded_too(monkeypatch):
+    gate = threading.Event()
+    parsing = threading.Event()
+
+    def parsed_later(body, request):
+        parsing.set()
+        assert gate.wait(WAIT_S)
+        return bytes(body)
+
+    monkeypatch.setattr(requests, "MAX_BODIES_BYTES", 100_000)
+    monkeypatch.setattr(requests, "decompressed", parsed_later)
+    body = b"q=a&x=".ljust(60_000, b"x")
+    request = DETECT + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with server_of() as server, contextlib.ExitStack() as stack:
+        stack.callback(gate.set)
+        first = stack.enter_context(Peer(server, request))
+        assert parsing.wait(WAIT_S)
+        with Peer(server, request) as peer:
+            assert peer.rest().startswith(b"HTTP/1.1 408 ")
+        gate.set()
+        assert first.answer(b"[]").startswith(b"HTTP/1.1 200 ")
+
+
+def test_longer_body_is_refused_before_it_is_sent(server):
+    head = DETECT + b"Content-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1)
+    with Peer(server, head) as peer:
+        assert peer.rest().startswith(b"HTTP/1.1 413 ")
+
+
+def test_no_answer_is_longer_than_the_limit(monkeypatch):
+    monkeypatch.setattr(app, "MAX_ANSWER_BYTES", 1000)
+    with running([]) as server:
+        response = server.get("/")
+        assert response.status_code == 413
+        assert "answer to a request must have at most" in response.json()["error"]
+        assert server.get("/health").status_code == 200
