@@ -48,7 +48,7 @@ def write_shard(
     columns: dict[str, pa.Array] = {}
     for side, rows in zip(SIDES, (sources, targets), strict=True):
         columns[side] = _id_column(rows, vocab_size, f"{side} of {path}")
-    lengths = [_lengths(column) for column in columns.values()]
+    source_lengths, target_lengths = map(_lengths, columns.values())
     if texts is not None:
         for side, lines in zip(SIDES, texts, strict=True):
             columns[f"{side}_text"] = pa.array(lines, pa.string())
@@ -65,7 +65,7 @@ def write_shard(
     schema = pa.schema(fields, metadata=dict(notes or {}))
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
-    return lengths[0], lengths[1]
+    return source_lengths, target_lengths
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -155,7 +155,8 @@ class TokenStore:
                 f" {width}, but row {row} has {lengths.max()} tokens. Leave the row out"
                 " or use a greater width."
             )
-        shard_of = np.searchsorted(self._first_rows, indices, side="right") - 1  # [R]
+        # [R]
+        shard_of: np.ndarray = np.searchsorted(self._first_rows, indices, "right") - 1
         row_of = indices - self._first_rows[shard_of]  # [R], in the shard
         rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
         for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):

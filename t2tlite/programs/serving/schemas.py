@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
-from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_TREE_DEPTH
+from t2tlite.texts import as_list
 
 SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
 

@@ -122,7 +122,6 @@ def seconds_per_step(
         strategy.num_replicas_in_sync,
         seed=1,
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
-        samples=store.samples,
     )
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
