@@ -270,7 +270,7 @@ class RunManifest(Manifest):
         """
         splits = dev_splits(self.splits)
         paths = []
-        for option in ("dev_source", "dev_tsv"):
+        for option in ("dev_source", "dev_tsv", "dev_tmx"):
             names = self.options.get(option)
             paths += names if isinstance(names, list) else []
         if len(paths) != len(splits):
