@@ -4,13 +4,12 @@ a stream in constant memory.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from t2tlite.console import say
+from t2tlite.console import say_once
 from t2tlite.files.compression import opened
 
 BLOCK = 1 << 16  # bytes that are parsed at once
@@ -66,15 +65,10 @@ def read_tmx(
             " languages by --source_language and --target_language."
         )
     if not all(languages):
-        _report_order(path, *seen)
-
-
-@functools.cache  # data is read twice
-def _report_order(path: Path, source: str, target: str) -> None:
-    say(
-        f"{path}: the source is {source}, the target {target}, in the order of the file;"
-        " --source_language and --target_language choose."
-    )
+        say_once(
+            f"{path}: the source is {source}, the target {target}, in the order of the"
+            " file; --source_language and --target_language choose."
+        )
 
 
 def _chosen(unit: Unit, language: str) -> str | None:
