@@ -48,6 +48,7 @@ NOT_LINES = {
 }
 # how a file of markup begins
 MARKUP = re.compile(r"\s*<(\?xml|!doctype|srcset|refset|tstset|tmx|xliff)\b", re.I)
+NUMBER = re.compile(r"[+-]?[\d.,:/-]*\d")  # a column of ids, scores or dates
 TAR_MAGIC = b"ustar"
 TAR_MAGIC_AT = 257
 MIN_UTF_16 = 4  # characters of the shortest line that can be recognised as UTF-16
@@ -325,7 +326,7 @@ def _tsv(path: Path) -> Iterator[tuple[str, str]]:
         if len(columns) != 2:
             advice = "Separate source and target by one tab."
             if len(columns) > 2:
-                advice = "Keep two of them: cut -f1,2 OLD > NEW."
+                advice = f"Keep the two of text: {_cut(columns)} OLD > NEW."
             raise ValueError(
                 f"{path}, line {number}: a line must have two columns, source and"
                 f" target. Received: {len(columns)}, {line[:80]!r}. {advice}"
@@ -333,6 +334,19 @@ def _tsv(path: Path) -> Iterator[tuple[str, str]]:
         yield columns[0], columns[1]
     if not number:
         check_line_counts({f"{path}": 0}, "Check that it is complete.")  # raises
+
+
+def _cut(columns: Sequence[str]) -> str:
+    """The command that keeps the columns of text: those that are not numbers, if there
+    are two of them.
+    """
+    texts = []
+    for number, column in enumerate(columns, start=1):
+        if column and not NUMBER.fullmatch(column):
+            texts.append(str(number))
+    if len(texts) == 2:
+        return f"cut -f{','.join(texts)}"
+    return "cut -fA,B, with their numbers,"
 
 
 def _check_only_line(line: str, path: Path) -> None:

@@ -164,7 +164,10 @@ def test_translation_memories_follow_the_others(
     ("line", "message"),
     [
         ("one", r"Received: 1, 'one'\. Separate source and target by one tab\."),
-        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep two of them: cut -f1,2 OLD > NEW"),
+        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep the two of text: cut -fA,B, with"),
+        ("a\tb\t0.97", r"Received: 3, .*Keep the two of text: cut -f1,2 OLD > NEW"),
+        ("1\tA b.\t10\tC d.", r"Received: 4, .* text: cut -f2,4 OLD > NEW"),
+        ("7\teng\tA b.\t10\tdeu\tC d.", r"Received: 6, .* text: cut -fA,B, with"),
         ("", r"Received: 1, ''\. Separate"),
     ],
 )
