@@ -320,6 +320,7 @@ class DataBuild:
             target_vocabulary=entries[1] if len(entries) == 2 else None,
             splits=splits,
             made_from=tuple(FileEntry.of(path) for path in files),
+            text_sha256=self.text.sha256(),
         )
         write_record(self.folder / MANIFEST, manifest)
         (self.folder / UNFINISHED).unlink(missing_ok=True)

@@ -160,6 +160,7 @@ class Manifest:
     target_vocabulary: VocabularyEntry | None = None
     splits: dict[str, SplitEntry]
     made_from: tuple[FileEntry, ...] = ()
+    text_sha256: str = ""  # of all pairs that the problem yielded; "" in older data
 
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
         """The entries of the vocabulary files: one, or the source's and the

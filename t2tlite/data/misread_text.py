@@ -11,6 +11,7 @@ from t2tlite.console import counted, say
 from t2tlite.data.language_codes import CODES
 from t2tlite.files.text_files import NUMBER
 
+SIDES = ("source", "target")
 SHARE = 0.5  # of the texts of a side; fewer may be meant
 # the names of columns; each may have a number, or be of several words
 HEADER_WORDS = {
@@ -28,8 +29,8 @@ class MisreadText:
         self._pairs = 0
         self._header = ""
         self._broken = 0  # pairs with a CR
-        self._numbers = {"source": 0, "target": 0}
-        self._quoted = {"source": 0, "target": 0}
+        self._numbers = dict.fromkeys(SIDES, 0)
+        self._quoted = dict.fromkeys(SIDES, 0)
 
     def add(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Looks at the next pairs of the split."""
@@ -38,9 +39,11 @@ class MisreadText:
         self._pairs += len(pairs)
         for pair in pairs:
             self._broken += "\r" in pair[0] or "\r" in pair[1]
-            for side, text in zip(self._numbers, pair, strict=True):
-                self._numbers[side] += NUMBER.fullmatch(text) is not None
-                self._quoted[side] += len(text) > 1 and text[0] == text[-1] == '"'
+            for side, text in zip(SIDES, pair, strict=True):
+                if text[:1] == '"':
+                    self._quoted[side] += len(text) > 1 and text[-1] == '"'
+                elif text[-1:].isdecimal():
+                    self._numbers[side] += NUMBER.fullmatch(text) is not None
 
     def report(self, split: str) -> None:
         """Says what was found, and what to do."""
