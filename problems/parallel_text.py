@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.console import say_once
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
@@ -138,7 +139,7 @@ class ParallelText(Problem):
         return itertools.chain(
             text_files.read_parallel(sources, targets),
             *map(text_files.read_tsv, columns),
-            *(read_tmx(path, *languages) for path in memories),
+            *(read_tmx(path, *languages, say_once) for path in memories),
         )
 
     def files(self, tmp_dir: Path | None) -> list[Path]:

@@ -4,12 +4,11 @@ a stream in constant memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from t2tlite.console import say_once
 from t2tlite.files.compression import opened
 
 BLOCK = 1 << 16  # bytes that are parsed at once
@@ -22,13 +21,17 @@ Unit = dict[str, str]  # the text of a translation unit in each language
 
 
 def read_tmx(
-    path: Path, source_language: str = "", target_language: str = ""
+    path: Path,
+    source_language: str,
+    target_language: str,
+    report: Callable[[str], None],
 ) -> Iterator[tuple[str, str]]:
     """Yields (source, target) of each translation unit that has both languages.
 
-    Codes are compared without case, and `en` is also `en-US`. Without codes the file
-    must have two languages; the one that comes first is the source, which is reported.
-    The markup of documents in a segment is left out, and each text is one line.
+    Codes are compared without case, and `en` is also `en-US`. If both are empty, the
+    file must have two languages; the one that comes first is the source, and `report`
+    gets a note. The markup of documents in a segment is left out, and each text is one
+    line.
 
     Raises ValueError while reading: if the file is not well-formed TMX, declares
     entities or lacks the languages, or if one code is given without the other.
@@ -65,7 +68,7 @@ def read_tmx(
             " languages by --source_language and --target_language."
         )
     if not all(languages):
-        say_once(
+        report(
             f"{path}: the source is {source}, the target {target}, in the order of the"
             " file; --source_language and --target_language choose."
         )
