@@ -232,6 +232,11 @@ def problem_flags() -> dict[str, Flag]:
         for problem in fields_by_problem:
             meaning = _meaning(problems[problem], option)
             by_meaning.setdefault(meaning, []).append(problem)
+        unexplained = by_meaning.pop("", [])
+        if not by_meaning:
+            cls = problems[unexplained[0]]
+            by_meaning[f"Explained in {cls.__module__}.{cls.__name__}."] = []
+        next(iter(by_meaning.values())).extend(unexplained)
         texts = []
         for meaning, names in by_meaning.items():
             text = meaning
@@ -251,12 +256,9 @@ def _default(fields: Sequence[dataclasses.Field[Any]]) -> str:
 
 
 def _meaning(cls: type, option: str) -> str:
-    """Returns the help text of an option, which a class may inherit."""
-    declared_in = cls
+    """Returns the help text of an option, which a class may inherit; "" without one."""
     for base in cls.__mro__:
         field = getattr(base, "__dataclass_fields__", {}).get(option)
         if field and facts_of(field).meaning:
             return facts_of(field).meaning
-        if field:
-            declared_in = base
-    return f"Explained in {declared_in.__module__}.{declared_in.__name__}."
+    return ""

@@ -192,7 +192,7 @@ def _lines(path: Path) -> Iterator[str]:
     """The lines of a file with one sentence each, or the segments of an .sgm file."""
     ending = Path(plain_name(path).lower()).suffix
     if ending in NOT_LINES:
-        raise _not_lines(path, f"a file {ending}", NOT_LINES[ending])
+        raise _not_lines(shown(path), NOT_LINES[ending])
     if ending in sgm.ENDINGS:
         return sgm.segments(_text_lines(path), shown(path))
     return _without_markup(path)
@@ -203,16 +203,16 @@ def _without_markup(path: Path) -> Iterator[str]:
     for first in lines:
         if MARKUP.match(first):
             advice = "Let its name end in .tmx or .sgm if it is of these formats."
-            raise _not_lines(path, f"a file that begins with {first[:40]!r}", advice)
+            received = f"{shown(path)}, which begins with {first[:40]!r}"
+            raise _not_lines(received, advice)
         yield first
         break
     yield from lines
 
 
-def _not_lines(path: Path, received: str, advice: str) -> ValueError:
+def _not_lines(received: str, advice: str) -> ValueError:
     return ValueError(
-        f"Text must have a sentence on each line. Received: {shown(path)}, {received}."
-        f" {advice}"
+        f"Text must have a sentence on each line. Received: {received}. {advice}"
     )
 
 

@@ -71,9 +71,9 @@ def test_segments_under_any_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("memory.tmx", "as TMX to t2t-datagen: --train_tmx"),
-        ("project.XLIFF", "as TMX to t2t-datagen"),
-        ("de.po.gz", "as TMX to t2t-datagen"),
+        ("memory.tmx", "Give its pairs as TMX to t2t-datagen: --train_tmx"),
+        ("project.XLIFF", "Give its pairs as TMX to t2t-datagen"),
+        ("de.po.gz", "Give its pairs as TMX to t2t-datagen"),
         ("letter.docx", "Save its text as a file with a sentence on each line"),
         ("newstest2021.xml", "Save its text"),
     ],
@@ -82,7 +82,7 @@ def test_other_formats_are_refused_by_name(
     tmp_path: Path, name: str, advice: str
 ) -> None:
     (tmp_path / name).write_bytes(b"a\n")
-    with pytest.raises(ValueError, match=rf"sentence on each line.*{name}, .*{advice}"):
+    with pytest.raises(ValueError, match=rf"sentence on each line.*{name}\. {advice}"):
         read_lines(tmp_path / name)
 
 
@@ -90,7 +90,7 @@ def test_other_formats_are_refused_by_name(
     "line", ['<?xml version="1.0"?>', '<srcset setid="x">', "\ufeff<!DOCTYPE html>"]
 )
 def test_markup_under_the_name_of_text_is_refused(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ValueError, match=r"train\.en, a file that begins with '<"):
+    with pytest.raises(ValueError, match=r"train\.en, which begins with '<"):
         read(tmp_path / "train.en", f"{line}\n<seg>A</seg>\n")
     assert read(tmp_path / "train.en", "<b> is a tag\n<?xml\n") == [
         "<b> is a tag",
