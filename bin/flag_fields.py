@@ -214,7 +214,8 @@ def problem_flags() -> dict[str, Flag]:
 
     Its default is None, which leaves the choice to the problem. The help text names the
     problems that have the option, unless all have it, and the default, unless it
-    differs between problems.
+    differs between problems. If the option means something else in other problems, each
+    meaning is explained.
     """
     problems = registry.problem_classes()
     # option -> problem -> field
@@ -224,26 +225,40 @@ def problem_flags() -> dict[str, Flag]:
             fields.setdefault(field.name, {})[problem] = field
     flags = {}
     for option, fields_by_problem in fields.items():
-        first, *others = fields_by_problem.values()
-        default = first.default
-        if type(default) not in (str, int, float, bool, tuple):
+        kind = type(next(iter(fields_by_problem.values())).default)
+        if kind not in (str, int, float, bool, tuple):
             continue  # an option that a command line cannot express
-        text = _help([problems[problem] for problem in fields_by_problem], option)
-        if len(fields_by_problem) < len(problems):
-            text = f"{', '.join(sorted(fields_by_problem))}: {text}"
-        if any(other.default != default for other in others):
-            text += " (default: the problem's)"
-        elif default not in ("", ()):
-            text += f" (default: {default})"
-        flags[option] = Flag(Facts(type(default), text))
+        by_meaning: dict[str, list[str]] = {}
+        for problem in fields_by_problem:
+            meaning = _meaning(problems[problem], option)
+            by_meaning.setdefault(meaning, []).append(problem)
+        unexplained = by_meaning.pop("", [])
+        if not by_meaning:
+            cls = problems[unexplained[0]]
+            by_meaning[f"Explained in {cls.__module__}.{cls.__name__}."] = []
+        next(iter(by_meaning.values())).extend(unexplained)
+        texts = []
+        for meaning, names in by_meaning.items():
+            text = meaning
+            if len(names) < len(problems):
+                text = f"{', '.join(sorted(names))}: {meaning}"
+            texts.append(text + _default([fields_by_problem[name] for name in names]))
+        flags[option] = Flag(Facts(kind, "\n".join(texts)))
     return flags
 
 
-def _help(classes: Sequence[type], option: str) -> str:
-    """Returns the help text of an option, which a class may inherit."""
-    for cls in classes:
-        for base in cls.__mro__:
-            field = getattr(base, "__dataclass_fields__", {}).get(option)
-            if field and facts_of(field).meaning:
-                return facts_of(field).meaning
-    return f"Explained in {classes[0].__module__}.{classes[0].__name__}."
+def _default(fields: Sequence[dataclasses.Field[Any]]) -> str:
+    """Returns what a help text says of the default, " (default: 9)"."""
+    default = fields[0].default
+    if any(field.default != default for field in fields):
+        return " (default: the problem's)"
+    return "" if default in ("", ()) else f" (default: {default})"
+
+
+def _meaning(cls: type, option: str) -> str:
+    """Returns the help text of an option, which a class may inherit; "" without one."""
+    for base in cls.__mro__:
+        field = getattr(base, "__dataclass_fields__", {}).get(option)
+        if field and facts_of(field).meaning:
+            return facts_of(field).meaning
+    return ""

@@ -14,6 +14,10 @@ in dev or test:
   t2t-datagen --problem=parallel_text --train_tsv=train.tsv --dev_tsv=dev.tsv \\
       --drop=test_overlap
 
+A translation memory, TMX, of which two languages are chosen:
+  t2t-datagen --problem=parallel_text --train_tmx=memory.tmx --dev_tsv=dev.tsv \\
+      --source_language=en --target_language=de
+
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:
   t2t-datagen --problem=wmt_ende --tmp_dir=raw
 

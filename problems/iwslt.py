@@ -14,7 +14,6 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
-from t2tlite.problems.translate_wmt import read_segments
 
 RAW = "raw"
 TOKENISED = "lc.tok"
@@ -106,8 +105,8 @@ class Iwslt14Deen(Problem):
         tokenise_source = _tokeniser("de")
         tokenise_target = _tokeniser("en")
         for paths in test_sets:
-            sources = read_segments(paths[0])
-            targets = read_segments(paths[1])
+            sources = text_files.read_segments(paths[0])
+            targets = text_files.read_segments(paths[1])
             counts = {f"{paths[0]}": len(sources), f"{paths[1]}": len(targets)}
             text_files.check_line_counts(
                 counts, "Check that both are from the same archive.", unit="segments"

@@ -12,6 +12,7 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
+from t2tlite.files.compression import COMPRESSED
 
 REPOSITORY = "https://github.com/multi30k/dataset"
 RAW = "raw"
@@ -19,7 +20,7 @@ TOKENISED = "lc.norm.tok"
 # the files of a form of the text, without a language: the folder of the repository and
 # what their names end in
 FILES = {RAW: ("raw", ".{language}"), TOKENISED: ("tok", ".lc.norm.tok.{language}")}
-ENDINGS = ("", *text_files.COMPRESSED)
+ENDINGS = ("", *COMPRESSED)
 # split -> name of its files
 STEMS = {
     "train": "train",

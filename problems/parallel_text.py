@@ -1,5 +1,5 @@
 """A user's own corpus: two text files, line n of one the translation of line n of the
-other, or one file with a tab between source and target.
+other; one file with a tab between source and target; or a translation memory (TMX).
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.console import say_once
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
+from t2tlite.files.tmx import read_tmx
 
 SIDES = ("source", "target")
-KINDS = (*SIDES, "tsv")  # of files
+KINDS = (*SIDES, "tsv", "tmx")  # of files
 
 
 @registry.register_problem
@@ -29,10 +31,10 @@ class ParallelText(Problem):
     A pipe is an error, since files are read twice. Relative names start from the
     current folder, and `~` is the home folder. Each pair of training files is a corpus,
     and each pair of dev files a dev set; several test files are read one after the
-    other. A file of two columns counts like a pair of files, and follows those.
+    other. A file of two columns, and then a translation memory, counts like a pair of
+    files, and follows those.
     """
 
-    vocab_size: int = 0  # computed from the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
         "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
@@ -64,11 +66,20 @@ class ParallelText(Problem):
         (), "Such files to evaluate on during training; each is a dev set."
     )
     test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
+    train_tmx: tuple[str, ...] = option(
+        (),
+        "Translation memories to train on, in the format TMX, .gz, .xz or .bz2 as well;"
+        " source_language and target_language choose two of their languages.",
+    )
+    dev_tmx: tuple[str, ...] = option(
+        (), "Such files to evaluate on during training; each is a dev set."
+    )
+    test_tmx: tuple[str, ...] = option((), "Such files of the final test; optional.")
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
         "Language code of the source, such as en or pt-BR; recorded in the manifest,"
-        " and shown by t2t-report.",
+        " shown by t2t-report, and chosen in TMX.",
     )
     target_language: str = option(  # type: ignore[misc]
         "", "Language code of the target, such as de; used likewise."
@@ -84,7 +95,7 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in splits.SPLITS:
-            source, target, _ = self._names(split)
+            source, target, *_ = self._names(split)
             if bool(source) != bool(target):
                 given, missing = SIDES if source else SIDES[::-1]
                 raise ValueError(
@@ -104,17 +115,17 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        train = len(self.train_source) + len(self.train_tsv)
-        dev = len(self.dev_source) + len(self.dev_tsv)
-        names = splits.numbered(splits.TRAIN, train)
-        names += splits.numbered(splits.DEV, dev)
-        if self.test_source or self.test_tsv:
+        names = []
+        for base in (splits.TRAIN, splits.DEV):
+            _, *corpora = self._names(base)
+            names += splits.numbered(base, sum(map(len, corpora)))
+        if any(self._names(splits.TEST)):
             names.append(splits.TEST)
         return tuple(names)
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
-        of `files`, `read_parallel` and `read_tsv`.
+        of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
         """
         self.files(tmp_dir)
         if split not in self.splits():
@@ -123,15 +134,17 @@ class ParallelText(Problem):
                 f" Received: {split!r}. For a test split give --test_source and"
                 " --test_target."
             )
-        sources, targets, columns = self._paths(split)
+        sources, targets, columns, memories = self._paths(split)
+        languages = self.source_language, self.target_language
         return itertools.chain(
             text_files.read_parallel(sources, targets),
             *map(text_files.read_tsv, columns),
+            *(read_tmx(path, *languages, say_once) for path in memories),
         )
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits, train, dev, test: the source files of each, then its
-        target files, then those of two columns. Raises ValueError if there are none to
+        """The files of all splits, train, dev, test: of each those of one kind after
+        the other, in the order of KINDS. Raises ValueError if there are none to
         train on or to evaluate on, and the errors of `check_rereadable`.
         """
         missing = []
@@ -142,8 +155,8 @@ class ParallelText(Problem):
             raise ValueError(
                 "parallel_text needs files to train on and files to evaluate on."
                 f" Received: none for {' nor for '.join(missing)}. Give them, several"
-                " separated by commas, or files of two columns, --train_tsv and"
-                " --dev_tsv."
+                " separated by commas; or files of two columns, --train_tsv and"
+                " --dev_tsv; or TMX, --train_tmx and --dev_tmx."
             )
         paths: list[Path] = []
         for split in self.splits():
@@ -153,25 +166,26 @@ class ParallelText(Problem):
                     paths.append(text_files.check_rereadable(path, flag))
         return paths
 
-    def _paths(self, split: str) -> tuple[list[Path], ...]:
-        """The source files, the target files and the files of two columns of a split:
-        all of test, one or one of each for train, train2, dev and so on.
+    def _paths(self, split: str) -> list[list[Path]]:
+        """The files of a split of each of KINDS: all of test, one or one of each side
+        for train, train2, dev and so on.
         """
         base = splits.base(split)
-        sources, targets, columns = self._names(base)
-        if base != splits.TEST:
-            index = splits.number(split) - 1
-            after = index - len(sources)  # files of two columns follow the pairs
-            columns = columns[after : after + 1] if after >= 0 else ()
-            sources = sources[index : index + 1]
-            targets = targets[index : index + 1]
-        return _expanded(sources), _expanded(targets), _expanded(columns)
+        sources, *others = map(_expanded, self._names(base))
+        if base == splits.TEST:
+            return [sources, *others]
+        targets, *singles = others
+        index = splits.number(split) - 1
+        paths = [sources[index : index + 1], targets[index : index + 1]]
+        index -= len(sources)
+        for files in singles:  # which follow the pairs
+            paths.append(files[index : index + 1] if index >= 0 else [])
+            index -= len(files)
+        return paths
 
-    def _names(self, base: str) -> tuple[tuple[str, ...], ...]:
-        """The source files, the target files and the files of two columns that the
-        flags name.
-        """
-        return tuple(getattr(self, f"{base}_{kind}") for kind in KINDS)
+    def _names(self, base: str) -> list[tuple[str, ...]]:
+        """The files of each of KINDS that the flags name."""
+        return [getattr(self, f"{base}_{kind}") for kind in KINDS]
 
 
 def _expanded(names: Sequence[str]) -> list[Path]:

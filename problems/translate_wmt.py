@@ -10,12 +10,9 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import html
-import html.entities
 import itertools
 import logging
 import os
-import re
 import ssl
 import urllib.error
 import urllib.request
@@ -25,7 +22,9 @@ from typing import ClassVar
 
 from t2tlite import registry
 from t2tlite.data.problem import Problem
-from t2tlite.files import text_files
+from t2tlite.files.compression import COMPRESSED
+from t2tlite.files.sgm import unescape
+from t2tlite.files.text_files import read_parallel
 
 # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
 TFDS_FOLDER = "tensorflow_datasets"
@@ -48,10 +47,7 @@ TRAINING = {
 DEV = "https://www.statmt.org/wmt14/dev.tgz"
 TEST = "https://www.statmt.org/wmt14/test-full.tgz"
 
-ENDINGS = ("", *text_files.COMPRESSED)  # of a file name
-SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
-SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
-ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")
+ENDINGS = ("", *COMPRESSED)  # of a file name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +99,13 @@ class Wmt14(Problem):
         files = self._find(tmp_dir)
         if not files:
             return self._tfds_pairs(split, tmp_dir)
-        paths = [paths for corpus, paths in files.items() if corpus.split == split]
-        return itertools.chain.from_iterable(itertools.starmap(_read_pair, paths))
+        sources = []
+        targets = []
+        for corpus, (source, target) in files.items():
+            if corpus.split == split:
+                sources.append(source)
+                targets.append(target)
+        return read_parallel(sources, targets)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The raw files in `tmp_dir`; none with TensorFlow Datasets."""
@@ -217,7 +218,7 @@ class Wmt14(Problem):
             ) from error
         # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
         # not replace.
-        clean = _unescape if split == "test" else str
+        clean = unescape if split == "test" else str
         for example in tfds.as_numpy(dataset):
             source = example["en"].decode().removesuffix("\r")
             target = example[foreign].decode().removesuffix("\r")
@@ -252,57 +253,6 @@ class WmtEnfr(Wmt14):
             "https://www.statmt.org/wmt10/training-giga-fren.tar"
         ),
     }
-
-
-def read_segments(path: Path) -> list[str]:
-    """The texts of the `<seg>` elements of an NIST .sgm file, with entities replaced.
-
-    These files are not well-formed XML (bare `&`), so each line is searched for
-    elements.
-    """
-    segments: list[str] = []
-    for number, line in enumerate(text_files.read_lines(path), start=1):
-        texts = SEGMENT.findall(line)
-        if len(SEGMENT_TAG.findall(line)) != 2 * len(texts):
-            raise ValueError(
-                f"{path}, line {number}: each <seg> must end on its line with </seg>."
-                f" Received: {line.strip()[:80]!r}. Fetch the file again or correct the"
-                " line."
-            )
-        segments += map(_unescape, texts)
-    if not segments:
-        raise ValueError(
-            f'An .sgm file must hold <seg id="..."> elements. Received: {path} without'
-            " any."
-        )
-    return segments
-
-
-def _read_pair(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """The sentence pairs of two files, both plain text or both .sgm."""
-    if ".sgm" not in source.suffixes:
-        return text_files.read_parallel([source], [target])
-    sources = read_segments(source)
-    targets = read_segments(target)
-    counts = {f"{source}": len(sources), f"{target}": len(targets)}
-    text_files.check_line_counts(
-        counts, "Check that both are from the same archive.", unit="segments"
-    )
-    return zip(sources, targets, strict=True)
-
-
-def _unescape(text: str) -> str:
-    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays
-    one line.
-
-    `html.unescape` would also replace `&lt` without a semicolon.
-    """
-
-    def character(entity: re.Match[str]) -> str:
-        is_known = entity[1].startswith("#") or entity[1] in html.entities.html5
-        return html.unescape(entity[0]) if is_known else entity[0]
-
-    return ENTITY.sub(character, text).replace("\n", " ").strip()
 
 
 def _check_network(name: str, data_dir: Path | None) -> None:

@@ -133,10 +133,12 @@ class RunFolder:
 
     def hparams(self) -> HParams:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
+        self._check_not_tensor2tensors()
         if not self.exists():
             above = RunFolder(self.path.parent)
             hint = ""
             if above.exists():
+                above._check_not_tensor2tensors()
                 hint = f" {above} is one; use it with checkpoint_path={self}."
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
@@ -150,6 +152,18 @@ class RunFolder:
             return HParams.of(values)
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
+
+    def _check_not_tensor2tensors(self) -> None:
+        """Raises ValueError for a folder in which tensor2tensor trained."""
+        is_theirs = (self.path / "flags_t2t.txt").is_file()
+        if self.exists() and not is_theirs:
+            is_theirs = b'"symbol_modality_num_shards"' in self._hparams.read_bytes()
+        if is_theirs and not self.has_manifest():
+            raise ValueError(
+                f"The run must be one of t2tlite. Received: {self}, a run of"
+                f" tensor2tensor. Import it: t2t-import --t2t_checkpoint={self}"
+                " --t2t_vocab=VOCABULARY --output_dir=RUN."
+            )
 
     def manifest(self) -> RunManifest:
         """The manifest of the run; FileNotFoundError if there is none."""

@@ -62,6 +62,14 @@ def lay_out(folder: Path, run: Path) -> None:
         "".join(f"{source}\t{target}\n" for source, target in sentences(5, 3))
     )
 
+    units = ""
+    for source, target in sentences(50, 5):
+        units += (
+            f'<tu><tuv xml:lang="en-US"><seg>{source}</seg></tuv>'
+            f'<tuv xml:lang="de-DE"><seg>{target}</seg></tuv></tu>\n'
+        )
+    (folder / "memory.tmx").write_text(f"<tmx><body>{units}</body></tmx>")
+
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them
     raw.mkdir(parents=True)
     for seed, stem in enumerate(multi30k.STEMS.values()):

@@ -358,3 +358,17 @@ def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
     change_manifest(tiny_run_copy, **changes)
     with pytest.raises(ValueError, match=r"is damaged: Expected `str` matching regex"):
         RunFolder(tiny_run_copy).manifest()
+
+
+@pytest.mark.parametrize("flags", [True, False])
+@pytest.mark.parametrize("folder", ["", "averaged"])
+def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures, flags, folder):
+    theirs = fixtures / "tensor2tensor" / "trained_wsj" / "hparams.json"
+    (tmp_path / "hparams.json").write_bytes(theirs.read_bytes())
+    if flags:
+        (tmp_path / "flags_t2t.txt").write_text("--model=transformer\n")
+    (tmp_path / "averaged").mkdir()
+    with pytest.raises(
+        ValueError, match=r", a run of tensor2tensor\. .* t2t-import --"
+    ):
+        RunFolder(tmp_path / folder).hparams()

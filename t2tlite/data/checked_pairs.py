@@ -58,7 +58,8 @@ class SplitDigest:
     def __init__(self, split: str) -> None:
         self.split = split
         self.pairs = 0
-        self._chunks: list[bytes] = []  # SHA-256
+        self._text = hashlib.sha256()
+        self._chunks: list[bytes] = []  # SHA-256 of the text up to each chunk's end
         self._ends: list[int] = []  # of each chunk, the number of pairs up to its end
         # one byte of each pair's hash: shows where two readings differ
         self._hashes = bytearray()
@@ -66,19 +67,23 @@ class SplitDigest:
     def add(self, chunk: Sequence[Pair]) -> None:
         """Records the next chunk of the first reading."""
         self.pairs += len(chunk)
-        self._chunks.append(_sha256(chunk))
+        _update(self._text, chunk)
+        self._chunks.append(self._text.digest())
         self._ends.append(self.pairs)
         self._hashes += _hashes(chunk)
 
     def digest(self) -> bytes:
-        """Identifies all pairs."""
-        return b"".join(self._chunks)
+        """Identifies all pairs, however they are divided into chunks."""
+        return self._text.digest()
 
-    def difference(self, number: int, first: int, chunk: Sequence[Pair]) -> str:
+    def difference(
+        self, number: int, text: bytes, first: int, chunk: Sequence[Pair]
+    ) -> str:
         """How chunk `number` of the second reading, whose first pair has the index
-        `first`, differs from the first reading's: "" if it does not.
+        `first`, differs from the first reading's: "" if it does not. `text` is the
+        SHA-256 of the second reading up to its end.
         """
-        if number < len(self._chunks) and _sha256(chunk) == self._chunks[number]:
+        if number < len(self._chunks) and text == self._chunks[number]:
             return ""
         before = self._hashes[first : first + len(chunk)]
         now = _hashes(chunk)
@@ -141,9 +146,11 @@ class TwoReadings:
             raise self._other_text(f"the splits {then} at first, then {now}")
         for split, digest in self.splits.items():
             count = 0
+            text = hashlib.sha256()
             pairs = checked_pairs(self._problem, split, self._tmp_dir)
             for number, chunk in enumerate(encode_shards.chunks(pairs)):
-                difference = digest.difference(number, count, chunk)
+                _update(text, chunk)
+                difference = digest.difference(number, text.digest(), count, chunk)
                 if difference:
                     raise self._other_text(difference)
                 count += len(chunk)
@@ -156,6 +163,13 @@ class TwoReadings:
         for path, before in self._files.items():
             if not path.exists() or _size_and_time(path) != before:
                 raise self._other_text(f"{path}, which has changed since it was read")
+
+    def read(self) -> str:
+        """Reads all text and returns its hash."""
+        for split in self.splits:
+            for _ in self.first(split):
+                pass
+        return self.sha256()
 
     def sha256(self) -> str:
         """Identifies all text of the first reading."""
@@ -250,12 +264,11 @@ def _module(error: Exception) -> str:
     return "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
 
 
-def _sha256(chunk: Sequence[Pair]) -> bytes:
-    digest = hashlib.sha256()
+def _update(text: hashlib._Hash, chunk: Sequence[Pair]) -> None:
+    """Adds pairs to the hash of the text before them."""
     for start in range(0, len(chunk), HASHED_PAIRS):
         texts = itertools.chain.from_iterable(chunk[start : start + HASHED_PAIRS])
-        digest.update("\n".join([*texts, ""]).encode())
-    return digest.digest()
+        text.update("\n".join([*texts, ""]).encode())
 
 
 def _hashes(chunk: Sequence[Pair]) -> bytes:

@@ -263,9 +263,9 @@ def _encode_chunk(
     """
     if task.path.exists():
         store = TokenStore([task.path])
-        dropped = json.loads(read_notes(task.path)["dropped"])
+        notes = read_notes(task.path)
         lengths = store.source_lengths, store.target_lengths
-        return task.split, _entry(task.path, *lengths, dropped)
+        return task.split, _entry(task.path, *lengths, notes)
     source_texts, target_texts = texts_of(task.pairs)
     sources = encoders[0].encode_batch(source_texts)
     targets = encoders[-1].encode_batch(target_texts)
@@ -276,15 +276,28 @@ def _encode_chunk(
         rows = _within_limits(task, sources, targets, dropped)
         sources = [sources[row] for row in rows]
         targets = [targets[row] for row in rows]
+    unknown = (
+        _unknown_tokens(encoders[0], sources),
+        _unknown_tokens(encoders[-1], targets),
+    )
+    notes = {"dropped": json.dumps(dropped)}
+    if any(unknown):
+        notes["unknown"] = json.dumps(unknown)
     lengths = write_shard(
         task.path,
         sources,
         targets,
         vocab_size=max(encoder.vocab_size for encoder in encoders),
         texts=texts,
-        notes={"dropped": json.dumps(dropped)},
+        notes=notes,
     )
-    return task.split, _entry(task.path, *lengths, dropped)
+    return task.split, _entry(task.path, *lengths, notes)
+
+
+def _unknown_tokens(encoder: TextEncoder, rows: Sequence[list[int]]) -> int:
+    if encoder.unknown is None:
+        return 0
+    return sum(ids.count(encoder.unknown) for ids in rows)
 
 
 def _within_limits(
@@ -306,11 +319,12 @@ def _within_limits(
 
 
 def _entry(
-    path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[str, int]
+    path: Path, sources: np.ndarray, targets: np.ndarray, notes: dict[str, str]
 ) -> SplitEntry:
-    """The entry of a shard whose sources and targets have these lengths, int32 [N]
-    each.
+    """The entry of a shard with these notes, whose sources and targets have these
+    lengths, int32 [N] each.
     """
+    source_unknown, target_unknown = json.loads(notes.get("unknown", "[0, 0]"))
     pairs = len(sources)
     shard = ShardEntry(path.name, pairs, path.stat().st_size, file_sha256(path))
     return SplitEntry(
@@ -319,8 +333,10 @@ def _entry(
         target_tokens=int(targets.sum()),
         longest_source=int(sources.max(initial=0)),
         longest_target=int(targets.max(initial=0)),
-        dropped=dropped,
+        dropped=json.loads(notes["dropped"]),
         shards=(shard,),
+        source_unknown=source_unknown,
+        target_unknown=target_unknown,
     )
 
 

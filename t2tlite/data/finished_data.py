@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite import registry
+from t2tlite.console import say
+from t2tlite.data.checked_pairs import TwoReadings
 from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
@@ -43,7 +45,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
     Raw files that no longer exist are assumed to be unchanged. Files that have the
     recorded size and modification time are not read again. Data with a missing or
-    changed file is not complete.
+    changed file is not complete. The problems of t2tlite are defined by their options
+    and files. A user's problem is defined by its code, which nothing but its pairs
+    shows: they are read and compared by their hash.
 
     Raises ValueError if the folder contains data made from something else, or as
     `read_manifest`.
@@ -52,6 +56,8 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
         return False
     manifest = read_manifest(folder)
     changes = _changes(problem, manifest, tmp_dir)
+    if not changes and _yields_other_pairs(problem, manifest, tmp_dir):
+        changes = [f"{problem.name()} now yields other pairs"]
     if changes:
         raise ValueError(
             f"{folder} already holds complete data made from something else:"
@@ -89,6 +95,26 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
     # The content of files matters, not their path: options that name them may differ.
     names = {path.name for path in paths} if are_there else set()
     return changes + _changed_options(problem, manifest, names)
+
+
+def _yields_other_pairs(
+    problem: Problem, manifest: Manifest, tmp_dir: Path | None
+) -> bool:
+    """Whether a user's problem yields other pairs than its data was made from. Pairs
+    that cannot be read are assumed to be unchanged, which is reported.
+    """
+    is_users = not type(problem).__module__.startswith("t2tlite.problems.")
+    if not (is_users and manifest.text_sha256):
+        return False
+    try:
+        return TwoReadings(problem, tmp_dir).read() != manifest.text_sha256
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        say(
+            f"Its data is kept, since the pairs cannot be read to compare them: {error}"
+        )
+        return False
 
 
 def _changed_options(

@@ -23,7 +23,7 @@ from typing import Any
 
 import t2tlite
 from t2tlite.checked_fields import checked
-from t2tlite.console import counted, progress_bar, say
+from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import TwoReadings
@@ -44,6 +44,7 @@ from t2tlite.data.manifest import (
     Manifest,
     SplitEntry,
 )
+from t2tlite.data.misread_text import MisreadText
 from t2tlite.data.pair_audit import REASONS, PairAudit
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
@@ -205,11 +206,10 @@ class DataBuild:
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.splits, key=is_training):
             digest = self.text.splits[split]
+            misread = MisreadText()
             usable = 0
-            broken = 0
             for chunk in self.text.first(split):
-                for source, target in chunk:
-                    broken += "\r" in source or "\r" in target
+                misread.add(chunk)
                 if is_training(split):
                     usable += sample.add_all(self.audit.audit(split, chunk))
                 else:
@@ -223,12 +223,7 @@ class DataBuild:
                     f" {counted(digest.pairs, 'pair')}"
                     f"{drop if self.problem.drop else ''}. Check its files."
                 )
-            if broken:
-                say(
-                    f"{name}, {split}: {counted(broken, 'pair')} with a carriage return"
-                    " (CR) inside a text, where no line ends. If sentences end there,"
-                    " make them lines: tr '\\r' '\\n' < OLD > NEW."
-                )
+            misread.report(f"{name}, {split}")
         self.audit.report()
         return sample
 
@@ -330,6 +325,7 @@ class DataBuild:
             target_vocabulary=entries[1] if len(entries) == 2 else None,
             splits=splits,
             made_from=tuple(FileEntry.of(path) for path in files),
+            text_sha256=self.text.sha256(),
         )
         write_record(self.folder / MANIFEST, manifest)
         remove(self.folder / UNFINISHED)

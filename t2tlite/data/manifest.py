@@ -80,6 +80,9 @@ class SplitEntry:
     shards: tuple[ShardEntry, ...]
     # of a training corpus: what pair_audit.py found -> pairs
     findings: dict[str, Count] = dataclasses.field(default_factory=dict)
+    # tokens that stand for text which the vocabulary cannot spell
+    source_unknown: Count = 0
+    target_unknown: Count = 0
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
         """Both splits together, with the shards of `other` last."""
@@ -93,6 +96,8 @@ class SplitEntry:
             dropped=dropped,
             shards=self.shards + other.shards,
             findings=_sums(self.findings, other.findings),
+            source_unknown=self.source_unknown + other.source_unknown,
+            target_unknown=self.target_unknown + other.target_unknown,
         )
 
     def reversed(self) -> SplitEntry:
@@ -107,6 +112,8 @@ class SplitEntry:
             longest_source=self.longest_target,
             longest_target=self.longest_source,
             findings=findings,
+            source_unknown=self.target_unknown,
+            target_unknown=self.source_unknown,
         )
 
     @property
@@ -153,6 +160,7 @@ class Manifest:
     target_vocabulary: VocabularyEntry | None = None
     splits: dict[Name, SplitEntry]
     made_from: tuple[FileEntry, ...] = ()
+    text_sha256: str = ""  # of all pairs that the problem yielded; "" in older data
 
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
         """The entries of the vocabulary files: one, or the source's and the
@@ -270,7 +278,7 @@ class RunManifest(Manifest):
         """
         splits = dev_splits(self.splits)
         paths = []
-        for option in ("dev_source", "dev_tsv"):
+        for option in ("dev_source", "dev_tsv", "dev_tmx"):
             names = self.options.get(option)
             paths += names if isinstance(names, list) else []
         if len(paths) != len(splits):

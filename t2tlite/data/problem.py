@@ -33,7 +33,7 @@ class Problem(CheckedFields):
     """
 
     vocab_size: int = option(
-        32000,
+        0,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
         " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
         " corpus too small for the default yields the largest vocabulary possible, one"

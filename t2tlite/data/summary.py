@@ -68,6 +68,13 @@ def _split_lines(name: str, split: SplitEntry) -> list[str]:
         f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
         f" and {split.longest_target:,}"
     ]
+    if split.source_unknown or split.target_unknown:
+        source = split.source_unknown / max(split.source_tokens, 1)
+        target = split.target_unknown / max(split.target_tokens, 1)
+        lines.append(
+            f"              unknown: {source:.1%} of source and {target:.1%} of target"
+            " tokens, which the vocabulary lacks; learn it from text of both sides"
+        )
     for what, counts in (("found", split.findings), ("dropped", split.dropped)):
         parts = []
         for reason, count in counts.items():

@@ -7,24 +7,21 @@ line of a parallel corpus with a wrong one.
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import contextlib
-import gzip
-import io
 import itertools
-import lzma
-import zlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
 
+from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
+from t2tlite.files.compression import COMPRESSED, compressed, opened, plain_name
+
+# receives the error of a line that is then blank
+Report = Callable[[ValueError], object]
 
 STANDARD_INPUT = Path("-")  # as a path to read from
 
-# the endings of compressed files, which are read and written -> the format's name
-COMPRESSED = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2"}
 # the first bytes of files that are often mistaken for text -> what they are, and what
 # to do
 GZIP_MAGIC = b"\x1f\x8b"
@@ -44,14 +41,17 @@ FORMATS = {
     b"\xfe\xff": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
     b"%PDF-": ("a PDF document", "Export its text as a file."),
 }
-# of one stream of data
-Decompressor = lzma.LZMADecompressor | bz2.BZ2Decompressor
-DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
-    ".xz": lzma.LZMADecompressor,
-    ".bz2": bz2.BZ2Decompressor,
+# endings of files without a sentence on each line -> what to do
+MEMORY = "Give its pairs as TMX to t2t-datagen: --train_tmx, --dev_tmx or --test_tmx."
+DOCUMENT = "Save its text as a file with a sentence on each line."
+NOT_LINES = {
+    **dict.fromkeys((".tmx", ".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".po"), MEMORY),
+    **dict.fromkeys((".docx", ".odt", ".rtf", ".xlsx", ".ods", ".pptx"), DOCUMENT),
+    **dict.fromkeys((".epub", ".html", ".htm", ".xml", ".json", ".jsonl"), DOCUMENT),
 }
-BLOCK = 1 << 16  # bytes of compressed data
-XZ_PADDING = b"\0"  # may be between streams
+# how a file of markup begins
+MARKUP = re.compile(r"\s*<(\?xml|!doctype|srcset|refset|tstset|tmx|xliff)\b", re.I)
+NUMBER = re.compile(r"[+-]?[\d.,:/-]*\d")  # a column of ids, scores or dates
 TAR_MAGIC = b"ustar"
 TAR_MAGIC_AT = 257
 MIN_UTF_16 = 4  # characters of the shortest line that can be recognised as UTF-16
@@ -101,9 +101,7 @@ def compressed_or_not(path: Path) -> Path:
     return path
 
 
-def read_lines(
-    path: str | Path, report: Callable[[ValueError], object] | None = None
-) -> Iterator[str]:
+def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"). A
     file whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
 
@@ -113,6 +111,9 @@ def read_lines(
     ValueError for damaged compressed data, for a format that is not text, for text
     whose lines end in "\\r" alone, or with the number of a line that is not UTF-8.
     With `report`, that is called with this last error, and the line is blank.
+
+    The lines of an `.sgm` file are its segments, see sgm.py. Raises ValueError at once
+    for other formats with markup, by the name.
     """
     return _lines(check_file(path), report)
 
@@ -185,30 +186,42 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
             output.write(f"{line}\n".encode())
 
 
-def is_compressed(path: Path) -> bool:
-    """Whether the name of a file says that it is compressed."""
-    return path.suffix in COMPRESSED
-
-
-def compressed(
-    file: BinaryIO, path: Path
-) -> contextlib.AbstractContextManager[BinaryIO]:
-    """A file that compresses into an open one if the name of `path` ends in `.gz`,
-    `.xz` or `.bz2`, otherwise the open file.
+def read_segments(path: str | Path) -> list[str]:
+    """The texts of the `<seg>` elements of a file with any name; raises as `read_lines`
+    and `sgm.segments`.
     """
-    if path.suffix == ".gz":
-        # without name and time, so that equal lines give equal files
-        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
-    if path.suffix == ".xz":
-        return lzma.LZMAFile(file, "wb")  # type: ignore[return-value]
-    if path.suffix == ".bz2":
-        return bz2.BZ2File(file, "wb")  # type: ignore[return-value]
-    return contextlib.nullcontext(file)
+    return list(sgm.segments(_text_lines(check_file(path)), shown(path)))
 
 
-def _lines(
-    path: Path, report: Callable[[ValueError], object] | None = None
-) -> Iterator[str]:
+def _lines(path: Path, report: Report | None = None) -> Iterator[str]:
+    """The lines of a file with one sentence each, or the segments of an .sgm file."""
+    ending = Path(plain_name(path).lower()).suffix
+    if ending in NOT_LINES:
+        raise _not_lines(shown(path), NOT_LINES[ending])
+    if ending in sgm.ENDINGS:
+        return sgm.segments(_text_lines(path), shown(path))
+    return _without_markup(path, report)
+
+
+def _without_markup(path: Path, report: Report | None) -> Iterator[str]:
+    lines = _text_lines(path, report)
+    for first in lines:
+        if MARKUP.match(first):
+            advice = "Let its name end in .tmx or .sgm if it is of these formats."
+            received = f"{shown(path)}, which begins with {first[:40]!r}"
+            raise _not_lines(received, advice)
+        yield first
+        break
+    yield from lines
+
+
+def _not_lines(received: str, advice: str) -> ValueError:
+    return ValueError(
+        f"Text must have a sentence on each line. Received: {received}. {advice}"
+    )
+
+
+def _text_lines(path: Path, report: Report | None = None) -> Iterator[str]:
     for number, line in enumerate(_byte_lines(path), start=1):
         if number == 1:
             _check_start(line, path)
@@ -291,78 +304,8 @@ def _byte_lines(path: Path) -> Iterator[bytes]:
         with open(0, "rb", closefd=False) as file:
             yield from file
         return
-    with open(path, "rb") as file:
-        if not is_compressed(path):
-            yield from file
-            return
-        kind = COMPRESSED[path.suffix]
-        if not file.peek(1):
-            raise ValueError(
-                f"A {path.suffix} file must be {kind} data. Received: {path}, which is"
-                " empty. Download it again."
-            )
-        try:
-            with _decompressed(file, path.suffix) as unpacked:
-                # faster than the lines of a GzipFile
-                yield from io.BufferedReader(unpacked)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the data
-            raise ValueError(
-                f"A {path.suffix} file must be complete {kind} data. Received: {path}:"
-                f" {error}. Download it again, or remove {path.suffix} from the name"
-                " if it is plain text."
-            ) from error
-
-
-def _decompressed(file: BinaryIO, ending: str) -> io.RawIOBase | gzip.GzipFile:
-    """A file that decompresses an open one, whose name has this ending."""
-    if ending == ".gz":
-        return gzip.GzipFile(fileobj=file)
-    return _Decompressed(file, DECOMPRESSORS[ending])
-
-
-class _Decompressed(io.RawIOBase):
-    """Decompresses xz or bzip2 data, several streams one after the other.
-
-    LZMAFile and BZ2File end without an error if a second stream is damaged.
-    """
-
-    def __init__(self, file: BinaryIO, start: Callable[[], Decompressor]) -> None:
-        self._file = file
-        self._start = start
-        self._stream = start()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills the buffer with the next bytes; returns their number, 0 at the end."""
-        while True:
-            data = b""
-            if self._stream.eof:
-                data = self._next_stream()
-                if not data:
-                    return 0
-                self._stream = self._start()
-            elif self._stream.needs_input:
-                data = self._file.read(BLOCK)
-                if not data:
-                    raise EOFError("it ends in the middle of a stream")
-            unpacked = self._stream.decompress(data, len(buffer))
-            if unpacked:
-                buffer[: len(unpacked)] = unpacked
-                return len(unpacked)
-
-    def _next_stream(self) -> bytes:
-        """The start of the stream after the present one, or nothing at the end."""
-        data = self._stream.unused_data.lstrip(XZ_PADDING)
-        while not data:
-            block = self._file.read(BLOCK)
-            if not block:
-                break
-            data = block.lstrip(XZ_PADDING)
-        return data
+    with opened(path) as file:
+        yield from file
 
 
 def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
@@ -392,7 +335,7 @@ def _tsv(path: Path) -> Iterator[tuple[str, str]]:
         if len(columns) != 2:
             advice = "Separate source and target by one tab."
             if len(columns) > 2:
-                advice = "Keep two of them: cut -f1,2 OLD > NEW."
+                advice = f"Keep the two of text: {_cut(columns)} OLD > NEW."
             raise ValueError(
                 f"{path}, line {number}: a line must have two columns, source and"
                 f" target. Received: {len(columns)}, {line[:80]!r}. {advice}"
@@ -400,6 +343,19 @@ def _tsv(path: Path) -> Iterator[tuple[str, str]]:
         yield columns[0], columns[1]
     if not number:
         check_line_counts({f"{path}": 0}, "Check that it is complete.")  # raises
+
+
+def _cut(columns: Sequence[str]) -> str:
+    """The command that keeps the columns of text: those that are not numbers, if there
+    are two of them.
+    """
+    texts = []
+    for number, column in enumerate(columns, start=1):
+        if column and not NUMBER.fullmatch(column):
+            texts.append(str(number))
+    if len(texts) == 2:
+        return f"cut -f{','.join(texts)}"
+    return "cut -fA,B, with their numbers,"
 
 
 def _check_only_line(line: str, path: Path) -> None:

@@ -156,6 +156,7 @@ class SentencePieceEncoder(TextEncoder):
                 f" {path}. Train it with pad_id={PAD}, eos_id={EOS}."
             )
         self.vocab_size: int = self._processor.get_piece_size()
+        self.unknown = self._processor.unk_id()
         self.normalization = _normalization_of(model)
 
     @property

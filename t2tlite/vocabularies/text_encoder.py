@@ -25,6 +25,8 @@ class TextEncoder(Protocol):
     vocab_size: int  # number of ids
     # the rule that it applies to text: one of NORMALIZATIONS in normalisation.py
     normalization: str = NONE
+    # the id of text that the vocabulary cannot spell, if there may be such
+    unknown: int | None = None
 
     def normalise(self, text: str) -> str:
         """The text as the vocabulary reads it. Texts with equal results have equal

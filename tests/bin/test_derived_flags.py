@@ -130,6 +130,12 @@ def test_options_of_our_problems():
         "normalization": str,
     }
     assert "(default: nfc)" in actual["normalization"].help
+    iwslt, multi30k = actual["text"].help.split("\n")
+    assert iwslt.startswith("iwslt14_deen: ")
+    assert iwslt.endswith("(default: lc.tok)")
+    assert multi30k.startswith("multi30k_ende, multi30k_enfr: ")
+    assert "lc.norm.tok" in multi30k
+    assert multi30k.endswith("(default: raw)")
     assert actual["extra_trees"].help.startswith(
         "wsj_parsing_semi: Additional training files"
     )

@@ -17,6 +17,7 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.files import atomic_file
 from t2tlite.files.lock import only_process
+from t2tlite.problems.parallel_text import ParallelText
 
 
 def test_layout(uninterrupted):
@@ -171,6 +172,53 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     raw.unlink()
     assert generate(FileTask(train=str(raw)), data).already_there
     assert contents(data) == before
+
+
+def test_a_users_problem_that_yields_other_pairs(tmp_path, monkeypatch, capsys):
+    """Its options and files are the same; its code, or what that reads, is not."""
+    raw, data = write_pairs(tmp_path / "raw.tsv"), tmp_path / "data"
+    task = FileTask(train=str(raw))
+    generate(task, data, num_processes=1)
+    before = contents(data)
+    unchanged = FileTask.pairs
+
+    def in_upper_case(self, split, tmp_dir):
+        for source, target in unchanged(self, split, tmp_dir):
+            yield source.upper(), target
+
+    def more(self, split, tmp_dir):
+        yield from unchanged(self, split, tmp_dir)
+        if split == "dev":
+            yield "one", "more"
+
+    for pairs in (in_upper_case, more):
+        monkeypatch.setattr(FileTask, "pairs", pairs)
+        message = r"else: file_task now yields other pairs\. Use another --data_dir, or"
+        with pytest.raises(ValueError, match=message):
+            generate(task, data)
+    # what cannot be read now, say without a network, is assumed to be unchanged
+    monkeypatch.setattr(FileTask, "pairs", lambda *_: 1 / 0)
+    assert generate(task, data).already_there
+    assert "Its data is kept, since the pairs cannot be read" in capsys.readouterr().err
+    monkeypatch.setattr(FileTask, "pairs", unchanged)
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 7)
+    assert generate(task, data).already_there
+    # data of an earlier version, which did not record the text
+    monkeypatch.setattr(FileTask, "pairs", more)
+    manifest = data / "file_task" / "manifest.json"
+    record = json.loads(manifest.read_text())
+    del record["text_sha256"]
+    manifest.write_text(json.dumps(record))
+    assert generate(task, data).already_there
+    assert contents(data).keys() == before.keys()
+
+
+def test_files_of_a_problem_of_t2tlite_are_not_read_again(tmp_path, monkeypatch):
+    raw = str(write_pairs(tmp_path / "raw.tsv"))
+    problem = ParallelText(train_tsv=(raw,), dev_tsv=(raw,))
+    generate(problem, tmp_path, num_processes=1)
+    monkeypatch.setattr(ParallelText, "pairs", lambda *_: pytest.fail("must not read"))
+    assert generate(problem, tmp_path).already_there
 
 
 def remove(shard):

@@ -15,6 +15,7 @@ from t2tlite.data import learn_vocabulary
 from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.generate import generate
 from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
+from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 # 1,200 Chinese characters, each of which a vocabulary needs
@@ -157,6 +158,17 @@ class Ample(TinyTask):
     vocab_size: int = 32000
 
 
+@dataclasses.dataclass(frozen=True)
+class ByPairs(Problem):
+    """A problem that says nothing about its vocabulary."""
+
+    def pairs(self, split, tmp_dir):
+        draw = random.Random(split)
+        for _ in range(400):
+            text = "".join(draw.choices("abcdefghij ", k=60))
+            yield text, text[::-1]
+
+
 @pytest.fixture(scope="module")
 def bounds(tmp_path_factory):
     """The smallest and the largest vocabulary of that text, and the latter's bytes."""
@@ -183,6 +195,12 @@ def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds):
     assert manifest["options"]["vocab_size"] == 32000
     assert manifest["vocabulary"]["size"] == largest
     assert generate(Ample(), tmp_path, num_processes=1).already_there
+
+
+def test_a_problem_has_a_vocabulary_by_its_number_of_pairs(tmp_path):
+    data = generate(ByPairs(), tmp_path, num_processes=1)
+    assert data.dataset.manifest.vocabulary.size == 1000  # 32,000 until now
+    assert "1,000 pieces, chosen by the number of training pairs" in str(data)
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,50 @@ def test_dev_sets_are_named_after_files_of_either_kind(
     }
 
 
+def test_translation_memories_follow_the_others(
+    corpus: dict[str, Any], tmp_path: Path
+) -> None:
+    """The first corpus is two files, the second columns, the third and fourth TMX."""
+    write_lines(tmp_path / "more.tsv", ["A bus .\tEin Bus ."])
+    for number in (1, 2):
+        variants = [
+            f'<tuv xml:lang="{code}"><seg>{text} {number}</seg></tuv>'
+            for code, text in (("fr", "Un"), ("de-DE", "Ein"), ("en-GB", "A"))
+        ]
+        (tmp_path / f"{number}.tmx").write_text(
+            f"<tmx><body><tu>{''.join(variants)}</tu></body></tmx>"
+        )
+    corpus |= {name: files[:1] for name, files in corpus.items()}
+    problem = ParallelText(
+        **corpus,
+        train_tsv=("more.tsv",),
+        train_tmx=("1.tmx", "2.tmx"),
+        dev_tmx=("2.tmx",),
+        test_tmx=("1.tmx", "2.tmx"),
+        source_language="en",
+        target_language="de",
+    )
+    names = ("train", "train2", "train3", "train4", "dev", "dev2", "test")
+    assert problem.splits() == names
+    pairs = [("A 1", "Ein 1"), ("A 2", "Ein 2")]
+    assert list(problem.pairs("train2", None)) == [("A bus .", "Ein Bus .")]
+    assert list(problem.pairs("train3", None)) == pairs[:1]
+    assert list(problem.pairs("train4", None)) == pairs[1:]
+    assert list(problem.pairs("dev2", None)) == pairs[1:]
+    assert list(problem.pairs("test", None)) == pairs
+    assert problem.files(None).count(Path("2.tmx")) == 3
+    dataset = generate(problem, tmp_path / "data", num_processes=1).dataset
+    assert dataset.manifest.dev_sets["dev2"] == "dev2 (2.tmx)"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("one", r"Received: 1, 'one'\. Separate source and target by one tab\."),
-        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep two of them: cut -f1,2 OLD > NEW"),
+        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep the two of text: cut -fA,B, with"),
+        ("a\tb\t0.97", r"Received: 3, .*Keep the two of text: cut -f1,2 OLD > NEW"),
+        ("1\tA b.\t10\tC d.", r"Received: 4, .* text: cut -f2,4 OLD > NEW"),
+        ("7\teng\tA b.\t10\tdeu\tC d.", r"Received: 6, .* text: cut -fA,B, with"),
         ("", r"Received: 1, ''\. Separate"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from wmt_files import PROBLEMS, TRAINING, sgm, unpack, write
 
 from t2tlite import registry
-from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr, read_segments
+from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
 
 
 @pytest.mark.parametrize("foreign", ["de", "fr"])
@@ -158,44 +158,6 @@ def test_files_of_unequal_length(tmp_path: Path) -> None:
         ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."
     ):
         list(WmtEnde().pairs("test", tmp_path))
-
-
-def test_segments(tmp_path: Path) -> None:
-    text = (
-        '<srcset setid="x" srclang="any">\n<doc docid="1">\n<hl>\n<seg id="1"> A'
-        ' &quot;B&quot; &#38; C </seg>\n</hl>\n<seg id="2">AT&T &lt;b&gt; &amp;lt;'
-        ' &notanentity; R&copy x < y</seg>\r\n<SEG ID=3></SEG>\n<seg id="4">one</seg>'
-        ' <seg id="5">two&#10;lines</seg>\n</doc>\n</srcset>\n'
-    )
-    assert read_segments(write(tmp_path / "x.sgm", text)) == [
-        'A "B" & C',
-        "AT&T <b> &lt; &notanentity; R&copy x < y",
-        "",
-        "one",
-        "two lines",
-    ]
-
-
-def test_broken_segments_name_file_and_line(tmp_path: Path) -> None:
-    for broken in (
-        '<seg id="2">no end',
-        "no start</seg>",
-        '<seg id="2">a <seg id="3">b</seg>',
-    ):
-        path = write(
-            tmp_path / "x.sgm", f'<doc>\n<seg id="1">good</seg>\n{broken}\n</doc>\n'
-        )
-        with pytest.raises(
-            ValueError, match=r"x\.sgm, line 3: each <seg> must end on its line"
-        ):
-            read_segments(path)
-    with pytest.raises(
-        ValueError, match=r"must hold <seg .* Received: .*x\.sgm without any"
-    ):
-        read_segments(write(tmp_path / "x.sgm", "plain text\n"))
-    path.write_bytes(b'<seg id="1">\xe4</seg>\n')
-    with pytest.raises(ValueError, match=r"x\.sgm, line 1: text must be UTF-8"):
-        read_segments(path)
 
 
 def test_tensorflow_is_not_imported(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from t2tlite.files import text_files
+from t2tlite.files.compression import compressed
 from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
 
 # Where the archives unpack to, in the order in which the corpora are read.
@@ -25,7 +25,7 @@ PROBLEMS = {"de": WmtEnde, "fr": WmtEnfr}
 
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file, text_files.compressed(file, path) as output:
+    with path.open("wb") as file, compressed(file, path) as output:
         output.write(text.encode())
     return path
 

@@ -28,10 +28,10 @@ from t2tlite.files.atomic_file import (
     full_disk_is_named,
     remove_temporary_files,
 )
+from t2tlite.files.compression import compressed
 from t2tlite.files.lock import LOCK, only_process
 from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
-from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.windows import Totals, Window, WindowOutput
 
 OUTPUT_FILE = re.compile(r"[0-9a-f]{32}\.json")

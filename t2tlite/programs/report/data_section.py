@@ -66,17 +66,20 @@ def value_table(kind: str, values: Mapping[str, Any]) -> str:
 
 def _splits(manifest: RunManifest) -> str:
     """Pairs, tokens and dropped pairs of each split; empty if there is none."""
+    splits = [manifest.split(name) for name in manifest.splits]
+    fields = list(COUNTS)
+    if any(split.source_unknown or split.target_unknown for split in splits):
+        fields += ["source_unknown", "target_unknown"]
     rows = []
-    for name in manifest.splits:
-        split = manifest.split(name)
+    for name, split in zip(manifest.splits, splits, strict=True):
         row = [name]
-        for field in COUNTS:
+        for field in fields:
             row.append(f"{getattr(split, field):,}")
         row.append(f"{sum(split.dropped.values()):,}")
         rows.append(row)
     if not rows:
         return ""
-    header = ["split", *(field.replace("_", " ") for field in COUNTS), "dropped"]
+    header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
     caption = (
         "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
     )

@@ -1,0 +1,163 @@
+"""Sentence pairs of translation memories."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from t2tlite.files.tmx import read_tmx
+
+HEADER = '<header creationtool="test" segtype="sentence" srclang="en-US"/>'
+
+
+def unit(**texts: str) -> str:
+    variants = []
+    for language, text in texts.items():
+        code = language.replace("_", "-")
+        variants.append(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>')
+    return f"<tu>{''.join(variants)}</tu>\n"
+
+
+def tmx(*units: str, declaration: str = "", lang: str = "xml:lang") -> str:
+    text = (
+        f'{declaration}<tmx version="1.4">{HEADER}<body>{"".join(units)}</body></tmx>'
+    )
+    return text.replace("xml:lang", lang)
+
+
+def read(
+    path: Path, text: str | bytes, source: str = "", target: str = ""
+) -> list[tuple[str, str]]:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(read_tmx(path, source, target, print))
+
+
+def test_two_languages_by_their_order(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "two.tmx"
+    text = tmx(
+        unit(en_US="A &amp; B", de_DE="A und B"),
+        unit(de_DE="eins", en_US="one"),
+        unit(en_US="untranslated"),
+        unit(en_US="", de_DE="leer"),
+    )
+    pairs = [("A & B", "A und B"), ("one", "eins"), ("", "leer")]
+    assert read(path, text) == pairs
+    note = "two.tmx: the source is en-US, the target de-DE, in the order of the file"
+    assert note in capsys.readouterr().out
+    # chosen, by codes without a region, in either direction; nothing is left to say
+    for case in ("en", "EN_us", "en-US"):
+        assert read(path, text, case, "de") == pairs
+    assert read(path, text, "de", "en") == [pair[::-1] for pair in pairs]
+    assert not capsys.readouterr().out
+    # TMX 1.1
+    assert read(path, tmx(unit(en="a", de="b"), lang="lang"), "en", "de") == [
+        ("a", "b")
+    ]
+
+
+def test_languages_are_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "many.tmx"
+    text = tmx(
+        unit(en_GB="colour", en_US="color", de="Farbe", fr="couleur"),
+        unit(en_GB="lift", fr="ascenseur"),
+    )
+    assert read(path, text, "en-US", "de") == [("color", "Farbe")]
+    pairs = [("colour", "couleur"), ("lift", "ascenseur")]
+    assert read(path, text, "en", "fr-CA") == pairs
+    for languages, wanted in (((), "two languages"), (("en", "pt"), "en and pt")):
+        message = (
+            rf"translation units in {wanted}\. Received: .*many\.tmx, with en-GB, en-US,"
+            r" de, fr\. Choose its languages by --source_language"
+        )
+        with pytest.raises(ValueError, match=message):
+            read(path, text, *languages)
+    with pytest.raises(ValueError, match=r"must be given together.*Received: en alone"):
+        read(path, text, "en", "")
+    with pytest.raises(ValueError, match=r"with no units\. Choose"):
+        read(path, tmx())
+
+
+def test_a_third_language_far_into_a_file(tmp_path: Path) -> None:
+    units = [unit(en=f"number {number}", de="Zahl") for number in range(5000)]
+    text = tmx(*units, unit(fr="nombre", de="Zahl"))
+    with pytest.raises(ValueError, match=r"with en, de, fr\. Choose its languages"):
+        read(tmp_path / "x.tmx", text)
+    assert len(read(tmp_path / "x.tmx", text, "en", "de")) == 5000
+
+
+@pytest.mark.parametrize(
+    ("segment", "text"),
+    [
+        ('<bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> it', "Save it"),
+        ('see <hi type="bold">all <hi>of</hi></hi> it', "see all of it"),
+        ('a<ph>{0}<sub>alt text</sub></ph>b<it pos="begin">&lt;i&gt;</it>', "ab"),
+        ("<ut>{\\b</ut>old", "old"),
+        ("  one\n   line\r\n\nand&#13;this ", "one line and this"),
+        ("a\u2028b\u00a0c", "a b\u00a0c"),
+        ("<![CDATA[x < y]]> &#x41;", "x < y A"),
+    ],
+)
+def test_segments_are_text_on_one_line(tmp_path: Path, segment: str, text: str) -> None:
+    assert read(tmp_path / "x.tmx", tmx(unit(en=segment, de="."))) == [(text, ".")]
+
+
+@pytest.mark.parametrize(
+    ("codec", "declared"),
+    [
+        ("utf-8-sig", "utf-8"),
+        ("utf-16", "UTF-16"),
+        ("iso-8859-1", "ISO-8859-1"),
+        ("windows-1252", "windows-1252"),
+    ],
+)
+def test_encodings(tmp_path: Path, codec: str, declared: str) -> None:
+    declaration = f'<?xml version="1.0" encoding="{declared}"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
+    data = tmx(unit(en="size", de="Größe"), declaration=declaration).encode(codec)
+    assert read(tmp_path / "x.tmx", data) == [("size", "Größe")]
+    assert read(tmp_path / "x.tmx.gz", gzip.compress(data)) == [("size", "Größe")]
+
+
+BOMB = (
+    '<!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (tmx(unit(en="&b;", de="."), declaration=BOMB), "the entity 'a'"),
+        (
+            tmx(
+                unit(en="&file;", de="."),
+                declaration='<!DOCTYPE tmx [<!ENTITY file SYSTEM "/etc/passwd">]>',
+            ),
+            "the entity 'file'",
+        ),
+        (
+            tmx(
+                unit(en="a"), declaration='<!DOCTYPE tmx [<!ENTITY % p SYSTEM "p">%p;]>'
+            ),
+            "the entity 'p'",
+        ),
+        (
+            tmx(unit(en="a&nbsp;b"), declaration='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'),
+            "the entity 'nbsp'",
+        ),
+        (tmx(unit(en="a"))[:-9], "cannot be read, .*line 2"),
+        ("one line of text\n", "cannot be read, syntax error: line 1"),
+        ("", "cannot be read, no element found"),
+        ('<?xml version="1.0" encoding="Shift_JIS"?><tmx/>', "cannot be read, "),
+        ('<?xml version="1.0" encoding="nonsense"?><tmx/>', "cannot be read, "),
+        ('<xliff version="1.2"></xliff>', "a document <xliff>"),
+    ],
+)
+def test_what_is_not_tmx_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    match = rf"x\.tmx must be TMX in plain XML\. Received: .*{message}.*Export it again"
+    with pytest.raises(ValueError, match=match):
+        read(tmp_path / "x.tmx", text)
+
+
+def test_damaged_compressed_data(tmp_path: Path) -> None:
+    whole = gzip.compress(tmx(unit(en="a", de="b")).encode())
+    with pytest.raises(ValueError, match=r"must be complete gzip data.*x\.tmx\.gz"):
+        read(tmp_path / "x.tmx.gz", whole[:-9])
