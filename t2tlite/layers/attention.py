@@ -318,9 +318,8 @@ def padding_mask(ids: Tensor) -> Tensor:
 def mask_bias(masked: Tensor) -> Tensor:
     """bool [B, S], True at masked keys -> a bias on scores, float32 [B, 1, 1, S]."""
     # not a product with MASKED, which Keras takes for sparse in a functional model
-    zero = ops.zeros((), dtype="float32")
-    bias = ops.where(masked, zero + MASKED, zero)  # [B, S]
-    return bias[:, None, None, :]
+    zeros = ops.zeros_like(masked, dtype="float32")
+    return ops.where(masked, MASKED, zeros)[:, None, None, :]
 
 
 def causal_mask(length: int | Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def train_run(
             warm_start = check_new(dataset, hparams, options.warm_start_from)
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
-        tf.keras.utils.set_random_seed(config.random_seed)
+        keras.utils.set_random_seed(config.random_seed)
         setup = _setup(dataset, hparams, folder, strategy, warm_start)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
