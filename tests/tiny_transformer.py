@@ -34,6 +34,6 @@ def make_transformer(changes: str, layers: int = 1) -> Transformer:
     keras.utils.set_random_seed(1)
     model = build_transformer(hparams, source_vocab, VOCAB)
     random = np.random.default_rng(1)
-    for variable in model.variables:
+    for variable in model.weights:
         variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
     return model

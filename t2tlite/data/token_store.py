@@ -155,8 +155,8 @@ class TokenStore:
                 f" {width}, but row {row} has {lengths.max()} tokens. Leave the row out"
                 " or use a greater width."
             )
-        # [R]
-        shard_of: np.ndarray = np.searchsorted(self._first_rows, indices, "right") - 1
+        shards_before = np.searchsorted(self._first_rows, indices, side="right")
+        shard_of = np.asarray(shards_before) - 1  # [R]
         row_of = indices - self._first_rows[shard_of]  # [R], in the shard
         rows: np.ndarray = np.full((len(indices), width), PAD, np.int32)
         for i, (shard, row) in enumerate(zip(shard_of, row_of, strict=True)):

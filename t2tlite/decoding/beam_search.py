@@ -142,7 +142,7 @@ class _BeamSearch:
         """
         batch = ops.shape(max_lengths)[0]
         size = self.beam_size
-        first_only = ops.where(ops.arange(size) > 0, NEVER, 0.0)
+        first_only = ops.where(ops.arange(size, dtype="int32") > 0, NEVER, 0.0)
         first_only = ops.cast(first_only, "float32")[None]  # [1, M]
         hypotheses = Hypotheses(
             alive_ids=ops.zeros((batch, size, self.length), dtype="int32"),
@@ -178,7 +178,9 @@ class _BeamSearch:
         before = ops.maximum(state.step - 1, 0)
         last = ops.take(state.hypotheses.alive_ids, before, axis=2)  # [B, M]
         # [L], 1 at this position
-        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "float32")
+        here = ops.cast(
+            ops.equal(ops.arange(self.length, dtype="int32"), state.step), "float32"
+        )
         # [1, M, 1, M]
         own_slot = ops.eye(self.beam_size, dtype="float32")[None, :, None, :]
         in_cache = here[: ops.shape(state.ancestors)[2]]  # [R]

@@ -55,7 +55,9 @@ def bracket_constraint(
         max_lengths: int32 [B], of the sequences, EOS included.
     """
     # [V, C]
-    members = ops.cast(ops.equal(classes[0][:, None], ops.array(CLASSES)), "float32")
+    members = ops.cast(
+        ops.equal(classes[0][:, None], ops.array(CLASSES, dtype="int32")), "float32"
+    )
     # [B], tokens of the words
     wanted = ops.sum(ops.cast(choices >= 0, "int32"), axis=1) - 1
 
@@ -123,7 +125,7 @@ def _progress(classes: Tensor, step: Tensor) -> _Progress:
     """The progress of hypotheses, given the class of each token, int32 [N, M, L], at
     this step.
     """
-    places = ops.arange(ops.shape(classes)[2])  # [L]
+    places = ops.arange(ops.shape(classes)[2], dtype="int32")  # [L]
     kinds = ops.where(places < step, classes, -1)  # [N, M, L], like those below
     opens = ops.equal(kinds, OPENING)
     closes = ops.equal(kinds, CLOSING)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from keras import ops
 
 from t2tlite.types import EOS, PAD, Tensor
 
-FORBIDDEN = -1e9  # the logit of a token that must not be chosen
+FORBIDDEN = np.float32(-1e9)  # the logit of a token that must not be chosen
 
 # (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits [N, M, V].
@@ -30,7 +31,7 @@ def min_length(
     tokens: int, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
 ) -> Tensor:
     """Forbids EOS before a hypothesis has this many tokens."""
-    is_eos = ops.equal(ops.arange(logits.shape[-1]), EOS)  # [V]
+    is_eos = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), EOS)  # [V]
     return ops.where(ops.logical_and(is_eos, step < tokens), FORBIDDEN, logits)
 
 
@@ -43,7 +44,7 @@ def no_repeat_ngram(
     rows = ops.shape(logits)[0] * ids.shape[1]
     length = ops.shape(ids)[2]
     ids = ops.reshape(ids, (rows, length))
-    positions = ops.arange(length)
+    positions = ops.arange(length, dtype="int32")
     repeats = ops.logical_and(positions >= size - 1, positions < step)[None]  # [1, L]
     # are the tokens before a position the last ones of the hypothesis?
     for back in range(1, size):
@@ -52,7 +53,7 @@ def no_repeat_ngram(
         repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))
     repeats = ops.broadcast_to(repeats, (rows, length))
     lowered = ops.where(repeats, FORBIDDEN, 0.0)
-    row_numbers = ops.tile(ops.arange(rows)[:, None], (1, length))
+    row_numbers = ops.tile(ops.arange(rows, dtype="int32")[:, None], (1, length))
     places = ops.reshape(ops.stack([row_numbers, ids], axis=-1), (-1, 2))
     shape = (rows, logits.shape[-1])
     sums = ops.scatter(places, ops.reshape(lowered, (-1,)), shape)

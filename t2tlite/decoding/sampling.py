@@ -116,13 +116,15 @@ class _Sampling:
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
         # [1, M, 1, M], a sample stays in its slot
         own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
-        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]
+        past = ops.cast(
+            ops.arange(length, dtype="int32") <= state.step, "float32"
+        )  # [L]
         ancestors = ops.tile(own_slot * past[None, None, :, None], (batch, 1, 1, 1))
         # [B, M, V]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         allowed = logits
         if self.constrain is not None:
-            sentences = ops.arange(batch)
+            sentences = ops.arange(batch, dtype="int32")
             allowed = self.constrain(logits, state.ids, state.step, sentences)
         uniform = ops.take(self.uniforms, state.step, axis=2)
         tokens = self.choose(allowed, uniform)  # [B, M], like those below
@@ -131,7 +133,9 @@ class _Sampling:
         active = self.active(state)
         ends = ops.logical_and(active, ops.equal(tokens, EOS))
         # [L], 1 at this position
-        here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")
+        here = ops.cast(
+            ops.equal(ops.arange(length, dtype="int32"), state.step), "int32"
+        )
         return SamplingState(
             step=state.step + 1,
             ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,

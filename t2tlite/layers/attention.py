@@ -56,7 +56,8 @@ class MultiHeadAttention(keras.layers.Layer):
         causal: whether self-attention masks later positions, as in the decoder.
 
     Raises:
-        ValueError: the heads do not divide the keys or the values.
+        ValueError: the heads do not divide the keys or the values, or the radius is
+            negative.
     """
 
     def __init__(
@@ -70,8 +71,9 @@ class MultiHeadAttention(keras.layers.Layer):
         causal: bool = False,
         **kwargs: object,
     ) -> None:
-        # `autocast` is in the configuration of a saved layer
-        super().__init__(**{"autocast": False, **kwargs})
+        super().__init__(**kwargs)
+        self.autocast = False  # the bias stays float32
+        self.supports_masking = True
         key_channels = key_channels or hidden_size
         value_channels = value_channels or hidden_size
         if num_heads < 1 or key_channels % num_heads or value_channels % num_heads:
@@ -80,6 +82,8 @@ class MultiHeadAttention(keras.layers.Layer):
                 f" hidden_size. Received: num_heads={num_heads},"
                 f" key_channels={key_channels}, value_channels={value_channels}."
             )
+        if radius < 0:
+            raise ValueError(f"radius must be at least 0. Received: {radius}.")
         self.num_heads = num_heads
         self.radius = radius
         self.causal = causal
@@ -106,6 +110,9 @@ class MultiHeadAttention(keras.layers.Layer):
         bias: Tensor | None = None,
         seed: Seed = None,
         record: Record | None = None,
+        mask: Tensor | None = None,
+        x_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Attends from `x` to `memory`; returns [B, T, D].
 
@@ -120,17 +127,26 @@ class MultiHeadAttention(keras.layers.Layer):
             record: called with the attention weights, float32 [B, H, T, S], before
                 dropout; or None. A layer with a radius then computes the scores of all
                 positions.
+            mask: bool [B, S], False at keys to mask besides. Keras passes its masks as
+                `mask` (of a lone `x`), `x_mask` and `memory_mask`.
+            x_mask: the mask of `x`, which holds for keys in self-attention.
+            memory_mask: the mask of `memory`.
         """
+        if mask is None:
+            mask = x_mask if memory is None else memory_mask
         if memory is None:
             memory = x
+        if mask is not None:
+            masked = mask_bias(ops.logical_not(mask))
+            bias = masked if bias is None else bias + masked
         if bias is None:
-            bias = ops.zeros((1, 1, 1, 1))
+            bias = ops.zeros((1, 1, 1, 1), dtype="float32")
             if self.radius:  # blocks have a bias of their own
                 bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
         if self.radius and record is None:
             return self._attend_in_blocks(x, memory, bias, seed)
         if self.radius:
-            positions = ops.arange(ops.shape(x)[1])
+            positions = ops.arange(ops.shape(x)[1], dtype="int32")
             bias = bias + self._distance_mask(positions, positions)
         elif self.causal:
             bias = bias + causal_mask(ops.shape(x)[1])
@@ -231,8 +247,8 @@ class MultiHeadAttention(keras.layers.Layer):
         values = self._split_heads(values)  # [B * N, H, 3r, U]
         bias = bias[:, 0, 0, :, None]  # [B, S, 1]
         bias = in_blocks(bias, size, 1, after, fill=TOO_FAR)  # [B * N, 3r, 1]
-        query_positions = ops.arange(size, 2 * size)
-        key_positions = ops.arange((2 + after) * size)
+        query_positions = ops.arange(size, 2 * size, dtype="int32")
+        key_positions = ops.arange((2 + after) * size, dtype="int32")
         near = self._distance_mask(query_positions, key_positions)  # [r, 3r]
         bias = ops.swapaxes(bias, 1, 2)[:, None] + near  # [B * N, 1, r, 3r]
         x = self.attend(in_blocks(x, size), keys, values, bias, seed)  # [B * N, r, D]
@@ -296,15 +312,20 @@ def padding_mask(ids: Tensor) -> Tensor:
     """The padding mask, a bias on scores: int [B, S] -> float32 [B, 1, 1, S], MASKED at
     padding.
     """
+    return mask_bias(ops.equal(ids, PAD))
+
+
+def mask_bias(masked: Tensor) -> Tensor:
+    """bool [B, S], True at masked keys -> a bias on scores, float32 [B, 1, 1, S]."""
     # not a product with MASKED, which Keras takes for sparse in a functional model
-    bias = ops.where(ops.equal(ids, PAD), MASKED, 0.0)  # [B, S]
-    return ops.cast(bias, "float32")[:, None, None, :]
+    zeros = ops.zeros_like(masked, dtype="float32")
+    return ops.where(masked, MASKED, zeros)[:, None, None, :]
 
 
 def causal_mask(length: int | Tensor) -> Tensor:
     """The causal mask (section 3.2.3), a bias on scores: float32 [1, 1, T, T], MASKED
     at keys later than the query.
     """
-    positions = ops.arange(length)
+    positions = ops.arange(length, dtype="int32")
     later = positions[None, :] > positions[:, None]  # [T, T]
     return ops.cast(later, "float32")[None, None] * MASKED

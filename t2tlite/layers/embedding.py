@@ -26,10 +26,19 @@ class Embedding(keras.layers.Layer):
     Args:
         vocab_size: V.
         hidden_size: D.
+        mask_zero: whether to set Keras's mask, which is False at padding.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, **kwargs: object) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        hidden_size: int,
+        mask_zero: bool = False,
+        **kwargs: object,
+    ) -> None:
         super().__init__(**kwargs)
+        self.autocast = False  # ids that are float32 stay exact
+        self.mask_zero = mask_zero
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
         self.weight = self.add_weight(
@@ -43,14 +52,28 @@ class Embedding(keras.layers.Layer):
 
     def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
+        ids = ops.cast(ids, "int32")  # Keras may build a model with float32
         vectors = ops.take(self.weight, ids, axis=0)  # [B, T, D]
         vectors = ops.cast(vectors, self.compute_dtype)
         is_token = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype)  # [B, T]
         scale = is_token * self.hidden_size**0.5
-        return vectors * scale[:, :, None]
+        return vectors * scale[..., None]
+
+    def compute_mask(self, ids: Tensor, previous_mask: Tensor = None) -> Tensor | None:
+        """bool [B, T], or None without `mask_zero`."""
+        return ops.not_equal(ids, PAD) if self.mask_zero else None
 
     def logits(self, x: Tensor) -> Tensor:
-        """[..., D] -> float32 [..., V]."""
+        """[..., D] -> float32 [..., V].
+
+        Raises ValueError for a symbolic tensor of a functional model, which would
+        contain the matrix as a constant.
+        """
+        if isinstance(x, keras.KerasTensor):
+            raise ValueError(
+                "Embedding.logits must be called inside the `call` of a layer or model."
+                f" Received: {x}, of a functional model."
+            )
         weight = ops.cast(self.weight, self.compute_dtype)
         rows = ops.reshape(x, (-1, self.hidden_size))
         rows = ops.matmul(rows, ops.transpose(weight))  # [..., V], as rows
@@ -61,6 +84,7 @@ class Embedding(keras.layers.Layer):
         return super().get_config() | {
             "vocab_size": self.vocab_size,
             "hidden_size": self.hidden_size,
+            "mask_zero": self.mask_zero,
         }
 
 
@@ -76,7 +100,8 @@ class Positions(keras.layers.Layer):
         max_positions: rows of the table of "emb"; the other kinds have no limit.
 
     Raises:
-        ValueError: "emb" without max_positions.
+        ValueError: the kind is unknown, "emb" lacks max_positions, or sinusoids have an
+            odd hidden_size.
     """
 
     def __init__(
@@ -87,6 +112,17 @@ class Positions(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
+        kinds = (*SINUSOIDS, "emb", "none")
+        if kind not in kinds:
+            raise ValueError(
+                f"kind must be one of {', '.join(kinds)}. Received: {kind!r}."
+            )
+        if kind in SINUSOIDS and hidden_size % 2:
+            raise ValueError(
+                f"Sinusoids need an even hidden_size. Received: {hidden_size}."
+            )
+        self.supports_masking = True
+        self.input_spec = keras.layers.InputSpec(axes={-1: hidden_size})
         self.kind = kind
         self.hidden_size = hidden_size
         self.max_positions = max_positions
@@ -109,13 +145,11 @@ class Positions(keras.layers.Layer):
         """
         if self.kind == "none":
             return x
-        positions = ops.arange(ops.shape(x)[1]) + start  # [T]
+        positions = ops.arange(ops.shape(x)[1], dtype="int32") + start  # [T]
         if self.kind == "emb":
             vectors = ops.take(self.table, positions, axis=0)  # [T, D]
-        elif self.kind == "timing":
-            vectors = sinusoids(positions, self.hidden_size)
         else:
-            vectors = sinusoid_halves(positions, self.hidden_size)
+            vectors = SINUSOIDS[self.kind](positions, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
 
     def get_config(self) -> Config:
@@ -159,3 +193,6 @@ def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
     """[T] and [d/2] -> float32 [T, d/2]."""
     rates = ops.convert_to_tensor(rates, dtype="float32")
     return ops.cast(positions, "float32")[:, None] * rates[None, :]
+
+
+SINUSOIDS = {"timing": sinusoids, "timing_halves": sinusoid_halves}

@@ -1,9 +1,10 @@
 """The parts of a sublayer other than attention: feed-forward, residual connection with
 normalisation, dropout.
 
-The mask of dropout is a pure function of a seed that the caller passes. Nothing is
-remembered between calls, so a training step is a function of (weights, batch, step
-number), and a resumed run draws the masks of an uninterrupted one.
+In t2tlite's own training, the mask of dropout is a pure function of a seed that the
+caller passes. Nothing is remembered between calls, so a training step is a function of
+(weights, batch, step number), and a resumed run draws the masks of an uninterrupted
+one.
 """
 
 # B batch, T length, D hidden size, N rows
@@ -15,6 +16,7 @@ import contextvars
 from collections.abc import Callable, Iterator
 
 import keras
+import numpy as np
 from keras import ops
 
 from t2tlite.machine import cpu_ends_at_avx2
@@ -75,7 +77,8 @@ class Residual(keras.layers.Layer):
         epsilon: float = 1e-6,
         **kwargs: object,
     ) -> None:
-        super().__init__(**{"autocast": False, **kwargs})
+        super().__init__(**kwargs)
+        self.supports_masking = True
         self.pre_norm = pre_norm
         self.norm = LayerNormalization(
             epsilon=epsilon, name="norm", dtype=self.dtype_policy
@@ -86,7 +89,15 @@ class Residual(keras.layers.Layer):
         self.norm.build(input_shape)
 
     def call(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
-        """`leave`: x and the sublayer's output y, both [B, T, D] -> [B, T, D]."""
+        """`leave`: x and the sublayer's output y, both [B, T, D] -> [B, T, D].
+
+        Raises ValueError with pre-norm, which also needs `enter`.
+        """
+        if self.pre_norm:
+            raise ValueError(
+                "Residual is called with post-norm only. Received: pre_norm=True. Use"
+                " x = residual.leave(x, sublayer(residual.enter(x)))."
+            )
         return self.leave(x, y, seed)
 
     def enter(self, x: Tensor) -> Tensor:
@@ -115,11 +126,15 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     Its gradient is written out, and passes over the activations half as often as the
     gradient that automatic differentiation derives from Keras's layer.
-    docs/performance.md has the gain.
+    docs/performance.md has the gain. Keras's layer computes other axes, and what lacks
+    gamma or beta.
     """
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., D], in the compute dtype."""
+        is_last = self.axis in ([-1], [len(inputs.shape) - 1])
+        if not is_last or self.gamma is None or self.beta is None:
+            return super().call(inputs)
         x = ops.cast(inputs, "float32")
         gamma = ops.cast(self.gamma, "float32")
         beta = ops.cast(self.beta, "float32")
@@ -186,6 +201,7 @@ class FeedForward(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.inner = Dense(
             filter_size, activation="relu", name="inner", dtype=self.dtype_policy
         )
@@ -241,34 +257,40 @@ class Dropout(keras.layers.Layer):
         rate: fraction of the elements to zero, in [0, 1).
 
     Raises:
-        ValueError: the layer is called with training=True, as Keras's fit does, and
-            no seed.
+        ValueError: the rate is outside [0, 1).
     """
 
     def __init__(self, rate: float, **kwargs: object) -> None:
         super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise ValueError(
+                "The rate of dropout must be at least 0 and less than 1. Received:"
+                f" {rate}."
+            )
+        self.supports_masking = True
         self.rate = rate
+        if rate:
+            # Initial weights are drawn from Python's generator: those of a model with
+            # dropout are those of the model without.
+            drawn = int(np.random.randint(2**31 - 1))
+            self.generator = keras.random.SeedGenerator(drawn)
 
     def call(
         self, x: Tensor, seed: Seed = None, training: bool | None = None
     ) -> Tensor:
-        """Applies dropout to a tensor of any shape; without a seed, returns it
-        unchanged.
+        """Applies dropout to a tensor of any shape.
+
+        Args:
+            x: the tensor.
+            seed: int32 [2], of which the mask is a function. None draws another mask in
+                each call if training, and otherwise returns x unchanged.
+            training: as Keras sets it; with False, x is returned unchanged.
         """
-        if self.rate == 0.0:
+        if not self.rate or training is False or (seed is None and not training):
             return x
-        if seed is None:
-            if training:
-                raise ValueError(
-                    "Dropout in training needs a seed, an int32 tensor [2], since its"
-                    f" mask is a function of the seed. Received: rate={self.rate}"
-                    " without one. Pass a seed to the layer, or use rate 0 and add"
-                    " keras.layers.Dropout to your model."
-                )
-            return x
+        generator = self.generator if seed is None else _GivenSeed(seed)
         # drawn in float32: the 8 bits of a bfloat16 number are too few for most rates
-        shape = ops.shape(x)
-        uniform = keras.random.uniform(shape, dtype="float32", seed=_GivenSeed(seed))
+        uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=generator)
         scaled = x * (1.0 / (1.0 - self.rate))
         return ops.where(uniform >= self.rate, scaled, ops.zeros((), x.dtype))
 

@@ -183,7 +183,7 @@ class Transformer(keras.Model):
         x = self.embedding_dropout(x, seed=fold(seed, DECODER_SEED))
         if self.hparams.self_attention_radius:
             # the layers mask later positions, at less cost than a mask [T, T]
-            bias = ops.zeros(ops.shape(targets))[:, None, None, :]
+            bias = ops.zeros(ops.shape(targets), dtype="float32")[:, None, None, :]
         else:
             bias = causal_mask(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
@@ -307,7 +307,7 @@ class Transformer(keras.Model):
 
     def _capacity(self, length: int | Tensor) -> int | Tensor:
         """The capacity C of a cache for `length` positions: an int if `length` is."""
-        positions = ops.arange(length)
+        positions = ops.arange(length, dtype="int32")
         return ops.shape(positions[: self.hparams.self_attention_radius or None])[0]
 
     def _logits(self, x: Tensor) -> Tensor:
@@ -326,7 +326,7 @@ def _cached_positions(
     An empty slot gets a position after `step`, at which no hypothesis has an ancestor.
     """
     capacity = ops.shape(cache.layers[0].keys)[2]
-    return (step - (step - ops.arange(capacity)) % capacity) % length
+    return (step - (step - ops.arange(capacity, dtype="int32")) % capacity) % length
 
 
 def build_transformer(

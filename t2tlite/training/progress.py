@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import keras
 import tensorflow as tf
-from tensorboard.plugins.hparams import api as hparams_plugin
+from tensorboard.plugins.hparams import summary_v2 as hparams_plugin
 from tqdm import tqdm
 
 from t2tlite.console import say

@@ -155,7 +155,7 @@ def model(request) -> Transformer:
     model = build_transformer(hparams, 12, 12)
     random = np.random.default_rng(2)
     # far from where training starts, so that sequences vary
-    for variable in model.variables:
+    for variable in model.weights:
         variable.assign_add(0.5 * random.normal(size=variable.shape).astype(np.float32))
     return model
 

@@ -19,7 +19,7 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 
 def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
     """Gives every weight values of its own, those that start at zero or one too."""
-    for i, variable in enumerate(layer.variables):
+    for i, variable in enumerate(layer.weights):
         variable.assign(normal(*variable.shape, seed=seed + i))
 
 

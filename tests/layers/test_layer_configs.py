@@ -244,7 +244,7 @@ def test_weights_stay_float32_and_outputs_have_the_compute_dtype(case, policy):
     # logits are float32
     expected = "float32" if case.layer is Transformer else policy.removeprefix("mixed_")
     assert keras.backend.standardize_dtype(output.dtype) == expected
-    assert {variable.dtype for variable in layer.variables} <= {"float32"}
+    assert {variable.dtype for variable in layer.weights} <= {"float32"}
 
 
 def test_batch_and_lengths_may_be_unknown(case):

@@ -81,7 +81,7 @@ def test_causal_self_attention(attention):
 
 
 def test_attention_projections_have_no_bias(attention):
-    shapes = sorted(tuple(variable.shape) for variable in attention.variables)
+    shapes = sorted(tuple(variable.shape) for variable in attention.weights)
     assert shapes == sorted(
         [(HIDDEN, KEYS), (HIDDEN, KEYS), (HIDDEN, VALUES), (VALUES, HIDDEN)]
     )

@@ -44,8 +44,8 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert isinstance(loaded, Transformer)
     assert loaded.hparams == model.hparams
-    assert [variable.path for variable in loaded.variables] == [
-        variable.path for variable in model.variables
+    assert [variable.path for variable in loaded.weights] == [
+        variable.path for variable in model.weights
     ]
     for ours, theirs in zip(loaded.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -58,7 +58,7 @@ def test_training_lowers_a_finite_loss(trained):
 
 def test_weights_stay_single(trained):
     _, _, model, _ = trained
-    assert {variable.dtype for variable in model.variables} == {"float32"}
+    assert {variable.dtype for variable in model.weights} == {"float32"}
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
 
 

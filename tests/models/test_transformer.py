@@ -191,7 +191,7 @@ def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
         model.start_decoding(SOURCES, beam_size=2, length=3), DecodingCache
     )
     assert [variable.path for variable in model.trainable_variables] == [
-        v.path for v in model.variables
+        v.path for v in model.weights
     ]
     for name in (
         "__call__",

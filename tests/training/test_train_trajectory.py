@@ -106,7 +106,7 @@ def test_final_weights(trained):
         hparams, tensor2tensor_checkpoint.variables_of(data, "final")
     )
     for ours, expected, before in zip(
-        model.variables, theirs.get_weights(), start, strict=True
+        model.weights, theirs.get_weights(), start, strict=True
     ):
         np.testing.assert_allclose(ours, expected, atol=1e-4, err_msg=ours.path)
         error, moved = (
@@ -161,7 +161,7 @@ def test_its_own_schedule_and_separate_embeddings():
     np.testing.assert_allclose(losses, data["losses"], rtol=1e-4)
     assert losses[-1] < 0.2 * losses[0]
     theirs = load(tensor2tensor_checkpoint.variables_of(data, "final")).get_weights()
-    for ours, expected, before in zip(model.variables, theirs, start, strict=True):
+    for ours, expected, before in zip(model.weights, theirs, start, strict=True):
         error, moved = (
             np.abs(np.asarray(ours) - expected).mean(),
             np.abs(expected - before).mean(),

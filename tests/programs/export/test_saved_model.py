@@ -353,7 +353,7 @@ def untrained(
         hparams, model.source_encoder.vocab_size, model.target_encoder.vocab_size
     )
     random = np.random.default_rng(1)
-    for variable in other.variables:
+    for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
     return Translator(
