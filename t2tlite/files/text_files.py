@@ -42,8 +42,8 @@ FORMATS = {
     b"%PDF-": ("a PDF document", "Export its text as a file."),
 }
 # endings of files without a sentence on each line -> what to do
-MEMORY = "Give its pairs as TMX to t2t-datagen: --train_tmx, --dev_tmx or --test_tmx."
 DOCUMENT = "Save its text as a file with a sentence on each line."
+MEMORY = f"{DOCUMENT} To train on its pairs, give them as TMX: t2t-datagen --train_tmx."
 NOT_LINES = {
     **dict.fromkeys((".tmx", ".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".po"), MEMORY),
     **dict.fromkeys((".docx", ".odt", ".rtf", ".xlsx", ".ods", ".pptx"), DOCUMENT),

@@ -54,7 +54,7 @@ def read_tmx(
             source, target = seen
         else:
             source = target = ""
-        if source in unit and target in unit:
+        if source in unit and target in unit and source != target:
             pairs += 1
             yield unit[source], unit[target]
         elif len(seen) > 2 and not all(languages):

@@ -64,6 +64,9 @@ def test_languages_are_chosen(tmp_path: Path) -> None:
     assert read(path, text, "en-US", "de") == [("color", "Farbe")]
     pairs = [("colour", "couleur"), ("lift", "ascenseur")]
     assert read(path, text, "en", "fr-CA") == pairs
+    # one variant is not a pair
+    text_of_one = tmx(unit(pt_BR="um"), unit(pt_BR="dois", pt="dous"))
+    assert read(path, text_of_one, "pt", "pt-BR") == [("dous", "dois")]
     for languages, wanted in (((), "two languages"), (("en", "pt"), "en and pt")):
         message = (
             rf"translation units in {wanted}\. Received: .*many\.tmx, with en-GB, en-US,"
