@@ -172,6 +172,7 @@ TEXT_FLAGS = {"t2t_attention": {"source", "target"}}
 VALUES = {"verbosity": "error", "tokenize": "zh", "model": "transformer"}
 LEFT_OUT = {
     "t2t_decoder": {"split", "score_file", "metrics", "reference"},
+    "t2t_serve": {"allowed_hosts", "cors_origins"},
 }
 
 
