@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
@@ -96,6 +96,11 @@ def write_report(
     name = run.flags().get("hparams_set")
     title = f"{manifest.name if manifest else 'unknown problem'}, "
     title += name or "hparam set not recorded"
+    score_names: dict[str, None] = {}  # in their order
+    for record in decodes:
+        score_names |= dict.fromkeys(record.scores)
+    words = map(shlex.quote, run.command())
+    differences = hparams.diff(base or HParams()) if hparams else {}
     facts = {
         "run": run,
         "title": title,
@@ -105,20 +110,20 @@ def write_report(
         "parameters": attempt(lambda: _parameters(hparams, manifest)),
         "set_name": name,
         "base": base,
-        "changes": hparams.diff(base or HParams()) if hparams else {},
+        "changes": differences,
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
         "environment": attempt(run.environment),
         "decodes": decodes,
-        "score_names": list({name: 0 for record in decodes for name in record.scores}),
+        "score_names": score_names,
         "samples": _samples(run, data_dir, manifest, decodes, missing),
         "overfitting": _overfitting(metrics),
         "charts": _charts(metrics),
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
         "shares": attempt(lambda: _shares(manifest, hparams)),
-        "command": " \\\n    ".join(shlex.quote(word) for word in run.command()),
+        "command": " \\\n    ".join(words),
         "names": NAMES,
         "version": t2tlite.__version__,
         "now": _date(time.time()),
@@ -126,11 +131,11 @@ def write_report(
     filters: dict[str, Callable[..., Any]] = {
         "brackets": format_tree,
         "checkpoint": _checkpoint,
-        "fields": lambda record: vars(record).items(),
+        "fields": _fields,
         "options": _options,
         "score": _score,
         "shown": shown_value,
-        "signatures": lambda signatures: " ".join(signature_lines(signatures)),
+        "lines": signature_lines,
     }
     page, markdown = run.report_files
     write_text(page, to_html(title, render({**facts, "draws": True}, filters)))
@@ -327,6 +332,10 @@ def _options(record: DecodeRecord) -> str:
         if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
             options.append(f"{name} {value}")
     return ", ".join(options)
+
+
+def _fields(record: object) -> Iterable[tuple[str, object]]:
+    return vars(record).items()
 
 
 def _score(value: float | None) -> str:
