@@ -228,16 +228,11 @@ class Run:
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.tags = sum(item.piece.kind is not Kind.TEXT for item in items)
-        self._before = ""  # white space
-        self._behind = ""
-        first = items[0].piece
-        last = items[-1].piece
-        if first.kind is Kind.TEXT:
-            text = _visible(first)
-            self._before = text[: len(text) - len(text.lstrip())]
-        if last.kind is Kind.TEXT:
-            text = _visible(last)
-            self._behind = text[len(text.rstrip()) :]
+        texts = [item.piece for item in items if item.piece.kind is Kind.TEXT]
+        first = _visible(texts[0])
+        last = _visible(texts[-1])
+        self._before = first[: len(first) - len(first.lstrip())]  # white space
+        self._behind = last[len(last.rstrip()) :]
         reader = _RunReader()
         for item in items:
             reader.add(item)

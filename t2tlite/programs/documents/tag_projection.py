@@ -34,6 +34,7 @@ WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
 PREFIX, MIDDLE, SUFFIX = range(3)
+SHARED = -1  # the owner of a word of which several neighbours have a part
 # Punctuation that stands directly behind a word
 CLOSING_MARKS = frozenset(".,;:!?…%)]}»”’'。，、；：！？）」』")
 
@@ -248,8 +249,10 @@ class _Places:
         for item in placed:
             for part in range(*self._parts_of(item.span)):
                 for target in self._aligned[part]:
-                    if lowest <= target < highest:
-                        owners[target] = item.number
+                    if not lowest <= target < highest:
+                        continue
+                    if owners.setdefault(target, item.number) != item.number:
+                        owners[target] = SHARED
         rows: dict[int, list[int]] = {}  # of each neighbour the longest
         for number, row in itertools.groupby(sorted(owners), key=owners.__getitem__):
             targets = list(row)
