@@ -15,7 +15,7 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.text_files import check_rereadable, compressed_or_not
+from t2tlite.files.text_files import check_file, compressed_or_not
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
@@ -189,8 +189,7 @@ class WsjParsing(Treebank):
         if tmp_dir is None:
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if compressed_or_not(tmp_dir / "train.trees").is_file():
-            path = compressed_or_not(tmp_dir / f"{split}.trees")
-            return [check_rereadable(path, "The trees")]
+            return [check_file(compressed_or_not(tmp_dir / f"{split}.trees"))]
         sections = SECTIONS[split]
         paths = [p for p in tmp_dir.rglob("wsj_*.mrg") if _section(p) in sections]
         paths.sort(key=lambda path: (path.name, path))
@@ -246,11 +245,7 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        paths = []
-        for name in self.extra_trees:
-            path = Path(name).expanduser()
-            paths.append(check_rereadable(path, "--extra_trees"))
-        return paths
+        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
 
 
 def check_once(paths: Iterable[Path]) -> None:

@@ -122,8 +122,7 @@ class Problem(CheckedFields):
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, two strings, always the same pairs in
-        the same order: they are read twice, and compared. A text is one line: line
+        """Yields (source, target) of a split, two strings. A text is one line: line
         breaks and lone surrogates are errors, any other character may be in it.
 
         Never reversed: the data directory holds one direction. `tmp_dir` is where raw
