@@ -128,12 +128,7 @@ class ParallelText(Problem):
         of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
         """
         self.files(tmp_dir)
-        if split not in self.splits():
-            raise ValueError(
-                f"The splits of these files are {' and '.join(self.splits())}."
-                f" Received: {split!r}. For a test split give --test_source and"
-                " --test_target."
-            )
+        self.check_split(split)
         sources, targets, columns, memories = self._paths(split)
         languages = self.source_language, self.target_language
         return itertools.chain(
