@@ -38,10 +38,10 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import CommandError, field_of, require
 from t2tlite.checked_fields import MAX_SEED, checked, checked_field, optional_field
-from t2tlite.programs.runs.start import check_apart
+from t2tlite.programs.runs.start import check_apart, ready
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
@@ -103,7 +103,7 @@ def main(flags: Table3Flags) -> None:
         raise CommandError("--time goes with --dry_run. Received: --time alone.")
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
-        check_apart(output_dir, flags.data_folder(), flags.problem)
+        check_apart(output_dir, groups.data_folder(flags), flags.problem)
     base = registry.get_hparams(flags.hparams_set or "transformer_base").override(
         flags.hparams
     )
@@ -113,9 +113,9 @@ def main(flags: Table3Flags) -> None:
     for row in rows:
         row.apply(base)  # raises now if a row does not fit
     seeds = flags.seed_numbers()
-    flags.check_data()
-    flags.load_tensorflow()
-    dataset = flags.open_data()
+    data = groups.training_data(flags)
+    load_tensorflow()
+    dataset = ready(data)
 
     from t2tlite.programs.table3 import dry_run, sweep
     from t2tlite.training import cluster, signals, strategy

@@ -17,10 +17,16 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
-from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_files,
+    find_checkpoint,
+    step_of,
+)
+from t2tlite.files.same_file import NamedFile
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.export.verification import keras_model
+from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
@@ -104,6 +110,8 @@ def load(
         if jit_compile is None:
             jit_compile = hparams.jit_compile
         opened = open_keras(folder, checkpoint, jit_compile, threads)
+    for note in checkpoint_notes(folder, checkpoint):
+        report(note)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
@@ -205,7 +213,20 @@ def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) ->
     return f"{label}, run {folder}"
 
 
-def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
+def run_files(
+    folders: Sequence[RunFolder], checkpoint_path: str | None
+) -> list[NamedFile]:
+    """Returns the files of the runs that decoding reads. Raises FileNotFoundError if
+    there is no such checkpoint.
+    """
+    files: list[Path] = []
+    for folder in folders:
+        checkpoint = find_checkpoint(folder.path, checkpoint_path)
+        files += [*folder.own_files(), *checkpoint_files(checkpoint)]
+    return [(f"{file}, which is the run's", file) for file in files]
+
+
+def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Dataset:
     """The data that a run was trained on, in `data_dir`, by default where it was during
     training.
 
@@ -215,7 +236,7 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
     manifest = folder.manifest()
     # None: any data of its vocabulary
     name = None if manifest.imported_from else manifest.name
-    if name is None and data_dir is None:
+    if name is None and not data_dir:
         entries = manifest.vocabulary_entries()
         names = ",".join(str(folder.path / entry.file) for entry in entries)
         raise FileNotFoundError(

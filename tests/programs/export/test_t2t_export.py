@@ -344,14 +344,14 @@ def test_an_export_made_meanwhile_is_kept(
 ):
     """By another process, while this one loads the model."""
     other = tmp_path / "out"
-    load_run = t2t_export.ExportFlags.load_run
+    load = t2t_export.load
 
-    def load(*arguments):
+    def load_meanwhile(*arguments, **options):
         other.mkdir()
         (other / "export.json").write_text("theirs")
-        return load_run(*arguments)
+        return load(*arguments, **options)
 
-    monkeypatch.setattr(t2t_export.ExportFlags, "load_run", load)
+    monkeypatch.setattr(t2t_export, "load", load_meanwhile)
     message = refused(capsys, export(tiny_run.run, other))
     assert "which holds an export. Name another folder" in message
     assert list(contents(tmp_path)) == ["out/export.json"]
