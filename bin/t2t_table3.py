@@ -205,7 +205,7 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
     recorded = run.flags()
     now = dict(word.removeprefix("--").split("=", 1) for word in flags.words(True))
     is_same = all(recorded.get(name) == now.get(name) for name in SAME)
-    if is_same and run.manifest().data == data.data and read_result(run):
+    if is_same and read_result(run) and run.manifest().data == data.data:
         say(f"{run} is finished.")
         return
     decoder = t2t_decoder.DecoderFlags(

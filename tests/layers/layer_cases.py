@@ -89,8 +89,10 @@ CASES = {
     "MultiHeadAttention_to_memory": LayerCase(
         attention, attention_of_keras, attend_twice, attend_twice
     ),
-    "MultiHeadAttention_in_blocks": LayerCase(
-        lambda **options: attention(radius=2, **options),
+    "RestrictedAttention": LayerCase(
+        lambda **options: layers.RestrictedAttention(
+            HIDDEN, 2, dropout=0.1, radius=2, **options
+        ),
         attention_of_keras,
         call_of_keras=twice,
     ),

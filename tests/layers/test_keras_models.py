@@ -215,8 +215,8 @@ def test_layer_normalisation_honours_the_arguments_of_keras(options):
             r"expected axis -1 of input shape to have value 8",
         ),
         (
-            lambda: layers.MultiHeadAttention(8, 2, radius=-1),
-            "radius must be at least 0. Received: -1",
+            lambda: layers.RestrictedAttention(8, 2, radius=-1),
+            "radius must be at least 1. Received: -1",
         ),
         (
             lambda: layers.Embedding(9, 8).logits(keras.Input((None, 8))),
