@@ -310,7 +310,7 @@ def main(flags: DecoderFlags) -> None:
     if flags.engine == TENSORFLOW:
         load_tensorflow()  # other engines start sooner without it
     model = load(
-        [run.path for run in folders],
+        tuple(run.path for run in folders),
         flags.checkpoint_path,
         flags.engine,
         flags.quantization,

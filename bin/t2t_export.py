@@ -39,7 +39,7 @@ from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export.export import export_model, find_format
 from t2tlite.programs.export.plan import ExportPlan
-from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs import load as runs
 from t2tlite.programs.runs.translator import decode_options
 
 
@@ -86,7 +86,7 @@ def main(flags: ExportFlags) -> None:
     plan.check()
     load_tensorflow()
     say(f"Loading {run} ...")
-    model = load(run.path, flags.checkpoint_path, report=say)
+    model = runs.load(run.path, flags.checkpoint_path, report=say)
     compared = export_model(model, plan, say)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."

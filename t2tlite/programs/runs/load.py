@@ -15,7 +15,6 @@ from pathlib import Path
 from t2tlite.checked_fields import checked, plain
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
 from t2tlite.files.checkpoint_paths import (
     checkpoint_files,
@@ -28,11 +27,14 @@ from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.ctranslate2_run import open_converted
-from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
-from t2tlite.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import Identity
 from t2tlite.vocabularies.encoders import reading_notes
+
+# what the runs of an ensemble have in common
+DATA = ("problem", "languages", "vocabulary")
 
 
 def load(
@@ -95,7 +97,7 @@ def load(
     hparams = folder.hparams()
     manifest = folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
-    check_same_model(folder, checkpoint)
+    _check_same_model(folder, checkpoint)
     encoders = folder.encoders()
     for note in reading_notes(encoders, manifest.options):
         report(note)
@@ -134,25 +136,31 @@ def check_ensemble(
             " newest, best, averaged or a step of each run. Received:"
             f" engine={engine}, checkpoint_path={checkpoint_path}."
         )
-    for folder in folders:
-        folder.hparams()  # raises if there is no run
-        here = _shared_by_ensemble(folder.manifest())
-        for what, first in _shared_by_ensemble(folders[0].manifest()).items():
-            if here[what] != first:
-                raise ValueError(
-                    f"The runs of an ensemble must have one {what}. Received:"
-                    f" {folders[0]} with {first}, {folder} with {here[what]}. Leave one"
-                    " out, or train both on the same data."
-                )
+    first = folders[0].identity()
+    for folder in folders[1:]:
+        difference = first.difference(folder.identity(), *DATA)
+        if difference:
+            raise ValueError(
+                "The runs of an ensemble must have one problem, language pair and"
+                f" vocabulary. Received: {folders[0]} and {folder}, which differ in"
+                f" {difference}. Leave one out, or train both on the same data."
+            )
 
 
-def _shared_by_ensemble(manifest: RunManifest) -> dict[str, str]:
-    """What the runs of an ensemble have in common."""
-    return {
-        "problem": manifest.name,
-        "language pair": "-".join(manifest.language_pair),
-        "vocabulary (SHA-256)": manifest.vocabulary_sha256,
-    }
+def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
+    """Raises ValueError for a checkpoint of another run whose vocabulary or model
+    differs, even if its weights have the same shapes.
+    """
+    other = run_of(checkpoint)
+    if other.path.resolve() == folder.path.resolve() or not other.exists():
+        return
+    difference = folder.identity().difference(other.identity(), "vocabulary", "model")
+    if difference:
+        raise ValueError(
+            "checkpoint_path must be a checkpoint of the same model. Received:"
+            f" {checkpoint}, whose run differs from {folder} in {difference}. Name the"
+            " run of that checkpoint."
+        )
 
 
 def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Translator:
@@ -250,9 +258,10 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         raise FileNotFoundError(
             f"{error} Or give --data_dir, where the data of this run is now."
         ) from error
-    if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
+    here = Identity.of(dataset.manifest)
+    if difference := Identity.of(manifest).difference(here, "vocabulary"):
         raise ValueError(
-            f"The data in {dataset.folder} has another vocabulary than the run in"
-            f" {folder}."
+            f"The data of a run must have its vocabulary. Received: {folder} and"
+            f" {dataset.folder}, which differ in {difference}."
         )
     return dataset

@@ -85,7 +85,6 @@ def train_run(
         check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
         trained_with = TrainedWith(
             random_seed=config.random_seed,
-            data_sha256=dataset.manifest.pairs_sha256,
             replicas=strategy.num_replicas_in_sync,
             global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         )
