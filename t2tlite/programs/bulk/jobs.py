@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import t2tlite
@@ -23,7 +23,6 @@ from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.programs.bulk.windows import (
     Input,
-    Totals,
     Window,
     WindowOutput,
     cut,
@@ -139,7 +138,8 @@ class DecodeJob:
             tokens += len(output.ids) + 1  # the EOS
         counts = Counter(sentences=len(sources), tokens=tokens)
         counts += self.model.task_under(self.options).tally(best)
-        return WindowOutput(lines, dict(counts), time.monotonic() - started)
+        counts["milliseconds"] = round(1000 * (time.monotonic() - started))
+        return WindowOutput(lines, dict(counts))
 
     def decode(
         self, window: Window, done: Done = lambda count: None
@@ -178,19 +178,18 @@ class DecodeJob:
         content = json.dumps([self._provenance, before, window.lines])
         return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
 
-    def summary(self, totals: Totals, seconds_of: str = "") -> str:
+    def summary(self, counts: Counter[str], whose: str = "") -> str:
         """Sentences and tokens per second, and what the task had to do to make the
-        outputs. `seconds_of` says whose seconds they are.
+        outputs. `whose` says whose seconds they are.
         """
-        sentences = totals.counts["sentences"]
-        tokens = totals.counts["tokens"]
-        seconds = max(totals.seconds, 1e-9)
+        sentences = counts["sentences"]
+        seconds = max(seconds_of(counts), 1e-9)
         speed = (
-            f"{sentences:,} sentences in {totals.seconds:.1f} s{seconds_of},"
-            f" {sentences / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target"
-            " tokens/s"
+            f"{sentences:,} sentences in {seconds:.1f} s{whose},"
+            f" {sentences / seconds:,.1f} sentences/s,"
+            f" {counts['tokens'] / seconds:,.0f} target tokens/s"
         )
-        repairs = self.model.task_under(self.options).summary(totals.counts)
+        repairs = self.model.task_under(self.options).summary(counts)
         return f"{speed}\n{repairs}".rstrip()
 
     @property
@@ -329,6 +328,11 @@ def read_records(lines: Iterable[str]) -> NBest:
             outputs.append(output)
         n_best.append(outputs)
     return n_best
+
+
+def seconds_of(counts: Mapping[str, int]) -> float:
+    """The time that decoding took, from the counts of its windows."""
+    return counts["milliseconds"] / 1000
 
 
 def _pairs(window: Window, form: str) -> Iterator[tuple[str, str]]:
