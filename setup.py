@@ -18,6 +18,7 @@ package_data = {
     "t2tlite": [
         "py.typed",
         "programs/report/*.html",
+        "programs/report/*.jinja",
         "programs/serving/*.html",
         *(f"programs/visualise/*.{ending}" for ending in ("html", "css", "js")),
     ],

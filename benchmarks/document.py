@@ -22,6 +22,30 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.programs.table3.table import shown_versions
 
 DOCS = program.FOLDER.parent / "docs"
+COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
+INK = "#010101"
+INKED = (
+    "text.color",
+    "axes.edgecolor",
+    "axes.labelcolor",
+    "xtick.color",
+    "ytick.color",
+    "grid.color",
+)
+STYLE = {  # of matplotlib
+    **dict.fromkeys(INKED, INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.alpha": 0.14,
+    "axes.formatter.limits": (-3, 6),
+    "svg.fonttype": "none",  # text as text
+}
 
 
 def machine() -> str:

@@ -28,7 +28,6 @@ import numpy as np
 import program
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.programs.report.line_chart import STYLE
 from t2tlite.programs.table3.table import markdown_table, shown_versions
 from t2tlite.quiet import quiet_stderr
 
@@ -43,7 +42,6 @@ HEADS, KERNEL, RADIUS = 8, 3, 32
 # no further run after this many, or after this time
 MAX_RUNS, MAX_SECONDS = 6, 3.0
 FITTED = 3  # the largest sizes, to which an exponent is fitted
-COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
 
 
 class Row(NamedTuple):
@@ -238,13 +236,13 @@ def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "table1"}):
+    with matplotlib.rc_context({**document.STYLE, "svg.hashsalt": "table1"}):
         figure = Figure(figsize=(8, 5.6), layout="constrained")
         panels = [(field, sweep) for field in Cost._fields for sweep in sweeps]
         for axes, (field, sweep) in zip(
             figure.subplots(2, 2).flat, panels, strict=True
         ):
-            for colour, layer in zip(COLOURS, TABLE_1, strict=True):
+            for colour, layer in zip(document.COLOURS, TABLE_1, strict=True):
                 values = [getattr(costs[size], field) for size in sweep.sizes(layer)]
                 axes.plot(
                     sweep.values,

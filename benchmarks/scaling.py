@@ -25,7 +25,6 @@ import document
 import program
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.programs.report.line_chart import COLOURS, STYLE
 
 TRAIN = "train_throughput --steps=5 --warm=2"
 DECODE = "decode_throughput --sentences=64 --steps=32"
@@ -251,7 +250,7 @@ def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     with matplotlib.rc_context(
-        {**STYLE, "svg.hashsalt": path.stem, "figure.facecolor": "white"}
+        {**document.STYLE, "svg.hashsalt": path.stem, "figure.facecolor": "white"}
     ):
         figure = Figure(figsize=(3 * len(sweep.shown), 2.4), layout="constrained")
         for axes, (key, label) in zip(
@@ -260,7 +259,7 @@ def plot(path: Path, sweep: Sweep, points: Mapping[str, Any]) -> None:
             strict=True,
         ):
             x, y = zip(*series(sweep, points, key), strict=True)
-            axes.plot(x, y, color=COLOURS[0], marker="o", markersize=4)
+            axes.plot(x, y, color=document.COLOURS[0], marker="o", markersize=4)
             axes.set(
                 title=label,
                 xlabel=sweep.axis,

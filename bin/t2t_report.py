@@ -7,8 +7,7 @@ writes RUN/report.html and RUN/report.md: problem and hparam set, scores with th
 signatures, samples beside their references (a parser's as drawn trees), training
 curves, checkpoints, hyperparameters that differ from the set, data with hashes,
 versions and the command. The HTML file needs no other file and no network, prints well
-and follows the reader's dark mode. Without matplotlib (pip install 't2tlite[plots]')
-the curves are tables.
+and follows the reader's dark mode.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that
 first. Sources and references are read from the data that the run was trained on, or

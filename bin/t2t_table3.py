@@ -4,8 +4,7 @@ and writes the table.
 The paper's experiments, on all GPUs of the machine, after t2t-datagen:
   t2t-table3 --problem=wmt_ende --output_dir=table3
 
-Their cost by formula, and with --time also from a few timed steps of each row; nothing
-is trained:
+Their cost by formula; nothing is trained:
   t2t-table3 --problem=wmt_ende --dry_run
 
 The base model, the rows of group A and one row of group C, each with two seeds:
@@ -20,11 +19,11 @@ Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (
 hs256 hs1024 (width) ff1024 ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E:
 pos_learned; and big, only if it is named, for three times as many steps.
 
-O/ROW (--output_dir=O) is a run like t2t-trainer's, whose dev split is decoded at the
-end, as t2t-decoder does; further seeds are in O/ROW.seed2, ... The table so far, beside
-the paper's, is O/table3.md, table3.json and table3.png after each row. Ctrl-C, SIGTERM
-or SIGHUP saves a checkpoint; the same command resumes from there, and finished rows are
-not trained again.
+O/ROW (--output_dir=O) is a run, which t2t-trainer trains, and whose dev split
+t2t-decoder decodes with a beam of 4; further seeds are in O/ROW.seed2, ... The table of
+the runs in O, beside the paper's, is O/table3.md, table3.json and table3.png after each
+row. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there,
+and finished rows are not trained again.
 
 Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give
 each --rows of its own. The table has the rows of all; a row that another process is
@@ -33,20 +32,35 @@ training is refused.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
+import shlex
+import sys
 from pathlib import Path
 
 from t2tlite import registry
-from t2tlite.bin import groups
+from t2tlite.bin import groups, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import CommandError, field_of, require
-from t2tlite.checked_fields import MAX_SEED, checked, checked_field, optional_field
-from t2tlite.programs.runs.start import check_apart
-from t2tlite.programs.table3.rows import ROWS, select
-from t2tlite.training.loop_config import LoopConfig, LoopOptions
+from t2tlite.checked_fields import (
+    MAX_SEED,
+    checked,
+    checked_field,
+    merged_changes,
+    optional_field,
+)
+from t2tlite.config import HParams
+from t2tlite.console import say
+from t2tlite.data.manifest import RunManifest
+from t2tlite.programs.runs.start import TRANSFORMER_BASE, check_apart
+from t2tlite.programs.table3.rows import ROWS, Row, select
+from t2tlite.run_folder import RunFolder
+from t2tlite.training.loop_config import LoopOptions
 
 # of each row; nothing is averaged, and twenty rows need their space
 KEPT_CHECKPOINTS = 2
+SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finished row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,10 +87,6 @@ class Table3Flags(
     dry_run: bool = checked_field(
         False, "Do not train; print the sizes and costs of the rows by formula."
     )
-    time: bool = checked_field(
-        False,
-        "With --dry_run: also time a few steps of each row, and estimate hours.",
-    )
     local_eval_frequency: int = field_of(LoopOptions, "local_eval_frequency")
     save_checkpoints_secs: int = field_of(LoopOptions, "save_checkpoints_secs")
 
@@ -92,23 +102,49 @@ class Table3Flags(
             checked("seeds", int, number, 0, MAX_SEED)
         return numbers
 
+    def base(self) -> HParams:
+        """Returns the hparams that each row changes."""
+        base = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
+        base = base.override(self.hparams)
+        if self.train_steps is None:
+            return base
+        return dataclasses.replace(base, train_steps=self.train_steps)
+
+    def of_row(
+        self, row: Row, base: HParams, problem: str, seed: int
+    ) -> t2t_trainer.TrainerFlags:
+        """Returns t2t-trainer's flags for a row."""
+        name = row.name if seed == 1 else f"{row.name}.seed{seed}"
+        changes = [f"train_steps={base.train_steps}"]
+        for field, (new, _) in row.apply(base).diff(base).items():
+            changes.append(f"{field}={new}")
+        return t2t_trainer.TrainerFlags(
+            problem=problem,
+            data_dir=self.data_dir,
+            t2t_usr_dir=self.t2t_usr_dir,
+            verbosity=self.verbosity,
+            worker_gpu=self.worker_gpu,
+            hparams_set=self.hparams_set or TRANSFORMER_BASE,
+            hparams=merged_changes(self.hparams, ",".join(changes)),
+            output_dir=str(Path(self.output_dir or "") / name),
+            loop=LoopOptions(
+                local_eval_frequency=self.local_eval_frequency,
+                save_checkpoints_secs=self.save_checkpoints_secs,
+                keep_checkpoint_max=KEPT_CHECKPOINTS,
+                random_seed=seed,
+            ),
+        )
+
 
 @command(Table3Flags, __doc__)
 def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
     """
-    output_dir = Path(flags.output_dir or "")
-    if flags.time and not flags.dry_run:
-        raise CommandError("--time goes with --dry_run. Received: --time alone.")
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
-        check_apart(output_dir, flags.data_folder(), flags.problem)
-    base = registry.get_hparams(flags.hparams_set or "transformer_base").override(
-        flags.hparams
-    )
-    if flags.train_steps is not None:
-        base = dataclasses.replace(base, train_steps=flags.train_steps)
+        check_apart(Path(flags.output_dir or ""), flags.data_folder(), flags.problem)
+    base = flags.base()
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
     for row in rows:
         row.apply(base)  # raises now if a row does not fit
@@ -117,41 +153,69 @@ def main(flags: Table3Flags) -> None:
     flags.load_tensorflow()
     dataset = flags.open_data()
 
-    from t2tlite.programs.table3 import dry_run, sweep
-    from t2tlite.training import cluster, signals, strategy
+    from t2tlite.programs.table3.table import cost_table, write_table
+    from t2tlite.training import cluster
 
+    if flags.dry_run:
+        print(cost_table(rows, base, dataset.manifest))
+        return
     if cluster.find_cluster():
         raise CommandError(
             f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with"
             " several workers. Unset it; several machines can share the work by"
             " --rows, each with an --output_dir of its own."
         )
-    replicas = strategy.make_strategy(flags.worker_gpu)
-    base = strategy.with_dtype_policy(
-        base.for_replicas(replicas.num_replicas_in_sync), replicas
-    )
-    if flags.dry_run:
-        with signals.interrupt_ends_process():
-            print(
-                dry_run.cost_table(rows, base, dataset, replicas.num_replicas_in_sync),
-                flush=True,
-            )
-            for part in (
-                dry_run.timed_rows(rows, base, len(seeds), dataset, replicas)
-                if flags.time
-                else ()
-            ):
-                print(part, end="", flush=True)
+    words = shlex.join(["t2t-table3", *flags.words()])
+    table = Path(flags.output_dir or ""), dataset.name, words
+    failed = []
+    for seed in seeds:
+        for row in rows:
+            of_row = flags.of_row(row, base, dataset.name, seed)
+            try:
+                _train_and_decode(of_row, dataset.manifest)
+            except (FloatingPointError, MemoryError) as error:
+                say(f"{of_row.output_dir} failed: {error}")
+                failed.append(f"{row.name}, seed {seed} ({error})")
+            write_table(*table)
+    if failed:
+        raise ValueError(
+            f"Every row must train to its end. Received: {'; '.join(failed)}. If memory"
+            " is not enough, lower batch_size and raise accumulate_steps by the same"
+            " factor for all rows, in another --output_dir."
+        )
+    print(write_table(*table).read_text(encoding="utf-8"), end="")
+
+
+def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> None:
+    """Runs t2t-trainer and t2t-decoder for a row, unless it is finished. What they
+    print goes to standard error.
+    """
+    import keras
+
+    from t2tlite.programs.table3.table import BEAM_SIZE, read_result
+
+    run = RunFolder(flags.output_dir or "")
+    recorded = run.flags()
+    now = dict(word.removeprefix("--").split("=", 1) for word in flags.words(True))
+    is_same = all(recorded.get(name) == now[name] for name in SAME)
+    if is_same and read_result(run) and run.manifest().data == data.data:
+        say(f"{run} is finished.")
         return
-    config = LoopConfig(
-        train_steps=base.train_steps,
-        local_eval_frequency=flags.local_eval_frequency,
-        save_checkpoints_secs=flags.save_checkpoints_secs,
-        keep_checkpoint_max=KEPT_CHECKPOINTS,
+    decoder = t2t_decoder.DecoderFlags(
+        output_dir=flags.output_dir,
+        data_dir=flags.data_dir,
+        t2t_usr_dir=flags.t2t_usr_dir,
+        verbosity=flags.verbosity,
+        split="dev",
+        decode_hparams=f"beam_size={BEAM_SIZE}",
     )
-    words = ["t2t-table3", *flags.words()]
-    table = sweep.Sweep(dataset, base, output_dir, replicas, config, words)
-    print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            t2t_trainer.main.run(flags)
+            t2t_decoder.main.run(decoder)
+    finally:
+        keras.utils.clear_session()  # models that are no longer used
+        gc.collect()
 
 
 if __name__ == "__main__":

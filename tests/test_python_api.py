@@ -270,14 +270,6 @@ def test_causal_attention_sees_no_later_position():
     np.testing.assert_array_equal(differs, [[False] * 4 + [True] * 2])
 
 
-def test_dropout_without_a_seed_is_refused_in_training():
-    layer = layers.Dropout(0.1)
-    x = np.ones((2, 3), "float32")
-    np.testing.assert_array_equal(layer(x), x)
-    with pytest.raises(ValueError, match="Dropout in training needs a seed"):
-        layer(x, training=True)
-
-
 def test_heads_must_divide_the_hidden_size():
     with pytest.raises(ValueError, match="num_heads must divide"):
         layers.MultiHeadAttention(10, 4)

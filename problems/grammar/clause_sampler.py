@@ -154,17 +154,19 @@ class ClauseSampler:
                 pairs=False, counted=positive, indefinite=positive
             )
         elif kind == "motion":
-            verb = clause.verb.english.infinitive
+            verb = clause.verb.name
             clause.goal = self.place(
                 "goal", "inside", come=verb == "come", not_run=verb != "run"
             )
         elif kind == "locative":
             clause.goal = self.place("in", "dwelling")
+        if negation == "not" and isinstance(clause.object, Nominal):
+            clause.object.is_none = clause.object.determiner in ("a", "")
         return clause
 
     def object_of(self, verb: Verb, positive: bool, heavy: bool) -> Phrase:
         """An object of a verb: whom or what one sees, buys, calls, ..."""
-        direct = not (verb.german.preposition or verb.french.preposition)
+        direct = "indirect" not in verb.traits
         indefinite = positive or direct
         if verb.objects[0] in PERSONS:
             is_animate = verb.objects[-1] in PERSONS + NOUNS_OF["animal"]
@@ -264,11 +266,13 @@ class ClauseSampler:
         tense = PRESENT if self.random() < 0.4 else PAST
         if phrase.noun in PERSONS and self.random() < 0.5:
             phrase.relative = self.event(tense)
+            phrase.relative.antecedent = phrase
             return
         verbs = [verb for verb in VERBS["transitive"] if phrase.noun in verb.objects]
         if verbs:
             subject = self.person(pairs=False, counted=False)
             phrase.relative = Clause(self.choice(verbs), tense, subject)
+            phrase.relative.antecedent = phrase
 
     def place(self, table: str, kind: str, **conditions: bool) -> Place:
         """A city or a noun of this kind, after a preposition from this table."""
@@ -305,9 +309,7 @@ class ClauseSampler:
             clause.fronted = heavy or self.random() < 0.5
         elif kind == "frequency":
             clause.frequency = self.draw("frequency")
-        # No place after "leave": "partir à Paris" is to leave for Paris.
-        is_leave = clause.verb.english.infinitive == "leave"
-        if heavy or clause.goal or clause.recipient or is_leave:
+        if heavy or clause.goal or clause.recipient or clause.verb.name == "leave":
             return
         if self.random() < 0.3:
             clause.place = self.any_place(clause)

@@ -1,15 +1,15 @@
-"""The words of the grammar in three languages, read from lexicon.txt, which explains
+"""The words of the grammar in English and German, read from lexicon.txt, which explains
 its columns.
 """
 
 from __future__ import annotations
 
+import collections
 import importlib.resources
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 PRESENT, PAST, FUTURE = TENSES = ("present", "past", "future")
 
@@ -20,7 +20,6 @@ class Expression:
 
     english: str
     german: str
-    french: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +31,19 @@ class Lexeme:
     label: str
     english: tuple[str, ...]
     german: tuple[str, ...]
-    french: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Name(Lexeme):
-    """The name of a person or a city. Its verb has the form of `person`: 0 for I, 1 for
-    he, 2 for we, 3 for they.
+    """The name of a person or a city, or a pronoun. Its verb has the form of `person`:
+    0 for I, 1 for he, 2 for we, 3 for they.
     """
 
-    person: int
-    plural: bool
-    feminine: bool
+    kind: str
 
-
-class Pronoun(Name):
-    """A personal pronoun."""
+    @property
+    def person(self) -> int:
+        return int(self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +52,12 @@ class Conjugation:
 
     infinitive: str
     present: str  # I/he/we/they
-    past: str = ""  # in German and French: only if it replaces the perfect
+    past: str = ""  # in German: only if it replaces the perfect
     participle: str = ""
-    future: str = ""  # the French stem
     particle: str = ""  # turn ON, AUF|machen
-    preposition: str = ""  # look FOR, AUF ... warten, répondre À, essayer DE
+    preposition: str = ""  # look FOR, AUF ... warten
     case: str = "accusative"  # of its object in German
-    perfect: str = "have"  # or "be": ist gegangen, est allé
+    perfect: str = "have"  # or "be": ist gegangen
 
     def finite(self, tense: str, person: int) -> str:
         """The form for I, he, we or they: of the past, or of the present in any other
@@ -80,12 +75,12 @@ class Verb:
 
     english: Conjugation
     german: Conjugation
-    french: Conjugation
     objects: tuple[Lexeme, ...]
     traits: frozenset[str]
 
-
-N = TypeVar("N", bound=Name)
+    @property
+    def name(self) -> str:
+        return self.english.infinitive
 
 
 def suiting(words: Sequence[Lexeme], kinds: str) -> tuple[Lexeme, ...]:
@@ -105,44 +100,31 @@ def read_tables(name: str) -> dict[str, list[list[str]]]:
     return tables
 
 
-def _lexemes(section: str, count: int = 1) -> list[Lexeme]:
+def _lexemes(section: str) -> list[Lexeme]:
     """The lexemes in a section."""
     lexemes = []
     for label, *columns in _TABLES[section]:
-        lexemes.append(Lexeme(label, *_forms(columns, count)))
+        lexemes.append(Lexeme(label, *map(_forms, columns)))
     return lexemes
 
 
-def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
-    """The forms in each column; a single form stands for `count` equal ones."""
-    forms = []
-    for column in columns:
-        words = tuple(map(_unescaped, column.split()))
-        forms.append(words * count if len(words) == 1 else words)
-    return forms
+def _forms(column: str) -> tuple[str, ...]:
+    """The forms in a column; `-` stands for an empty one."""
+    return tuple(form.strip("-") for form in column.split())
 
 
-def _unescaped(form: str) -> str:
-    """The spelling of a form: `-` stands for none, `_` for a space."""
-    return "" if form == "-" else form.replace("_", " ")
-
-
-def _names(cls: type[N], section: str) -> list[N]:
+def _names(section: str, kind: str) -> list[Name]:
     """The names in a section."""
     names = []
-    for label, *columns in _TABLES[section]:
-        english, german, french = _forms(columns, 4)
-        name = cls(
-            label,
-            english,
-            german,
-            french,
-            person=int(label[0]),
-            plural="plural" in label,
-            feminine="feminine" in label,
-        )
-        names.append(name)
+    for label, english, german in _TABLES[section]:
+        names.append(Name(label, _cases(english), _cases(german), kind))
     return names
+
+
+def _cases(column: str) -> tuple[str, ...]:
+    """The forms of a name in each case; a single one stands for all."""
+    forms = _forms(column)
+    return forms * 4 if len(forms) == 1 else forms
 
 
 def _conjugation(column: str, names: str) -> Conjugation:
@@ -165,12 +147,11 @@ def _conjugation(column: str, names: str) -> Conjugation:
 def _verbs(section: str) -> tuple[Verb, ...]:
     """The verbs in a section."""
     verbs = []
-    for label, english, german, french in _TABLES[section]:
+    for label, english, german in _TABLES[section]:
         kinds, *traits = label.split()
         verb = Verb(
             _conjugation(english, "present past"),
             _conjugation(german, "present participle"),
-            _conjugation(french, "infinitive present participle future"),
             suiting(NOUNS, kinds),
             frozenset(traits),
         )
@@ -191,11 +172,10 @@ def _adverbials(*texts: str) -> tuple[Expression, ...]:
     choices = [_FILLERS[slot] for slot in slots]
     adverbials = []
     for rows in itertools.product(*choices):
-        fillers = dict(zip(slots, rows, strict=True))  # each in three languages
+        words = zip(*rows, strict=True) if rows else [(), ()]  # English, then German
         translations = []
-        for language, text in enumerate(texts):
-            words = {slot: row[language] for slot, row in fillers.items()}
-            translations.append(text.format(**words))
+        for text, fillers in zip(texts, words, strict=True):
+            translations.append(text.format(**dict(zip(slots, fillers, strict=True))))
         adverbials.append(Expression(*translations))
     return tuple(adverbials)
 
@@ -204,8 +184,7 @@ def determiner(label: str) -> Lexeme:
     """A determiner; a number from 100 is written in digits."""
     if label in DETERMINERS:
         return DETERMINERS[label]
-    german = (label, "none", "strong")
-    return Lexeme(label, ("CD", label), german, (label,) * 6)
+    return Lexeme(label, ("CD", label), (label, "none", "strong"))
 
 
 _TABLES = read_tables("lexicon.txt")
@@ -213,14 +192,17 @@ ADJECTIVES = _lexemes("adjectives")
 NOUNS = _lexemes("nouns")
 NOUNS_OF = {kind: suiting(NOUNS, letters) for kind, letters in _TABLES["kinds"]}
 ADJECTIVES_OF = {noun: suiting(ADJECTIVES, noun.label) for noun in NOUNS}
-_DETERMINERS = _lexemes("determiners", count=6) + _lexemes("numbers", count=6)
-DETERMINERS = {lexeme.label: lexeme for lexeme in _DETERMINERS}
-PEOPLE = _names(Name, "people")
-CITIES = _names(Name, "cities")
-# I, he, she, we, they; GAP: not said
-*PRONOUNS, GAP = _names(Pronoun, "pronouns")
+DETERMINERS = {}
+for _lexeme in _lexemes("determiners") + _lexemes("numbers"):
+    DETERMINERS[_lexeme.label] = _lexeme
+PEOPLE = _names("people", "name")
+CITIES = _names("cities", "name")
+PRONOUNS = _names("pronouns", "pronoun")  # I, he, she, we, they
+GAP = Name("1", ("",), ("",), "unsaid")  # a subject that is not said
 # German, by gender (masculine, feminine, neuter, plural), then case.
-ENDINGS = {label: _forms(columns) for label, *columns in _TABLES["endings"]}
+ENDINGS = {}
+for _label, *_columns in _TABLES["endings"]:
+    ENDINGS[_label] = [_forms(_column) for _column in _columns]
 PREPOSITIONS = _expressions("prepositions")
 CONJUNCTIONS = _expressions("conjunctions")
 QUESTIONS = _expressions("questions")
@@ -231,22 +213,14 @@ VERBS = {}
 for _section in _TABLES:
     if _section.endswith(" verbs"):
         VERBS[_section.removesuffix(" verbs")] = _verbs(_section)
-BE, HAVE, DO = VERBS["auxiliary"]
+BE = VERBS["auxiliary"][0]
 CAN, MUST, WANT = VERBS["modal"]
-# By slot of an adverbial: its possible words, each in three languages.
-_FILLERS: dict[str, list[Sequence[str]]] = {
-    "number": [],
-    "unit": [translations for _, *translations in _TABLES["units"]],
-    "weekday": [],
-    "year": [],
-}
-for _number in range(2, 11):
-    _word = determiner(str(_number))
-    _FILLERS["number"].append((_word.english[1], _word.german[0], _word.french[0]))
-for _, *_weekday in _TABLES["weekdays"]:
-    _FILLERS["weekday"].append(_weekday)
+# By slot of an adverbial: its possible words, each in both languages.
+_FILLERS = collections.defaultdict(list)
+for _slot, *_words in _TABLES["fillers"]:
+    _FILLERS[_slot].append(_words)
 for _year in range(1950, 2026):
-    _FILLERS["year"].append((str(_year),) * 3)
+    _FILLERS["year"].append([str(_year), str(_year)])
 # Groups of adverbials by tense: first a group is drawn, then one of its members.
 TIMES: dict[str, list[tuple[Expression, ...]]] = {tense: [] for tense in TENSES}
 for _tenses, *_texts in _TABLES["times"]:

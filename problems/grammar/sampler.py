@@ -35,6 +35,7 @@ class Sampler(ClauseSampler):
             clause = self.event(tense)
             clause.second = self.event(tense)
             clause.subject = self.subject_of(clause, clause.second)
+            clause.second.subject = clause.subject
             return clause
         is_statement = kind == "statement"
         clause = self.clause(tense, adverbials=is_statement, heavy=is_statement)
@@ -54,7 +55,7 @@ class Sampler(ClauseSampler):
             clause = self.clause(tense, negatable=False)
             kind = "why"
             if not (clause.goal or clause.adjective):
-                is_leave = clause.verb.english.infinitive == "leave"
+                is_leave = clause.verb.name == "leave"
                 kinds = ("why", "when", "where")
                 kind = self.choice(kinds[:2] if is_leave else kinds)
         elif kind == "who":

@@ -5,20 +5,20 @@ adverbials.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from t2tlite.problems.grammar.lexicon import (
     ADVERBS,
     GAP,
     NOTHING,
+    QUESTIONS,
     Expression,
     Lexeme,
     Name,
     Verb,
 )
 
-# determiners that negation turns into German "kein", French "de"
-INDEFINITE = ("a", "")
+# determiners of what is new, so that it follows German "nie"
+NEW = ("a", "", "many", "every")
 
 
 @dataclass(slots=True, eq=False)
@@ -29,19 +29,26 @@ class Nominal:
     determiner: str
     noun: Lexeme
     plural: bool = False
+    is_none: bool = False  # "not a" or "no", German "kein"
     adjective: Lexeme | None = None
     owner: Phrase | None = None
     place: Place | None = None
     # without its subject (who sleeps) or its object (whom I see)
     relative: Clause | None = None
 
+    kind = "nominal"
+
     @property
     def person(self) -> int:
         return 3 if self.plural else 1
 
     @property
-    def feminine(self) -> bool:
-        return self.noun.french[0] == "f"
+    def is_human(self) -> bool:
+        return "p" in self.noun.label
+
+    @property
+    def is_new(self) -> bool:
+        return self.determiner in NEW or self.determiner.isdigit()
 
 
 @dataclass(slots=True, eq=False)
@@ -51,12 +58,8 @@ class Pair:
     first: Phrase
     second: Phrase
 
+    kind = "pair"
     person = 3
-    plural = True
-
-    @property
-    def feminine(self) -> bool:
-        return self.first.feminine and self.second.feminine
 
 
 Phrase = Nominal | Name | Pair
@@ -97,18 +100,19 @@ class Clause:
     fronted: bool = False  # the time or the subordinate clause stands first
     conjunction: Expression = NOTHING  # joins this clause to another
     question: str = ""  # its label
+    antecedent: Nominal | None = None  # of a relative clause
+
+    @property
+    def person(self) -> int:
+        """That of the finite verb."""
+        is_said = self.subject is not GAP
+        return (self.subject if is_said else self.antecedent or GAP).person
+
+    @property
+    def question_word(self) -> Expression:
+        return QUESTIONS[self.question]
 
     @property
     def adverb(self) -> Expression:
         """The negation or the frequency, without words if there is neither."""
         return ADVERBS[self.negation or self.frequency]
-
-
-def is_indefinite(phrase: Phrase | None) -> TypeGuard[Nominal]:
-    """Whether negation changes the determiner of a phrase, to kein or de."""
-    return isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE
-
-
-def joined(*words: str) -> str:
-    """Joins the words with spaces; empty words are left out."""
-    return " ".join(filter(None, words))

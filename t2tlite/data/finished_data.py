@@ -18,7 +18,7 @@ from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.normalisation import NONE
 
 # Options that problems no longer have, with the only value that they now can be of.
-REMOVED = {"vocab_type": "sentencepiece"}
+FORMER_OPTIONS = {"vocab_type": "sentencepiece"}
 
 
 def options(problem: Problem) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def _changed_options(
         defaults[field.name] = field.default
     # an option that the manifest lacks is newer than the data, which its default would
     # make
-    then = REMOVED | _as_recorded(defaults) | manifest.options
-    now = REMOVED | options(problem)
+    then = FORMER_OPTIONS | _as_recorded(defaults) | manifest.options
+    now = FORMER_OPTIONS | options(problem)
     if "normalization" not in manifest.options:
         # made before there was the rule: it stays, unless another is asked for
         then["normalization"] = NONE

@@ -142,8 +142,8 @@ class _BeamSearch:
         """
         batch = ops.shape(max_lengths)[0]
         size = self.beam_size
-        first_only = ops.where(ops.arange(size, dtype="int32") > 0, NEVER, 0.0)
-        first_only = ops.cast(first_only, "float32")[None]  # [1, M]
+        others = ops.arange(size, dtype="int32")[None] > 0
+        first_only = ops.cast(others, "float32") * NEVER  # [1, M]
         hypotheses = Hypotheses(
             alive_ids=ops.zeros((batch, size, self.length), dtype="int32"),
             alive_log_probs=ops.zeros((batch, size)) + first_only,

@@ -167,8 +167,8 @@ def _allow_classes(
     raised = ops.log(words / sums[:, :, TAG])
     # to the logits of each class
     added = [ops.full_like(any_word, FORBIDDEN)] * len(CLASSES)
-    added[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
-    added[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
+    added[OPENING] = _unless(can_open)
+    added[PUNCTUATION] = _unless(may_be_punctuation)
     added[TAG] = ops.where(may_be_tag, raised, FORBIDDEN)
     by_class = ops.stack(added, axis=2)
     return logits + ops.matmul(by_class, ops.transpose(members)), any_word
@@ -187,3 +187,8 @@ def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
 def _last(marked: Tensor, places: Tensor) -> Tensor:
     """The last place that is marked, bool [N, M, L], or -1: int32 [N, M]."""
     return ops.max(ops.where(marked, places, -1), axis=2)
+
+
+def _unless(allowed: Tensor) -> Tensor:
+    """FORBIDDEN where a bool is False, else 0, as float32."""
+    return ops.cast(ops.logical_not(allowed), "float32") * FORBIDDEN

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from keras import ops
 
 from t2tlite.types import EOS, PAD, Tensor
 
-FORBIDDEN = np.float32(-1e9)  # the logit of a token that must not be chosen
+FORBIDDEN = -1e9  # the logit of a token that must not be chosen
 
 # (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions
 # decoded, sentences int32 [N]: which of the B sentences these are) -> logits [N, M, V].
@@ -52,7 +51,7 @@ def no_repeat_ngram(
         # [B * M, L]
         repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))
     repeats = ops.broadcast_to(repeats, (rows, length))
-    lowered = ops.where(repeats, FORBIDDEN, 0.0)
+    lowered = ops.cast(repeats, "float32") * FORBIDDEN
     row_numbers = ops.tile(ops.arange(rows, dtype="int32")[:, None], (1, length))
     places = ops.reshape(ops.stack([row_numbers, ids], axis=-1), (-1, 2))
     shape = (rows, logits.shape[-1])

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 from keras import ops
 
 from t2tlite.types import DecodingCache, Tensor
 
-NEVER = np.float32(-1e9)  # score of an empty slot
+NEVER = -1e9  # score of an empty slot
 BLOCK = 64  # tokens, in `top_tokens`
 
 S = TypeVar("S", bound=tuple[Any, ...])  # the state of a loop, a NamedTuple

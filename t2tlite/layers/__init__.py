@@ -11,6 +11,7 @@ from t2tlite.layers.attention import (
     padding_mask,
 )
 from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.restricted_attention import RestrictedAttention
 from t2tlite.layers.sublayer import (
     Dense,
     Dropout,
@@ -28,6 +29,7 @@ __all__ = [
     "MultiHeadAttention",
     "Positions",
     "Residual",
+    "RestrictedAttention",
     "attention_weights",
     "causal_mask",
     "padding_mask",

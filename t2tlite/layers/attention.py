@@ -5,15 +5,11 @@ of a sequence. Decoding uses `attend_hypotheses`: the queries are the M hypothes
 sentence at one position, which share the keys and values of the source. Its tensors
 have the heads as their first axis. One matrix product per head computes this layout;
 one product for all heads would need a transpose afterwards.
-
-Restricted self-attention (section 4) cuts a sentence into blocks of r positions. Each
-block attends to itself and to its neighbours.
 """
 
 # B batch, T query length, S key length, D hidden size
 # H heads, K size of a key and U size of a value in one head
 # M hypotheses of a sentence (beam size)
-# r radius of restricted self-attention, N blocks of r positions
 
 from __future__ import annotations
 
@@ -32,10 +28,6 @@ Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, 
 # not-a-number.
 MASKED = -1e9
 
-# Added to the scores of positions beyond the radius. It is lower than MASKED, so a
-# query near padding only attends uniformly to the padding, whatever the block size.
-TOO_FAR = 2 * MASKED
-
 
 @keras.saving.register_keras_serializable("t2tlite")
 class MultiHeadAttention(keras.layers.Layer):
@@ -51,13 +43,10 @@ class MultiHeadAttention(keras.layers.Layer):
         value_channels: H * U, the width of all heads' values, by default D; U is d_v in
             the paper.
         dropout: rate on the attention weights; the paper has none.
-        radius: r of restricted self-attention, which attends at distances below r. 0
-            attends to all positions.
         causal: whether self-attention masks later positions, as in the decoder.
 
     Raises:
-        ValueError: the heads do not divide the keys or the values, or the radius is
-            negative.
+        ValueError: the heads do not divide the keys or the values.
     """
 
     def __init__(
@@ -67,7 +56,6 @@ class MultiHeadAttention(keras.layers.Layer):
         key_channels: int | None = None,
         value_channels: int | None = None,
         dropout: float = 0.0,
-        radius: int = 0,
         causal: bool = False,
         **kwargs: object,
     ) -> None:
@@ -82,10 +70,7 @@ class MultiHeadAttention(keras.layers.Layer):
                 f" hidden_size. Received: num_heads={num_heads},"
                 f" key_channels={key_channels}, value_channels={value_channels}."
             )
-        if radius < 0:
-            raise ValueError(f"radius must be at least 0. Received: {radius}.")
         self.num_heads = num_heads
-        self.radius = radius
         self.causal = causal
         self.key_size = key_channels // num_heads
 
@@ -121,12 +106,10 @@ class MultiHeadAttention(keras.layers.Layer):
             memory: [B, S, D], the keys and values; by default `x`, for self-attention.
             bias: float32, broadcast to [B, H, T, S]: MASKED at masked positions, 0 at
                 the others, and by default everywhere. A causal layer itself masks later
-                positions. With a radius it masks those that are too far away, and
-                `bias` is the padding mask, [B, 1, 1, S].
+                positions.
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
-                dropout; or None. A layer with a radius then computes the scores of all
-                positions.
+                dropout; or None.
             mask: bool [B, S], False at keys to mask besides. Keras passes its masks as
                 `mask` (of a lone `x`), `x_mask` and `memory_mask`.
             x_mask: the mask of `x`, which holds for keys in self-attention.
@@ -140,22 +123,21 @@ class MultiHeadAttention(keras.layers.Layer):
             masked = mask_bias(ops.logical_not(mask))
             bias = masked if bias is None else bias + masked
         if bias is None:
-            bias = ops.zeros((1, 1, 1, 1), dtype="float32")
-            if self.radius:  # blocks have a bias of their own
-                bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
-        if self.radius and record is None:
-            return self._attend_in_blocks(x, memory, bias, seed)
-        if self.radius:
-            positions = ops.arange(ops.shape(x)[1], dtype="int32")
-            bias = bias + self._distance_mask(positions, positions)
-        elif self.causal:
+            bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
+        return self.attend_to(x, memory, bias, seed, record)
+
+    def attend_to(
+        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed, record: Record | None
+    ) -> Tensor:
+        """`call` with all masks in `bias`, but the causal one."""
+        if self.causal:
             bias = bias + causal_mask(ops.shape(x)[1])
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
-        keys = self._split_heads(self.key(memory))
-        values = self._split_heads(self.value(memory))
+        keys = self.split_heads(self.key(memory))
+        values = self.split_heads(self.value(memory))
         return keys, values
 
     def attend(
@@ -172,7 +154,7 @@ class MultiHeadAttention(keras.layers.Layer):
         """
         # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other
         # order inside a loop.
-        queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
+        queries = self.split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
         if record is not None:
             record(weights)
@@ -224,44 +206,8 @@ class MultiHeadAttention(keras.layers.Layer):
             "key_channels": self.key.units,
             "value_channels": self.value.units,
             "dropout": self.weight_dropout.rate,
-            "radius": self.radius,
             "causal": self.causal,
         }
-
-    def _attend_in_blocks(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed
-    ) -> Tensor:
-        """`call` with a radius, at a cost in proportion to T times the radius.
-
-        The r queries of a block attend to the keys of their own block and of the one
-        before it; unless `causal`, also of the one after it. The shapes below are those
-        of three blocks.
-        """
-        batch, length = ops.shape(x)[:2]
-        # r, or T if it is less: an int if T is an int
-        size = ops.shape(x[:, : self.radius])[1]
-        after = 0 if self.causal else 1
-        keys = in_blocks(self.key(memory), size, 1, after)
-        values = in_blocks(self.value(memory), size, 1, after)
-        keys = self._split_heads(keys)  # [B * N, H, 3r, K]
-        values = self._split_heads(values)  # [B * N, H, 3r, U]
-        bias = bias[:, 0, 0, :, None]  # [B, S, 1]
-        bias = in_blocks(bias, size, 1, after, fill=TOO_FAR)  # [B * N, 3r, 1]
-        query_positions = ops.arange(size, 2 * size, dtype="int32")
-        key_positions = ops.arange((2 + after) * size, dtype="int32")
-        near = self._distance_mask(query_positions, key_positions)  # [r, 3r]
-        bias = ops.swapaxes(bias, 1, 2)[:, None] + near  # [B * N, 1, r, 3r]
-        x = self.attend(in_blocks(x, size), keys, values, bias, seed)  # [B * N, r, D]
-        return ops.reshape(x, (batch, -1, self.output_transform.units))[:, :length]
-
-    def _distance_mask(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """Positions int32 [T] and [S] -> a bias on scores, float32 [T, S], TOO_FAR
-        beyond the radius.
-        """
-        distance = keys[None, :] - queries[:, None]
-        end = 1 if self.causal else self.radius
-        near = ops.logical_and(distance > -self.radius, distance < end)
-        return ops.cast(ops.logical_not(near), "float32") * TOO_FAR
 
     def _by_head(self, kernel: Tensor) -> Tensor:
         """[D, H * K] -> [H, D, K], in the compute dtype."""
@@ -269,7 +215,7 @@ class MultiHeadAttention(keras.layers.Layer):
         heads = ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1))  # [D, H, K]
         return ops.transpose(heads, (1, 0, 2))
 
-    def _split_heads(self, x: Tensor) -> Tensor:
+    def split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
         size = x.shape[2] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, size))  # [B, T, H, K]
@@ -286,26 +232,6 @@ def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [..., T, S]
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
-
-
-def in_blocks(
-    x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0
-) -> Tensor:
-    """Cuts a sequence into N blocks of `size` positions, each joined with the given
-    numbers of blocks before and after it.
-
-    [B, T, C] -> [B * N, (before + 1 + after) * size, C]; positions outside the sequence
-    are `fill`.
-    """
-    length = ops.shape(x)[1]
-    covered = -(-length // size) * size  # N * size
-    padding = (before * size, covered - length + after * size)
-    x = ops.pad(x, ((0, 0), padding, (0, 0)), constant_values=fill)
-    parts = []
-    for i in range(before + 1 + after):
-        shifted = x[:, i * size : i * size + covered]  # [B, N * size, C]
-        parts.append(ops.reshape(shifted, (-1, size, x.shape[2])))
-    return ops.concatenate(parts, axis=1)
 
 
 def padding_mask(ids: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
 from t2tlite.layers.kv_cache import CacheSlot, merge_slots, write
+from t2tlite.layers.restricted_attention import RestrictedAttention
 from t2tlite.layers.sublayer import FeedForward, Residual, fold
 from t2tlite.types import Config, LayerCache, Seed, Tensor
 
@@ -40,21 +41,31 @@ class TransformerLayer(keras.layers.Layer):
             with keras.name_scope(residual.name):
                 getattr(self, name).build()
 
-    def _attention(
-        self, name: str, radius: int = 0, causal: bool = False
-    ) -> tuple[MultiHeadAttention, Residual]:
-        attention = MultiHeadAttention(
-            hidden_size=self.hparams.hidden_size,
-            num_heads=self.hparams.num_heads,
-            key_channels=self.hparams.key_channels,
-            value_channels=self.hparams.value_channels,
-            dropout=self.hparams.attention_dropout,
-            radius=radius,
-            causal=causal,
-            name=name,
-            dtype=self.dtype_policy,
+    def _attention(self, name: str) -> tuple[MultiHeadAttention, Residual]:
+        attention = MultiHeadAttention(**self._sizes(), name=name)
+        return attention, self._residual(name)
+
+    def _self_attention(self, causal: bool) -> tuple[MultiHeadAttention, Residual]:
+        """Restricted if the hparams have a radius, and then with a mask of its own."""
+        name = "self_attention"
+        radius = self.hparams.self_attention_radius
+        if not radius:
+            return self._attention(name)
+        attention = RestrictedAttention(
+            **self._sizes(), radius=radius, causal=causal, name=name
         )
         return attention, self._residual(name)
+
+    def _sizes(self) -> Config:
+        """Arguments of all attention."""
+        return {
+            "hidden_size": self.hparams.hidden_size,
+            "num_heads": self.hparams.num_heads,
+            "key_channels": self.hparams.key_channels,
+            "value_channels": self.hparams.value_channels,
+            "dropout": self.hparams.attention_dropout,
+            "dtype": self.dtype_policy,
+        }
 
     def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
         feed_forward = FeedForward(
@@ -91,9 +102,8 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        radius = hparams.self_attention_radius
-        self.self_attention, self.self_attention_residual = self._attention(
-            "self_attention", radius
+        self.self_attention, self.self_attention_residual = self._self_attention(
+            causal=False
         )
         self.feed_forward, self.feed_forward_residual = self._feed_forward(
             "feed_forward"
@@ -128,12 +138,8 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        radius = hparams.self_attention_radius
-        self.self_attention, self.self_attention_residual = self._attention(
-            # without a radius the model makes the causal mask, once for all layers
-            "self_attention",
-            radius,
-            causal=radius > 0,
+        self.self_attention, self.self_attention_residual = self._self_attention(
+            causal=True
         )
         self.cross_attention, self.cross_attention_residual = self._attention(
             "cross_attention"

@@ -19,23 +19,6 @@ REPEATED_EVALUATION = "the evaluation, which is repeated when the run resumes"
 
 
 @contextlib.contextmanager
-def interrupt_ends_process() -> Iterator[None]:
-    """Lets SIGINT end the process at once during the block, as SIGTERM does; a shell
-    reports status 130.
-
-    The block must not write files. Without this, Python would raise KeyboardInterrupt
-    only after TensorFlow's operation, such as a training step of minutes.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if handler != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-
-
-@contextlib.contextmanager
 def keeping_handlers() -> Iterator[None]:
     """Sets Python's signal handlers again after the block.
 

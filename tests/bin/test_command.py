@@ -169,9 +169,10 @@ def test_flags_are_tensor2tensors():
 # these hold text, not paths
 TEXT_FLAGS = {"t2t_attention": {"source", "target"}}
 # given so that the flags go together
-VALUES = {"verbosity": "error", "tokenize": "zh"}
+VALUES = {"verbosity": "error", "tokenize": "zh", "model": "transformer"}
 LEFT_OUT = {
     "t2t_decoder": {"split", "score_file", "metrics", "reference"},
+    "t2t_serve": {"allowed_hosts", "cors_origins"},
 }
 
 

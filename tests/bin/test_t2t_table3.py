@@ -2,23 +2,18 @@
 tabulated.
 """
 
-import importlib.util
 import json
 import math
-import re
 import signal
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import sacrebleu
 from tiny_run import TinyRun, last_of_each, user_package
 
-from t2tlite.bin import t2t_table3
+from t2tlite.bin import t2t_table3, t2t_trainer
 from t2tlite.programs.runs.load import load, run_dataset
-from t2tlite.programs.table3 import dry_run, sweep
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.progress import Progress
 
@@ -108,14 +103,14 @@ def cells(text: str, row: str) -> list[str]:
 def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     folder, half = swept
     assert cells(half, "base")[11:14] != ["", "", ""]
-    assert cells(half, "hs256")[11:14] == ["", "", ""]
-    assert result(folder / "hs256")["steps"] == 6
+    assert "hs256" not in half.partition("Command")[0]
+    assert result(folder / "hs256")["hparams"]["train_steps"] == 6
     # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
     assert len(list((folder / "hs256").glob("events.*"))) == 2
     assert (
         (folder / "hs256" / "flags.txt")
         .read_text()
-        .startswith("# t2t-table3\n--problem=twenty_words\n")
+        .startswith("# t2t-trainer\n--problem=twenty_words\n")
     )
 
 
@@ -129,10 +124,8 @@ def test_measured_twice_over(swept):
     model = load(folder)
     store = run_dataset(RunFolder(folder)).store("dev")
     log_probs = model.score(store.source_text(), store.target_text())
-    assert actual["loss"] == pytest.approx(
-        -sum(log_probs) / store.target_lengths.sum(), rel=1e-4
-    )
-    assert actual["perplexity"] == pytest.approx(math.exp(actual["loss"]))
+    loss = -sum(log_probs) / store.target_lengths.sum()
+    assert actual["perplexity"] == pytest.approx(math.exp(loss), rel=1e-4)
     translations = (
         (folder / "decodes" / "dev.6.txt")
         .read_text(encoding="utf-8")
@@ -169,67 +162,51 @@ def test_table(swept):
         "perplexity": 5.75,
         "bleu": 24.5,
     }
-    if importlib.util.find_spec("matplotlib"):
-        assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
+    assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
 def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
-    monkeypatch.setattr(sweep, "train_run", None)
+    """Even without their checkpoints."""
+    monkeypatch.setattr(t2t_trainer, "train_on", None)
+    for checkpoint in (swept[0] / "hs256").glob("model.ckpt-*"):
+        checkpoint.unlink()
     before = (swept[0] / "table3.md").read_bytes()
     assert command(tiny_run, swept[0], "--rows=base,hs256") == 0
     shown = capsys.readouterr()
-    assert "0 runs to do, 2 are finished." in shown.err
-    assert (
-        shown.out.encode()
-        == (swept[0] / "table3.md").read_bytes()
-        == before.replace(b"hs256,base", b"base,hs256")
-    )
+    assert shown.err.count(" is finished.") == 2
+    assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before
 
 
 @pytest.mark.slow
 def test_another_seed_has_its_folder_and_a_row_may_fail(
     tiny_run, swept, monkeypatch, capsys
 ):
-    train_run = sweep.train_run
+    train_on = t2t_trainer.train_on
 
-    def failing(dataset, hparams, folder, *args):
+    def failing(devices, data, hparams, folder, *args):
         if folder.path.name == "base.seed2":
             raise FloatingPointError("The loss became nan at step 3.")
-        return train_run(dataset, hparams, folder, *args)
+        return train_on(devices, data, hparams, folder, *args)
 
-    monkeypatch.setattr(sweep, "train_run", failing)
-    assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
+    monkeypatch.setattr(t2t_trainer, "train_on", failing)
+    assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=2") == 1
     shown = capsys.readouterr().err
-    assert "2 runs to do, 2 are finished." in shown
-    assert "Row 2 of 2: hs256, seed 2, about 0:0" in shown
-    assert "Received: base, seed 2 (The loss became nan at step 3)." in shown
+    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
-    assert first["loss"] != second["loss"]
-    mean, spread = (
-        f([first["perplexity"], second["perplexity"]])
-        for f in (statistics.mean, statistics.stdev)
-    )
+    values = first["perplexity"], second["perplexity"]
+    assert values[0] != values[1]
+    mean, spread = statistics.mean(values), statistics.stdev(values)
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
     assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
 
 
 @pytest.mark.slow
-def test_run_of_other_hparams(tiny_run, swept, capsys):
-    """Of a finished row, and of one whose dev is not decoded yet."""
-    changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
-    message = (
-        "base holds a row of other hparams: train_steps 6 -> 7. Use another --output"
-    )
-    record = swept[0] / "base" / "decodes" / "dev.6.json"
-    kept = record.read_text(encoding="utf-8")
-    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert message in capsys.readouterr().err
-    record.unlink()
-    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
-    assert message in capsys.readouterr().err
-    record.write_text(kept, encoding="utf-8")
+def test_a_run_of_another_model_is_refused(tiny_run, swept, capsys):
+    other = f"--hparams={SMALL.replace('filter_size=16', 'filter_size=32')}"
+    assert command(tiny_run, swept[0], "--rows=base", other) == 1
+    assert "filter_size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -270,7 +247,6 @@ def test_run_of_other_hparams(tiny_run, swept, capsys):
                 " --problem=twenty_wo"
             ),
         ),
-        ("--time", "--time goes with --dry_run. Received: --time alone."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
 )
@@ -281,25 +257,31 @@ def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
     assert message in capsys.readouterr().err
 
 
-def test_too_few_learned_positions_are_refused_at_once(tiny_run, tmp_path, capsys):
-    short = f"--hparams={SMALL},max_length=3"
-    assert (
-        command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
+def test_a_row_is_what_t2t_trainer_trains(tiny_run, tmp_path, monkeypatch):
+    """Its changes are to the base that the flags make."""
+    rows = []
+    monkeypatch.setattr(
+        t2t_table3, "_train_and_decode", lambda row, _: rows.append(row)
     )
-    shown = capsys.readouterr().err
-    assert (
-        "Received: max_length=3, but dev's longest sentence (row pos_learned; --rows"
-        " can leave it out) has " in shown
+    more = ("--rows=big,k256", "--seeds=1,7", "--train_steps=5", "--worker_gpu=0")
+    assert command(tiny_run, tmp_path / "O", *more) == 0
+    names = ["k256", "big", "k256.seed7", "big.seed7"]
+    assert [row.output_dir for row in rows] == [str(tmp_path / "O" / n) for n in names]
+    assert [row.loop.random_seed for row in rows] == [1, 1, 7, 7]
+    small = "hidden_size=16,filter_size=16,num_heads=2,train_steps=5"
+    assert rows[0].hparams == f"{small},attention_key_channels=8"
+    big = rows[1]
+    assert (big.problem, big.hparams_set) == ("twenty_words", "twenty_words_tiny")
+    assert (big.worker_gpu, big.data_dir) == (0, str(tiny_run.data))
+    assert big.hparams.startswith(
+        "hidden_size=32,filter_size=32,num_heads=4,train_steps=15,"
     )
-    assert not (tmp_path / "refused").exists()
 
 
 def test_dry_run_trains_nothing_and_says_what_rows_cost(
     tiny_run, tmp_path, monkeypatch, capsys
 ):
-    """By formula alone: no model is built."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(dry_run, "build_transformer", None)
     assert (
         command(tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600")
         == 0
@@ -311,60 +293,4 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(
     assert float(wide[3]) > float(base[3]) > 0
     assert (base[4], wide[4]) == ("3,600", "3,600")
     assert float(base[5]) == pytest.approx(3600 * float(base[3]), rel=0.01)
-    assert "hours" not in shown.out
     assert list(tmp_path.iterdir()) == []
-
-
-def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
-    """The costs by formula first, then each row's time when it is known, and what is
-    left.
-    """
-    shown, message = [], []
-
-    def timed(*_):
-        out, err = capsys.readouterr()
-        shown.append(out)
-        message.append(err)
-        return [0.5, 2.0][len(shown) - 1]
-
-    monkeypatch.setattr(dry_run, "seconds_per_step", timed)
-    # there are none, and it takes seconds
-    monkeypatch.setattr(dry_run, "forget_models", lambda: None)
-    more = ("--dry_run", "--time", "--train_steps=3600", "--seeds=1,2")
-    assert command(tiny_run, None, "--rows=base,hs1024", *more) == 0
-    end = capsys.readouterr().out
-    assert cells(shown[0], "hs1024")[2] == "168"
-    assert cells(shown[1], "base") == ["base", "0.5", "3,600", "0.50"]
-    assert cells(end, "hs1024") == ["hs1024", "2", "3,600", "2.00"]
-    assert "5.00 hours of training in all with 2 seed(s)" in end
-    assert re.search(r"Row 2 of 2: timing 6 steps of hs1024, \d+ s to go\.", message[1])
-
-
-def test_an_interrupt_ends_a_dry_run_within_an_operation():
-    """In a C function, which stands for a step of TensorFlow, Python would raise
-    KeyboardInterrupt after its end.
-    """
-    code = """from t2tlite.training.signals import interrupt_ends_process
-with interrupt_ends_process():
-    print('in it', flush=True)
-    sum(range(10**13))"""
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE
-    ) as process:
-        process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == -signal.SIGINT  # for a shell, status 130
-
-
-@pytest.mark.slow
-def test_without_matplotlib(tiny_run, swept, monkeypatch, capsys):
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *a: None if name == "matplotlib" else find_spec(name),
-    )
-    (swept[0] / "table3.png").unlink(missing_ok=True)
-    assert command(tiny_run, swept[0], "--rows=base") == 0
-    assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
-    assert not (swept[0] / "table3.png").exists()

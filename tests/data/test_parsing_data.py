@@ -266,6 +266,7 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "linearisation": "normalised",
         "fragments": 0,
         "substitutions": 0,
+        "not_words": ["ID", "CODE", "METADATA", "-DFL-"],
     }
     assert [entry["file"] for entry in manifest["made_from"]] == [
         "train.trees",

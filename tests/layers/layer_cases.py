@@ -1,11 +1,17 @@
 """The public layers, the layers of Keras that they stand for, and models that contain
 them.
+
+Usage: python layer_cases.py FOLDER, which loads models that test_keras_models.py saved,
+and compares what they compute.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -83,8 +89,10 @@ CASES = {
     "MultiHeadAttention_to_memory": LayerCase(
         attention, attention_of_keras, attend_twice, attend_twice
     ),
-    "MultiHeadAttention_in_blocks": LayerCase(
-        lambda **options: attention(radius=2, **options),
+    "RestrictedAttention": LayerCase(
+        lambda **options: layers.RestrictedAttention(
+            HIDDEN, 2, dropout=0.1, radius=2, **options
+        ),
         attention_of_keras,
         call_of_keras=twice,
     ),
@@ -137,3 +145,18 @@ def sequential(name: str) -> keras.Model:
 MODELS = [(Net, name) for name in CASES]
 MODELS += [(functional, name) for name in CASES]
 MODELS += [(sequential, name) for name in CASES if CASES[name].call is once]
+
+
+def main(folder: Path) -> None:
+    # Keras 3.15 reads weights through an interface that NumPy 2 deprecates
+    warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)
+    for i in range(len(MODELS)):
+        model = keras.saving.load_model(folder / f"{i}.keras")
+        with np.load(folder / f"{i}.npz") as arrays:
+            outputs = model(arrays["inputs"])
+            np.testing.assert_allclose(outputs, arrays["outputs"], rtol=1e-5, atol=1e-6)
+    print(len(MODELS), "equal")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -15,6 +15,7 @@ from numpy_attention import normal, randomise
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.restricted_attention import RestrictedAttention
 from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual
 from t2tlite.models.transformer import Transformer
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
@@ -110,11 +111,11 @@ RESTRICTED = dataclasses.replace(HPARAMS, self_attention_radius=2)
 CASES = {
     "attention": Case(
         MultiHeadAttention,
-        {**ARGUMENTS, "radius": 0, "causal": False},
+        {**ARGUMENTS, "causal": False},
         (X, MEMORY, PADDING_MASK),
     ),
     "restricted_attention": Case(
-        MultiHeadAttention,
+        RestrictedAttention,
         {**ARGUMENTS, "radius": 2, "causal": True},
         (MEMORY, MEMORY, PADDING_MASK),
     ),

@@ -18,7 +18,8 @@ from numpy_attention import (
     randomise,
 )
 
-from t2tlite.layers.attention import MultiHeadAttention, in_blocks, padding_mask
+from t2tlite.layers.attention import padding_mask
+from t2tlite.layers.restricted_attention import RestrictedAttention, in_blocks
 
 # B batch, T length, D hidden size, H heads
 
@@ -28,8 +29,8 @@ LENGTH = IDS.shape[1]
 RADII = [1, 2, 3, 4, 7, 20]
 
 
-def make(radius: int, causal: bool, dropout: float = 0.0) -> MultiHeadAttention:
-    layer = MultiHeadAttention(
+def make(radius: int, causal: bool, dropout: float = 0.0) -> RestrictedAttention:
+    layer = RestrictedAttention(
         HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal
     )
     layer(
@@ -167,9 +168,3 @@ def test_blocks_with_the_blocks_beside_them():
         [-1, -1, -1, 1, 2, 3, 4, 5, -1],
         [1, 2, 3, 4, 5, -1, -1, -1, -1],
     ]
-
-
-def test_a_config_from_before_there_was_a_radius():
-    config = make(3, causal=True).get_config()
-    del config["radius"], config["causal"]
-    assert MultiHeadAttention.from_config(config).radius == 0

@@ -84,13 +84,11 @@ def test_a_bad_keras_json_is_named(monkeypatch):
 
     monkeypatch.setenv("KERAS_HOME", "here")
     monkeypatch.setattr(importlib, "import_module", assert_floatx)
-    with pytest.raises(
-        ValueError, match=r"others\. Correct or delete the file, in here"
-    ):
+    with pytest.raises(ValueError, match="Correct or delete the file, in here"):
         import_tensorflow()
 
 
 def test_another_backend_of_keras_is_refused(monkeypatch):
     monkeypatch.setattr(keras.config, "backend", lambda: "jax")
-    with pytest.raises(ValueError, match=r"tensorflow\. Received: jax\. Set KERAS_BAC"):
+    with pytest.raises(ValueError, match="Set KERAS_BACKEND=tensorflow before"):
         import_tensorflow()

@@ -1,5 +1,5 @@
-"""The embedded grammar: what it says in English, German and French, against sentences
-written by hand.
+"""The embedded grammar: what it says in English and German, against sentences written by
+hand.
 """
 
 import pytest
@@ -31,12 +31,15 @@ def adjective(word):
 
 def noun(word, determiner="the", adjective_word=None, **options):
     entry = next(noun for noun in NOUNS if noun.english[0] == word)
-    return Nominal(
+    phrase = Nominal(
         determiner,
         entry,
         adjective=adjective(adjective_word) if adjective_word else None,
         **options,
     )
+    if phrase.relative:
+        phrase.relative.antecedent = phrase
+    return phrase
 
 
 def clause(verb, tense, subject=GAP, object=None, **options):
@@ -49,7 +52,10 @@ def clause(verb, tense, subject=GAP, object=None, **options):
         for entry in verbs
         if name(entry) == verb
     )
-    return Clause(entry, tense, subject, object, **options)
+    whole = Clause(entry, tense, subject, object, **options)
+    if whole.second:
+        whole.second.subject = subject
+    return whole
 
 
 def place(preposition, phrase):
@@ -63,7 +69,6 @@ SAYINGS = [
         clause("open", PRESENT, noun("man"), noun("door", "this")),
         "The man opens this door.",
         "Der Mann macht diese Tür auf.",
-        "L'homme ouvre cette porte.",
     ),
     (  # inversion, the participle last
         clause(
@@ -76,7 +81,6 @@ SAYINGS = [
         ),
         "Yesterday, the man opened a big door.",
         "Gestern hat der Mann eine große Tür aufgemacht.",
-        "Hier, l'homme a ouvert une grande porte.",
     ),
     (  # the verb last
         clause(
@@ -89,27 +93,23 @@ SAYINGS = [
         ),
         "Anna says that he closes his box.",
         "Anna sagt, dass er seine Kiste zumacht.",
-        "Anna dit qu'il ferme sa boîte.",
     ),
-    (  # German dative; French elision
+    (  # German dative
         clause("help", PRESENT, ME, noun("child", "a", "small"), modal=lexicon.CAN),
         "I can help a small child.",
         "Ich kann einem kleinen Kind helfen.",
-        "Je peux aider un petit enfant.",
     ),
-    (  # perfect with sein; agreement with être
+    (  # perfect with sein
         clause(
             "go", PAST, noun("woman", plural=True), goal=place("to", noun("school"))
         ),
         "The women went to the school.",
         "Die Frauen sind zur Schule gegangen.",
-        "Les femmes sont allées à l'école.",
     ),
     (  # contractions
         clause("go", FUTURE, WE, goal=place("to", noun("market"))),
         "We will go to the market.",
         "Wir werden zum Markt gehen.",
-        "Nous irons au marché.",
     ),
     (
         clause(
@@ -120,51 +120,43 @@ SAYINGS = [
         ),
         "The cat slept next to the gardens.",
         "Die Katze hat neben den Gärten geschlafen.",
-        "Le chat a dormi à côté des jardins.",
     ),
-    (  # kein; pas de
-        clause("buy", PRESENT, PAUL, noun("apple", "a"), negation="not"),
+    (  # kein
+        clause("buy", PRESENT, PAUL, noun("apple", "a", is_none=True), negation="not"),
         "Paul does not buy an apple.",
         "Paul kauft keinen Apfel.",
-        "Paul n'achète pas de pomme.",
     ),
-    (  # nicht; ne ... pas
+    (  # nicht
         clause("understand", PRESENT, SHE, noun("letter", "our"), negation="not"),
         "She does not understand our letter.",
         "Sie versteht unseren Brief nicht.",
-        "Elle ne comprend pas notre lettre.",
     ),
-    (  # partitive
+    (  # no determiner
         clause("drink", PRESENT, THEY, noun("water", "", "cold")),
         "They drink cold water.",
         "Sie trinken kaltes Wasser.",
-        "Ils boivent de l'eau froide.",
     ),
-    (  # object pronouns before the French verb
+    (  # object pronouns first
         clause("give", PRESENT, HE, noun("key"), recipient=SHE, frequency="often"),
         "He often gives the key to her.",
         "Er gibt ihr den Schlüssel oft.",
-        "Il lui donne souvent la clé.",
     ),
-    (  # ... with which the participle agrees
+    (  # ... also before nicht
         clause("invite", PAST, ME, SHE, negation="not"),
         "I did not invite her.",
         "Ich habe sie nicht eingeladen.",
-        "Je ne l'ai pas invitée.",
     ),
-    (  # numbers; strong endings; gender of one
+    (  # numbers; strong endings
         clause("see", PRESENT, WE, noun("apple", "21", "good", plural=True)),
         "We see twenty-one good apples.",
         "Wir sehen einundzwanzig gute Äpfel.",
-        "Nous voyons vingt et une bonnes pommes.",
     ),
     (
         clause("answer", PAST, ANNA, noun("student", "235", "clever", plural=True)),
         "Anna answered 235 clever students.",
         "Anna hat 235 klugen Studenten geantwortet.",
-        "Anna a répondu à 235 étudiants intelligents.",
     ),
-    (  # a weak noun, a genitive, the form before a vowel
+    (  # a weak noun, a genitive
         clause(
             "find",
             PAST,
@@ -173,15 +165,13 @@ SAYINGS = [
         ),
         "My old friend found the student's hat.",
         "Mein alter Freund hat den Hut des Studenten gefunden.",
-        "Mon vieil ami a trouvé le chapeau de l'étudiant.",
     ),
     (
         clause("lose", PAST, SHE, noun("book", "owner", "new", owner=ANNA)),
         "She lost Anna's new book.",
         "Sie hat Annas neues Buch verloren.",
-        "Elle a perdu le nouveau livre d'Anna.",
     ),
-    (  # relative clauses: case in German, agreement in French
+    (  # relative clauses: case in German
         clause(
             "be",
             PRESENT,
@@ -190,7 +180,6 @@ SAYINGS = [
         ),
         "The letter that the man wrote is interesting.",
         "Der Brief, den der Mann geschrieben hat, ist interessant.",
-        "La lettre que l'homme a écrite est intéressante.",
     ),
     (
         clause(
@@ -201,7 +190,6 @@ SAYINGS = [
         ),
         "He saw the woman whom Anna helps.",
         "Er hat die Frau gesehen, der Anna hilft.",
-        "Il a vu la femme qu'Anna aide.",
     ),
     (
         clause(
@@ -212,7 +200,6 @@ SAYINGS = [
         ),
         "The girl who arrived calls a doctor.",
         "Das Mädchen, das angekommen ist, ruft einen Arzt an.",
-        "La fille qui est arrivée appelle un médecin.",
     ),
     (  # infinitives
         clause(
@@ -220,7 +207,6 @@ SAYINGS = [
         ),
         "Anna tried to open the window.",
         "Anna hat versucht, das Fenster aufzumachen.",
-        "Anna a essayé d'ouvrir la fenêtre.",
     ),
     (  # coordination: the German auxiliary is said once, if it is the same
         clause(
@@ -232,21 +218,18 @@ SAYINGS = [
         ),
         "Paul opened the door and waited for the guests.",
         "Paul hat die Tür aufgemacht und auf die Gäste gewartet.",
-        "Paul a ouvert la porte et a attendu les invités.",
     ),
     (
         clause("sleep", PAST, PAUL, second=clause("leave", PAST)),
         "Paul slept and left.",
         "Paul hat geschlafen und ist weggegangen.",
-        "Paul a dormi et est parti.",
     ),
-    (  # comparison; agreement of two subjects
+    (  # two subjects; comparison
         clause(
             "be", PAST, Pair(ANNA, noun("sister", "her")), adjective=adjective("happy")
         ),
         "Anna and her sister were happy.",
         "Anna und ihre Schwester waren glücklich.",
-        "Anna et sa sœur étaient heureuses.",
     ),
     (
         clause(
@@ -258,19 +241,16 @@ SAYINGS = [
         ),
         "The house is older than this church.",
         "Das Haus ist älter als diese Kirche.",
-        "La maison est plus vieille que cette église.",
     ),
     (  # questions
         clause("buy", PAST, SHE, noun("car", "which"), question="which"),
         "Which car did she buy?",
         "Welches Auto hat sie gekauft?",
-        "Quelle voiture est-ce qu'elle a achetée ?",
     ),
     (
         clause("go", PRESENT, THEY, goal=place("to city", VIENNA), question="why"),
         "Why do they go to Vienna?",
         "Warum gehen sie nach Wien?",
-        "Pourquoi est-ce qu'ils vont à Vienne ?",
     ),
     (
         clause(
@@ -283,7 +263,6 @@ SAYINGS = [
         ),
         "Who closed a window in the house?",
         "Wer hat ein Fenster im Haus zugemacht?",
-        "Qui a fermé une fenêtre dans la maison ?",
     ),
     (  # a clause in front
         clause(
@@ -295,23 +274,18 @@ SAYINGS = [
         ),
         "Because I arrive, the dog sleeps.",
         "Weil ich ankomme, schläft der Hund.",
-        "Parce que j'arrive, le chien dort.",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("said", "english", "german", "french"),
+    ("said", "english", "german"),
     SAYINGS,
     ids=[saying[1] for saying in SAYINGS],
 )
-def test_says_the_same_in_three_languages(said, english, german, french):
+def test_says_the_same_in_two_languages(said, english, german):
     sentence = GrammarSentence(said)
-    assert (sentence.english, sentence.german, sentence.french) == (
-        english,
-        german,
-        french,
-    )
+    assert (sentence.english, sentence.german) == (english, german)
 
 
 def test_tree_of_a_sentence():
@@ -329,10 +303,10 @@ def test_tree_of_a_sentence():
 
 def test_worked_example_of_the_documentation():
     sentence = GrammarSentence(
-        clause("buy", PRESENT, PAUL, noun("apple", "a"), negation="not")
+        clause("buy", PRESENT, PAUL, noun("apple", "a", is_none=True), negation="not")
     )
     documentation = " ".join((grammar.__doc__ or "").split())
-    for text in (sentence.tree, sentence.english, sentence.german, sentence.french):
+    for text in (sentence.tree, sentence.english, sentence.german):
         assert text in documentation
 
 
@@ -345,8 +319,3 @@ def test_numbers():
     words = [determiner(str(n)) for n in numbers]
     assert [word.english[1] for word in words] == english.split()
     assert [word.german[0] for word in words] == german.split()
-    assert [word.french[-1] for word in words] == [
-        "deux", "seize", "vingt et une", "trente", "soixante et une", "soixante-dix", "soixante et onze",
-        "soixante-dix-sept", "quatre-vingts", "quatre-vingt-une", "quatre-vingt-onze", "quatre-vingt-dix-neuf", "100",
-    ]  # fmt: skip
-    assert determiner("41").french[0] == "quarante et un"

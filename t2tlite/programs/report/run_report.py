@@ -1,8 +1,7 @@
-"""A report of a run, as one HTML page and Markdown: the model, its data, training and
-scores.
+"""A report of a run, as Markdown and as one HTML page: the model, its data, training
+and scores.
 
-    RunFolder, events.py -> sections (this file, samples.py, curves.py, data_section.py)
-    -> document.py
+    records of the RunFolder, TensorBoard's events -> report.md.jinja -> page.html
 
 If parts of a run are missing or damaged, the report shows the rest and says what is
 missing.
@@ -10,61 +9,52 @@ missing.
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import functools
 import shlex
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from statistics import mean
+from typing import Any, TypeVar
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorboard.backend.event_processing import event_accumulator
+from tensorboard.util.tensor_util import make_ndarray
 
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.splits import DEV, TEST
+from t2tlite.data.manifest import RunManifest
+from t2tlite.data.pair_audit import FINDINGS
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import (
-    AVERAGED,
-    BEST,
-    list_checkpoints,
-    readable_path,
-    step_of,
-)
-from t2tlite.programs.report import document
-from t2tlite.programs.report.curves import (
-    curve_blocks,
-    dev_set_blocks,
-    overfitting_blocks,
-)
-from t2tlite.programs.report.data_section import data_blocks, value_table
-from t2tlite.programs.report.document import (
-    Code,
-    folded,
-    heading,
-    listing,
-    numbered,
-    paragraph,
-    table,
-)
-from t2tlite.programs.report.events import read_history
-from t2tlite.programs.report.samples import sample_blocks
+from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
+from t2tlite.programs.report.chart import line_chart
+from t2tlite.programs.report.document import render, to_html
+from t2tlite.programs.runs.checkpoint_choice import NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
-from t2tlite.tasks.task import open_task, signature_lines
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Task, open_task, signature_lines
+from t2tlite.training.cost import count_parameters
+from t2tlite.trees.tree import Tree, format_tree, parse_tree
+from t2tlite.trees.tree_drawing import tree_svg
 
 T = TypeVar("T")
+Metrics = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
 # of decoding; others if they differ from the default
 SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")
-NAMES = {
-    "tensorflow": "TensorFlow",
-    "keras": "Keras",
-    "numpy": "NumPy",
-    "python": "Python",
-}
+SENTENCES, TREES = 8, 4  # shown
+RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
+CURVES = (  # title, unit, metric
+    ("Loss", "nats per target token", "loss"),
+    ("Accuracy", "share of target tokens", "accuracy"),
+    *((name, "percent", metric) for metric, name in NAMES.items()),
+    ("Learning rate", "step size of Adam", "learning_rate"),
+    ("Speed", "source and target tokens/s", "tokens_per_second"),
+)
 
 
 class Missing(list[str]):
@@ -74,7 +64,14 @@ class Missing(list[str]):
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
             return read()
-        except (OSError, ValueError, RuntimeError, tf.errors.OpError) as error:
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            RuntimeError,
+            DecodeError,
+            tf.errors.OpError,
+        ) as error:
             self.append(f"{consequence}{error}")
             return None
 
@@ -89,286 +86,231 @@ def write_report(
     the run's hparam set, or None if it is not known. Raises OSError if the files cannot
     be written.
     """
-    report = RunReport(run, data_dir, base)
-    title = report.title()
-    blocks = report.blocks()
+    missing = Missing()
+    attempt = missing.attempt
+    manifest = attempt(run.manifest, "Problem and data are not known. ")
+    hparams = attempt(run.hparams)
+    metrics = read_metrics(run.path, missing)
+    decodes, damaged_records = run.decode_records()  # the newest first
+    missing += damaged_records
+    name = run.flags().get("hparams_set")
+    title = f"{manifest.name if manifest else 'unknown problem'}, "
+    title += name or "hparam set not recorded"
+    score_names: dict[str, None] = {}  # in their order
+    for record in decodes:
+        score_names |= dict.fromkeys(record.scores)
+    words = map(shlex.quote, run.command())
+    differences = hparams.diff(base or HParams()) if hparams else {}
+    facts = {
+        "run": run,
+        "title": title,
+        "missing": missing,
+        "manifest": manifest,
+        "hparams": hparams,
+        "parameters": attempt(lambda: _parameters(hparams, manifest)),
+        "set_name": name,
+        "base": base,
+        "changes": differences,
+        "costs": attempt(run.costs),
+        "best": attempt(run.best),
+        "evaluations": attempt(run.evaluations) or [],
+        "environment": attempt(run.environment),
+        "decodes": decodes,
+        "score_names": score_names,
+        "samples": _samples(run, data_dir, manifest, decodes, missing),
+        "overfitting": _overfitting(metrics),
+        "charts": _charts(metrics),
+        "checkpoints": _checkpoints(run),
+        "findings": _findings(manifest),
+        "shares": attempt(lambda: _shares(manifest, hparams)),
+        "command": " \\\n    ".join(words),
+        "names": NAMES,
+        "version": t2tlite.__version__,
+        "now": _date(time.time()),
+    }
+    filters: dict[str, Callable[..., Any]] = {
+        "brackets": format_tree,
+        "checkpoint": _checkpoint,
+        "fields": _fields,
+        "options": _options,
+        "score": _score,
+        "shown": shown_value,
+        "lines": signature_lines,
+    }
     page, markdown = run.report_files
-    write_text(page, document.to_html(title, blocks))
-    write_text(markdown, document.to_markdown(blocks))
+    write_text(page, to_html(title, render({**facts, "draws": True}, filters)))
+    write_text(markdown, render({**facts, "draws": False}, filters))
     return page, markdown
 
 
-class RunReport:
-    """What is known of a run, and the sections that show it."""
+def read_metrics(folder: Path, missing: Missing) -> Metrics:
+    """Reads the scalars in TensorBoard's event files, each up to damage. What a resumed
+    run repeated replaces the earlier values.
+    """
+    every = {event_accumulator.TENSORS: 0}
+    events = event_accumulator.EventAccumulator(str(folder), every)
+    missing.attempt(events.Reload, "TensorBoard's events are damaged: ")
+    metrics = {}
+    for tag in events.Tags()[event_accumulator.TENSORS]:
+        read = functools.partial(_scalars, events, tag)
+        metrics[tag] = missing.attempt(read, f"{tag} of TensorBoard's events: ") or {}
+    return metrics
 
-    def __init__(
-        self, run: RunFolder, data_dir: Path | None, base: HParams | None
-    ) -> None:
-        """Reads the run's records; `missing` says which cannot be read."""
-        self.run = run
-        self.data_dir = data_dir
-        self.base = base
-        self.missing = Missing()
-        self.manifest = self.missing.attempt(
-            run.manifest,
-            "Problem and data are not known, so samples lack sources and references. ",
+
+def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, float]:
+    values = {}
+    for event in events.Tensors(tag):
+        array = make_ndarray(event.tensor_proto)
+        if array.ndim == 0 and array.dtype.kind == "f":
+            values[event.step] = float(array)
+    return dict(sorted(values.items()))
+
+
+def _parameters(hparams: HParams | None, manifest: RunManifest | None) -> int | None:
+    if hparams is None or manifest is None:
+        return None
+    return count_parameters(hparams, manifest.vocabulary_sizes)
+
+
+def _overfitting(metrics: Metrics) -> dict[str, float] | None:
+    """Losses and steps for a warning, if the dev loss rose by more than RISE from its
+    best while the training loss fell.
+    """
+    dev = metrics.get("dev/loss")
+    if not dev:
+        return None
+    best = min(dev, key=dev.__getitem__)
+    last = max(dev)
+    # training losses of the steps after the best, and of as many before it
+    before = []
+    after = []
+    for step, loss in metrics.get("train/loss", {}).items():
+        if 2 * best - last < step <= best:
+            before.append(loss)
+        elif best < step <= last:
+            after.append(loss)
+    rises = dev[last] > (1 + RISE) * dev[best]
+    if not (rises and before and after) or mean(after) >= mean(before):
+        return None
+    losses = {"lowest": dev[best], "final": dev[last]}
+    means = {"before": mean(before), "after": mean(after)}
+    return {"best": best, "last": last, **losses, **means}
+
+
+def _charts(metrics: Metrics) -> list[str]:
+    """A chart for each metric of CURVES, with a line for training and each dev set."""
+    charts = []
+    for title, unit, metric in CURVES:
+        series = {}
+        for name, values in metrics.items():
+            line, _, ending = name.rpartition("/")
+            if ending == metric:
+                series["training" if line == "train" else line] = values
+        charts.append(line_chart(title, unit, series))
+    return [chart for chart in charts if chart]
+
+
+def _samples(
+    run: RunFolder,
+    data_dir: Path | None,
+    manifest: RunManifest | None,
+    decodes: Sequence[DecodeRecord],
+    missing: Missing,
+) -> list[dict[str, Any]]:
+    """Some outputs of the newest decoding, evenly spread, each with its source and
+    reference if they are known; of a parser with drawn trees.
+    """
+    if manifest is None or not decodes:
+        return []
+    record = decodes[0]
+    task = missing.attempt(
+        lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. "
+    )
+    outputs = missing.attempt(
+        lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. "
+    )
+    if task is None or outputs is None:
+        return []
+    sources, references = missing.attempt(
+        lambda: _pairs(run, data_dir, record), "Samples lack sources and references. "
+    ) or ([], [])
+    is_parser = isinstance(task, ParsingTask)
+    samples = []
+    for i in evenly_spaced(len(outputs), TREES if is_parser else SENTENCES):
+        sample: dict[str, Any] = {"number": i + 1, "output": outputs[i]}
+        if sources:
+            sample |= {"source": sources[i], "reference": references[i]}
+        samples.append(sample | _trees(task, sample) if is_parser else sample)
+    return samples
+
+
+def _pairs(
+    run: RunFolder, data_dir: Path | None, record: DecodeRecord
+) -> tuple[list[str], list[str]]:
+    """The sources and references of a decoded split."""
+    store = run_dataset(run, data_dir).store(record.split)
+    if len(store) != record.sentences:
+        raise ValueError(
+            f"{record.split} has {len(store):,} pairs now, and had"
+            f" {record.sentences:,}."
         )
-        self.history = read_history(run.path)
-        self.decodes, complaints = run.decode_records()  # the newest first
-        self.hparams = self.missing.attempt(run.hparams)
-        self.missing += self.history.complaints + complaints
-        self.best = self.missing.attempt(run.best)
-
-    def title(self) -> str:
-        problem = self.manifest.name if self.manifest else "unknown problem"
-        hparams_set = self.run.flags().get("hparams_set", "hparam set not recorded")
-        return f"{problem}, {hparams_set}"
-
-    def blocks(self) -> list[str]:
-        """The whole document."""
-        folder = self.run.path.resolve().name
-        blocks = [
-            heading(self.title(), 1),
-            paragraph(f"Report of a training run of t2tlite, folder {folder}"),
-        ]
-        for name, section in self._sections().items():
-            if section:
-                blocks += [heading(name, 2), *section]
-        written = (
-            f"Written by t2t-report of t2tlite {t2tlite.__version__} on"
-            f" {_date(time.time())}."
-        )
-        return [*blocks, paragraph(written)]
-
-    def _sections(self) -> dict[str, list[str]]:
-        """The blocks of each section, by heading, in the order of the document. A
-        section may be empty.
-        """
-        sections = {
-            "Summary": self._summary(),
-            "What is missing here": [],  # known after the others
-            "Scores": self._scores(),
-            "Samples": self._samples(),
-            "Dev sets": self._dev_sets(),
-            "Curves": curve_blocks(self.history.metrics),
-            "Checkpoints": self._checkpoints(),
-            "Hyperparameters": self._hyperparameters(),
-            "Data": self._data(),
-            "Software and command": self._software(),
-        }
-        if self.missing:
-            sections["What is missing here"] = [numbered(self.missing)]
-        return sections
-
-    def _summary(self) -> list[str]:
-        run = self.run
-        rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
-        if self.manifest:
-            languages = [code for code in self.manifest.language_pair if code]
-            pair = f" ({' to '.join(languages)})" if languages else ""
-            rows.insert(0, ("problem", f"{self.manifest.name}{pair}"))
-        checkpoints = run.checkpoints()
-        if checkpoints:
-            rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
-            parameters = self.missing.attempt(
-                lambda: _parameters(checkpoints[-1]), "Parameters cannot be counted. "
-            )
-            if parameters:
-                rows.append(("parameters", f"{parameters:,}"))
-        if self.manifest and self.manifest.corpora:
-            corpora = self.manifest.corpora.values()
-            pairs = sum(corpus.pairs for corpus in corpora)
-            rows.append(("training pairs", f"{pairs:,}"))
-        if self.history.seconds:
-            duration = timedelta(seconds=round(self.history.seconds))
-            rows.append(("training time", f"{duration}, evaluation included"))
-        costs = self.missing.attempt(run.costs)
-        if costs:
-            total = costs[-1]
-            if total.seconds:
-                speed = f"{total.tokens / total.seconds:,.0f} tokens/s"
-                rows.append(("training speed", f"{speed}, evaluation left out"))
-            cost = f"{total.flops:.2g} floating-point operations, by formula"
-            rows.append(("training cost", cost))
-        if self.best:
-            metrics = []
-            for name, value in self.best.metrics.items():
-                metrics.append(f"{name} {value:.4g}")
-            best = f"step {self.best.step:,}: {', '.join(metrics)}"
-            rows.append(("best on dev", best))
-        if self.decodes:
-            record = self.decodes[0]
-            scores = []
-            for name, score in record.scores.items():
-                scores.append(f"{name} {_score(score)}")
-            shown = f"{', '.join(scores)} ({_checkpoint(record)})"
-            rows.append((f"score on {record.split}", shown))
-        return [table(["", ""], rows), *overfitting_blocks(self.history.metrics)]
-
-    def _scores(self) -> list[str]:
-        if not self.decodes:
-            has_test = self.manifest is None or TEST in self.manifest.splits
-            split = TEST if has_test else DEV
-            command = Code(f"t2t-decoder --output_dir={self.run} --split={split}")
-            advice = (
-                "No split has been decoded yet. This does it, and the next report shows"
-                " it: "
-            )
-            return [paragraph(advice, command)]
-        names: dict[str, None] = {}  # of all scores, in their order
-        for record in self.decodes:
-            names |= dict.fromkeys(record.scores)
-        scores = []
-        settings = []
-        for record in self.decodes:
-            which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
-            line = [*which, f"{record.sentences:,}"]
-            for name in names:
-                score = record.scores.get(name)
-                line.append("" if score is None else _score(score))
-            scores.append(line)
-            signatures = Code(" ".join(signature_lines(record.signatures)))
-            seconds = f"{record.seconds:,.1f} s"
-            settings.append([*which, _shown_options(record), seconds, signatures])
-        header = ["split", "step", "checkpoint"]
-        how = table(
-            [*header, "decoding", "time", "signature"],
-            settings,
-            "How it was decoded and scored",
-        )
-        return [table([*header, "sentences", *names], scores), how]
-
-    def _samples(self) -> list[str]:
-        manifest = self.manifest
-        if manifest is None or not self.decodes:
-            return []
-        record = self.decodes[0]
-        attempt = self.missing.attempt
-        task = attempt(
-            lambda: open_task(manifest.task, manifest.options),
-            "Samples cannot be shown. ",
-        )
-        outputs = attempt(
-            lambda: self.run.outputs(record),
-            f"The outputs of {record.name} cannot be shown. ",
-        )
-        if task is None or outputs is None:
-            return []
-        sources, references = attempt(
-            lambda: self._pairs(record), "Samples lack sources and references. "
-        ) or ([], [])
-        samples = attempt(
-            lambda: sample_blocks(task, outputs, sources, references),
-            "Samples cannot be shown. ",
-        )
-        note = (
-            f"Some of {record.sentences:,} sentences of {record.split}, evenly spread,"
-            f" decoded with {_checkpoint(record)}."
-        )
-        return [paragraph(note), *(samples or [])]
-
-    def _pairs(self, record: DecodeRecord) -> tuple[list[str], list[str]]:
-        """The sources and references of a decoded split."""
-        store = run_dataset(self.run, self.data_dir).store(record.split)
-        if len(store) != record.sentences:
-            raise ValueError(
-                f"{record.split} has {len(store):,} pairs now, and had"
-                f" {record.sentences:,}."
-            )
-        return store.source_text(), store.target_text()
-
-    def _dev_sets(self) -> list[str]:
-        evaluations = self.missing.attempt(self.run.evaluations)
-        return dev_set_blocks(evaluations or [], self.best)
-
-    def _checkpoints(self) -> list[str]:
-        run = self.run
-        rows = []
-        for folder, role in (
-            (run.path, ""),
-            (run.best_folder, "best on dev"),
-            (run.averaged_folder, "average of several"),
-        ):
-            for checkpoint in list_checkpoints(folder):
-                path = Path(checkpoint)
-                size = 0
-                written = 0.0
-                for file in folder.glob(f"{path.name}.*"):
-                    size += file.stat().st_size
-                    written = max(written, file.stat().st_mtime)
-                name = Code(str(path.relative_to(run.path)))
-                step = f"{step_of(checkpoint):,}"
-                rows.append([name, step, f"{size / 1e6:,.1f} MB", _date(written), role])
-        if not rows:
-            reason = "it was stopped before the first one was saved."
-            return [paragraph(f"The run has no checkpoint: {reason}")]
-        return [table(["checkpoint", "step", "size", "written", ""], rows)]
-
-    def _hyperparameters(self) -> list[str]:
-        name = self.run.flags().get("hparams_set")
-        compared = "so hyperparameters are compared with the defaults."
-        if name is None:
-            self.missing.append(f"flags.txt names no hparam set, {compared}")
-        elif self.base is None:
-            self.missing.append(
-                f"The hparam set {name} is not known here, {compared} If it is one of"
-                " your own, give --t2t_usr_dir."
-            )
-        if self.hparams is None:
-            return []
-        column = "default"
-        against = "the defaults, the paper's base model"
-        if name and self.base:
-            column = against = name
-        rows = []
-        changes = self.hparams.diff(self.base or HParams())
-        for field, (new, old) in changes.items():
-            rows.append([Code(field), str(old), str(new)])
-        differences = paragraph(f"As in {against}.")
-        if rows:
-            header = ["field", column, "this run"]
-            differences = table(header, rows, f"Differences from {against}")
-        everything = value_table("field", dataclasses.asdict(self.hparams))
-        return [differences, folded("All hyperparameters", everything)]
-
-    def _data(self) -> list[str]:
-        manifest = self.manifest
-        if manifest is None:
-            return []
-        return self.missing.attempt(lambda: data_blocks(manifest, self.hparams)) or []
-
-    def _software(self) -> list[str]:
-        blocks = [paragraph("The versions that trained the run are not recorded.")]
-        environment = self.missing.attempt(self.run.environment)
-        if environment:
-            rows = []
-            for name, value in dataclasses.asdict(environment).items():
-                rows.append([NAMES.get(name, name), str(value)])
-            blocks = [table(["trained with", ""], rows)]
-        words = [shlex.quote(word) for word in self.run.command()]
-        if words:
-            blocks.append(listing(" \\\n    ".join(words)))
-        return blocks
+    return store.source_text(), store.target_text()
 
 
-def _parameters(checkpoint: str) -> int:
-    """The number of a model's weights."""
-    with readable_path(checkpoint) as path:
-        variables = tf.train.list_variables(path)
-    parameters = 0
-    for name, shape in variables:
-        if name.startswith("model/"):
-            parameters += math.prod(shape)
-    return parameters
+def _trees(task: Task, sample: Mapping[str, str]) -> dict[str, Any]:
+    """The trees of a sample and their drawings, by caption."""
+    trees: dict[str, Tree] = {}
+    if "source" in sample:
+        gold = task.reference(sample["source"], sample["reference"])
+        trees["gold"] = parse_tree(gold)
+    mistake = ""
+    try:
+        trees["predicted"] = parse_tree(sample["output"])
+    except ValueError as error:
+        mistake = str(error)
+    drawings = {}
+    for name, tree in trees.items():
+        drawings[name] = tree_svg(tree).replace("\n", " ")
+    return {"trees": trees, "drawings": drawings, "mistake": mistake}
 
 
-def _shown_options(record: DecodeRecord) -> str:
-    """The usual options of decoding, and those that differ from the default."""
-    options = []
-    for name, value in record.decode_hparams.items():
-        if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
-            options.append(f"{name} {value}")
-    return ", ".join(options)
+def _checkpoints(run: RunFolder) -> list[tuple[Path, str]]:
+    """The checkpoints, newest, best and averaged, and when each was written."""
+    rows = []
+    for folder in (run.path, run.best_folder, run.averaged_folder):
+        for checkpoint in list_checkpoints(folder):
+            written = Path(f"{checkpoint}.index").stat().st_mtime
+            rows.append((Path(checkpoint).relative_to(run.path), _date(written)))
+    return rows
+
+
+def _findings(manifest: RunManifest | None) -> list[str]:
+    """What t2t-datagen found in the training corpora that would spoil a result."""
+    corpora = manifest.corpora.values() if manifest else ()
+    present = []
+    for name in FINDINGS:
+        if any(corpus.findings.get(name) for corpus in corpora):
+            present.append(name)
+    return present
+
+
+def _shares(
+    manifest: RunManifest | None, hparams: HParams | None
+) -> list[tuple[str, int, str]]:
+    """The weight of each training corpus and its share of an epoch; empty if there is
+    only one.
+    """
+    if manifest is None or hparams is None or len(manifest.corpora) < 2:
+        return []
+    weights = hparams.weights or [1] * len(manifest.corpora)
+    pairs = {}
+    for (name, corpus), weight in zip(manifest.corpora.items(), weights, strict=True):
+        pairs[name] = weight * corpus.pairs
+    total = sum(pairs.values())
+    shares = []
+    for (name, number), weight in zip(pairs.items(), weights, strict=True):
+        shares.append((name, weight, f"{number / total:.1%}"))
+    return shares
 
 
 def _checkpoint(record: DecodeRecord) -> str:
@@ -383,8 +325,23 @@ def _checkpoint(record: DecodeRecord) -> str:
     return name if runs == 1 else f"{name} in an ensemble of {runs} runs"
 
 
-def _score(value: float) -> str:
+def _options(record: DecodeRecord) -> str:
+    """The usual options of decoding, and those that differ from the default."""
+    options = []
+    for name, value in record.decode_hparams.items():
+        if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
+            options.append(f"{name} {value}")
+    return ", ".join(options)
+
+
+def _fields(record: object) -> Iterable[tuple[str, object]]:
+    return vars(record).items()
+
+
+def _score(value: float | None) -> str:
     """A score with two digits, a count without."""
+    if value is None:
+        return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 

@@ -1,33 +1,183 @@
-"""The table of the rows' results: table3.md, table3.json, table3.png."""
+"""The table of the rows' results, read from the folders of their runs.
+
+O/ROW               the run of a row, as t2t-trainer makes it; O/ROW.seed2 with another
+                    seed
+O/table3.md, .json  the table; table3.png its plot, if matplotlib is installed
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import itertools
+import math
 import platform
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.console import say_once
+from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV
 from t2tlite.files.atomic_file import atomic_file, write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.records import write_record
-from t2tlite.programs.table3.results import RowResult, mean_and_spread
-from t2tlite.programs.table3.rows import Row
+from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import NO_COST
+from t2tlite.training.cost import count_parameters, estimate
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+BEAM_SIZE = 4
 
 
-def has_matplotlib() -> bool:
-    """Whether table3.png can be drawn."""
-    return importlib.util.find_spec("matplotlib") is not None
+@dataclasses.dataclass(frozen=True)
+class RowResult:
+    """What a run of a row was measured to be."""
+
+    hparams: HParams
+    seed: int
+    replicas: int
+    parameters: int
+    perplexity: float  # of dev, per token of the vocabulary, without label smoothing
+    bleu: float  # of dev; of other problems than translation what `metric` names
+    metric: str
+    bleu_signature: str
+    seconds: float  # of training
+    training_flops: float  # by formula
+
+
+Results = Mapping[Row, Sequence[RowResult]]  # the rows that have results
+
+
+def read_result(run: RunFolder) -> RowResult | None:
+    """The result of a run; None if it is not trained to its end, or dev is not decoded
+    with a beam of 4. Raises ValueError if a record is damaged.
+    """
+    if not run.exists():
+        return None
+    hparams = run.hparams()
+    steps = hparams.train_steps
+    trained_with = run.trained_with()
+    evaluations = run.evaluations()
+    decoded = None
+    for name in (f"{DEV}.{steps}", f"{DEV}.{steps}.beam_size={BEAM_SIZE}"):
+        record = run.decode_record(name)
+        if record and record.decode_hparams.get("beam_size") == BEAM_SIZE:
+            decoded = record
+    is_trained = bool(evaluations) and evaluations[-1].step == steps
+    if not (is_trained and trained_with and decoded and decoded.signatures):
+        return None
+    metric, signature = next(iter(decoded.signatures.items()))  # the main one is first
+    cost = (run.costs() or [NO_COST])[-1]
+    return RowResult(
+        hparams=hparams,
+        seed=trained_with.random_seed,
+        replicas=trained_with.replicas,
+        parameters=count_parameters(hparams, run.manifest().vocabulary_sizes),
+        perplexity=evaluations[-1].metrics.get("perplexity", math.inf),
+        bleu=decoded.scores.get(metric, 0.0),
+        metric=metric,
+        bleu_signature=signature,
+        seconds=cost.seconds,
+        training_flops=cost.flops,
+    )
+
+
+def read_results(folder: Path) -> Results:
+    """The results of the runs in a folder, base first, each row in order of seeds."""
+    results = {}
+    for row in ROWS:
+        of_row = []
+        for path in (folder / row.name, *folder.glob(f"{row.name}.seed*")):
+            result = read_result(RunFolder(path))
+            if result:
+                of_row.append(result)
+        if of_row:
+            results[row] = sorted(of_row, key=lambda result: result.seed)
+    return results
+
+
+def write_table(folder: Path, problem: str, command: str) -> Path:
+    """Writes the table of the runs in a folder, and returns the path of table3.md.
+    `command` is recorded below it.
+    """
+    results = read_results(folder)
+    path = folder / "table3.md"
+    write_text(own(path), markdown(results, problem, command))
+    record = {"problem": problem, "command": command, "versions": versions()}
+    write_record(folder / "table3.json", {**record, "rows": _as_json(results)})
+    if ROWS[0] in results and len(results) > 1:
+        try:
+            _plot(own(folder / "table3.png"), results, problem)
+        except ImportError:
+            say_once("table3.png needs matplotlib: pip install 't2tlite[plots]'.")
+    return path
+
+
+def markdown(results: Results, problem: str, command: str) -> str:
+    """The table, and notes on it; a setting equal to base's is blank, as in the
+    paper.
+    """
+    runs = list(itertools.chain.from_iterable(results.values()))
+    metric = runs[0].metric if runs else "BLEU"
+    columns = ["", "row", *settings(HParams()), "params ×10^6", "PPL (dev)"]
+    columns += [f"{metric} (dev)", "paper: params ×10^6", "PPL", "BLEU"]
+    base: dict[str, str] = {}
+    group = ""
+    lines = []
+    for row, of_row in results.items():
+        cells = ["" if row.group == group else row.label, row.name]
+        group = row.group
+        values = settings(of_row[0].hparams)
+        for name, value in values.items():
+            cells.append("" if value == base.get(name) else value)
+        if row is ROWS[0]:
+            base = values
+        cells.append(f"{of_row[0].parameters / 1e6:.3g}")
+        cells += [_measured(of_row, "perplexity"), _measured(of_row, "bleu")]
+        cells += [str(row.parameters or ""), f"{row.perplexity:.2f}", f"{row.bleu:.1f}"]
+        lines.append(cells)
+    signatures = " and ".join(sorted({run.bleu_signature for run in runs}))
+    hours = sum(run.seconds for run in runs) / 3600
+    replicas = ", ".join(map(str, sorted({run.replicas for run in runs})))
+    return f"""# Table 3 on {problem}
+
+{markdown_table(columns, lines, labels=2)}
+- Blank settings are those of base. pos_learned (E) learns its positions.
+- Perplexity is of {problem}'s dev split, per token of the vocabulary, without label
+  smoothing; the paper's is on newstest2013.
+- {metric} is of dev, beam {BEAM_SIZE}, newest checkpoint, none averaged:
+  `{signatures}`.
+- Several seeds: mean ± sample standard deviation (number of seeds).
+- {len(runs)} runs, {hours:.1f} hours of training in all, on {replicas} replica(s).
+- Command: `{command}`
+- Versions: {shown_versions()}.
+"""
+
+
+def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str:
+    """Sizes and costs of the rows by formula, a table in Markdown."""
+    columns = ["row", "params ×10^6", "paper", "FLOPs per step", "steps"]
+    columns += ["FLOPs in all", "memory, GB"]
+    sizes = manifest.vocabulary_sizes
+    lines = []
+    for row in rows:
+        hparams = row.apply(base).for_replicas(1)
+        cost = estimate(hparams, sizes, manifest.training.mean_lengths)
+        line = [row.name, f"{cost.parameters / 1e6:.3g}", str(row.parameters or "")]
+        line += [f"{cost.flops_per_step:.2e}", f"{hparams.train_steps:,}"]
+        line.append(f"{cost.flops_per_step * hparams.train_steps:.2e}")
+        line.append(f"{cost.memory_bytes / 1e9:.1f}")
+        lines.append(line)
+    pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
+    return (
+        f"{markdown_table(columns, lines, labels=1)}\nBy formula, for one replica and"
+        " each seed; TensorFlow needs some memory in addition. Vocabulary:"
+        f" {pieces} pieces (paper: 37,000)."
+    )
 
 
 def settings(hparams: HParams) -> dict[str, str]:
@@ -76,209 +226,69 @@ def shown_versions() -> str:
     return ", ".join(f"{name} {number}" for name, number in versions().items())
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """The rows with their results."""
-
-    problem: str  # on which the rows were trained
-    base: HParams  # changed by each row
-    # with their results by seed, possibly none; base first
-    rows: Mapping[Row, Sequence[RowResult]]
-    command: str  # the command line, recorded below the table
-
-    def write(self, folder: Path) -> Path:
-        """Writes table3.md, whose path is returned, table3.json and, with matplotlib,
-        table3.png.
-        """
-        write_text(own(folder / "table3.md"), self.markdown())
-        write_record(folder / "table3.json", self.as_json())
-        if has_matplotlib():
-            self._plot(own(folder / "table3.png"))
-        return folder / "table3.md"
-
-    @property
-    def _metric(self) -> str:
-        results = self.results()
-        return results[0].metric if results else "BLEU"
-
-    def results(self) -> list[RowResult]:
-        """The results of all rows."""
-        return list(itertools.chain.from_iterable(self.rows.values()))
-
-    def markdown(self) -> str:
-        """The table and notes on it; a setting equal to base's is blank, as in the
-        paper.
-        """
-        base = settings(self.base)
-        columns = ["", "row", *base]
-        columns += ["params ×10^6", "PPL (dev)", f"{self._metric} (dev)"]
-        columns += ["paper: params ×10^6", "PPL", "BLEU"]
-        group = ""
-        lines = []
-        for row, results in self.rows.items():
-            label = row.label if row.group != group else ""
-            group = row.group
-            lines.append([label, *self._line(row, results, base)])
-        table = markdown_table(columns, lines, labels=2)
-        notes = "\n".join(f"- {note}" for note in self._notes())
-        return f"# Table 3 on {self.problem}\n\n{table}\n{notes}\n"
-
-    def _line(
-        self, row: Row, results: Sequence[RowResult], base: Mapping[str, str]
-    ) -> list[str]:
-        """The cells of a row from its name on."""
-        cells = [row.name]
-        for name, value in settings(row.apply(self.base)).items():
-            is_shown = row.name == "base" or value != base[name]
-            cells.append(value if is_shown else "")
-        cells.append(f"{results[0].parameters / 1e6:.3g}" if results else "")
-        cells += [_formatted(results, "perplexity"), _formatted(results, "bleu")]
-        cells.append(str(row.parameters or ""))
-        return [*cells, f"{row.perplexity:.2f}", f"{row.bleu:.1f}"]
-
-    def _notes(self) -> list[str]:
-        results = self.results()
-        signatures = sorted({result.bleu_signature for result in results})
-        signed = f": `{' and '.join(signatures)}`." if signatures else "."
-        is_bleu = self._metric == "BLEU"
-        whose = "BLEU is sacrebleu's" if is_bleu else f"{self._metric} is"
-        notes = [
-            (
-                "Blank settings are those of base. pos_learned (E) learns its positions"
-                " instead of taking sinusoids."
-            ),
-            (
-                "Perplexity is per token of the vocabulary, without label smoothing,"
-                f" on {self.problem}'s dev split; the paper's is on newstest2013."
-            ),
-            f"{whose} on dev, beam 4, newest checkpoint, none averaged{signed}",
-        ]
-        if any(len(seeds) > 1 for seeds in self.rows.values()):
-            notes.append(
-                "Several seeds: mean ± sample standard deviation (number of seeds)."
-            )
-        if results:
-            hours = sum(result.seconds for result in results) / 3600
-            replicas = sorted({result.replicas for result in results})
-            shown = ", ".join(str(number) for number in replicas)
-            notes.append(
-                f"{len(results)} runs, {hours:.1f} hours of training in all, on"
-                f" {shown} replica(s)."
-            )
-        return [*notes, f"Command: `{self.command}`", f"Versions: {shown_versions()}."]
-
-    def as_json(self) -> dict[str, Any]:
-        """The table with the result of every seed, for table3.json."""
-        rows = []
-        for row, results in self.rows.items():
-            record: dict[str, Any] = {
-                "group": row.group,
-                "name": row.name,
-                "settings": settings(row.apply(self.base)),
-                "paper": {
-                    "parameters_millions": row.parameters,
-                    "perplexity": row.perplexity,
-                    "bleu": row.bleu,
-                },
-            }
-            for name in ("parameters", "perplexity", "bleu"):
-                mean = mean_and_spread(results, name)[0] if results else None
-                record[f"mean_{name}"] = mean
-            record["results"] = [dataclasses.asdict(result) for result in results]
-            rows.append(record)
-        return {
-            "problem": self.problem,
-            "command": self.command,
-            "versions": versions(),
-            "rows": rows,
-        }
-
-    def _plot(self, path: Path) -> None:
-        """Draws the differences to base, ours beside the paper's, if base and another
-        row have results.
-        """
-        base, *others = self.rows
-        rows = [row for row in others if self.rows[row]]
-        if not self.rows[base] or not rows:
-            return
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
-        for axes, field, title, side in (
-            (left, "perplexity", "perplexity", "left"),
-            (right, "bleu", self._metric, "right"),
-        ):
-            self._draw_differences(axes, base, rows, field)
-            axes.set_xlabel(f"difference to base, {title} of dev ({side} is better)")
-        left.set_yticks(
-            range(len(rows)), [f"{row.label} {row.name}".strip() for row in rows]
-        )
-        left.invert_yaxis()
-        figure.legend(
-            *left.get_legend_handles_labels(),
-            loc="outside upper center",
-            ncols=4,
-            fontsize="small",
-        )
-        with atomic_file(path) as file:
-            figure.savefig(file, format="png", dpi=120)
-
-    def _draw_differences(
-        self, axes: Axes, base: Row, rows: Sequence[Row], field: str
-    ) -> None:
-        """Draws the difference of each row to base, and a thin line between groups."""
-        base_mean, _ = mean_and_spread(self.rows[base], field)
-        differences = []
-        for row in rows:
-            paper = round(getattr(row, field) - getattr(base, field), 2)
-            mean, spread = mean_and_spread(self.rows[row], field)
-            differences.append((paper, mean - base_mean, spread))
-        paper, ours, spread = np.array(differences).T
-        places = np.arange(len(rows))
-        axes.scatter(
-            paper,
-            places,
-            marker="D",
-            facecolors="white",
-            edgecolors="black",
-            label="paper, newstest2013",
-            zorder=2,
-        )
-        axes.hlines(places, paper, ours, color="lightgrey", zorder=1)
-        same = paper * ours > 0
-        for chosen, colour, label in (
-            (same, "tab:blue", f"{self.problem}, in the paper's direction"),
-            (
-                ~same & (paper != 0),
-                "tab:orange",
-                f"{self.problem}, in the other direction",
-            ),
-            (paper == 0, "grey", "the paper sees no difference"),
-        ):
-            axes.errorbar(
-                ours[chosen],
-                places[chosen],
-                xerr=spread[chosen],
-                fmt="o",
-                color=colour,
-                label=label,
-                zorder=3,
-            )
-        axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.grid(axis="x", alpha=0.3)
-        for y, (above, below) in enumerate(itertools.pairwise(rows)):
-            if above.group != below.group:
-                axes.axhline(y + 0.5, color="grey", linewidth=0.5, linestyle=":")
-
-
-def _formatted(results: Sequence[RowResult], field: str) -> str:
-    """`12.69 ± 0.23 (2)` with two seeds, `12.69` with one; empty if there are no
-    results.
+def _mean_and_spread(results: Sequence[RowResult], field: str) -> tuple[float, float]:
+    """The mean of a field over seeds, and its sample standard deviation, which is 0 if
+    there is one seed.
     """
-    if not results:
-        return ""
-    mean, spread = mean_and_spread(results, field)
+    values = [getattr(result, field) for result in results]
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return statistics.fmean(values), spread
+
+
+def _measured(results: Sequence[RowResult], field: str) -> str:
+    """`12.69 ± 0.23 (2)` with two seeds, `12.69` with one."""
+    mean, spread = _mean_and_spread(results, field)
     if len(results) == 1:
         return f"{mean:.2f}"
     return f"{mean:.2f} ± {spread:.2f} ({len(results)})"
+
+
+def _as_json(results: Results) -> list[dict[str, Any]]:
+    """The rows, each with the result of every seed, for table3.json."""
+    rows = []
+    for row, of_row in results.items():
+        paper = {"parameters_millions": row.parameters}
+        record = {
+            "group": row.group,
+            "name": row.name,
+            "paper": {**paper, "perplexity": row.perplexity, "bleu": row.bleu},
+            "results": [dataclasses.asdict(result) for result in of_row],
+        }
+        rows.append(record)
+    return rows
+
+
+def _plot(path: Path, results: Results, problem: str) -> None:
+    """Draws the differences to base, ours beside the paper's. Raises ImportError if
+    matplotlib is not installed.
+    """
+    from matplotlib.figure import Figure
+
+    base, *rows = results
+    names = [f"{row.label} {row.name}".strip() for row in rows]
+    figure = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    metric = results[base][0].metric
+    for axes, field, title, side in (
+        (left, "perplexity", "perplexity", "left"),
+        (right, "bleu", metric, "right"),
+    ):
+        ours = []
+        spreads = []
+        paper = []
+        base_mean, _ = _mean_and_spread(results[base], field)
+        for row in rows:
+            mean, spread = _mean_and_spread(results[row], field)
+            ours.append(mean - base_mean)
+            spreads.append(spread)
+            paper.append(getattr(row, field) - getattr(base, field))
+        axes.hlines(names, paper, ours, color="lightgrey", zorder=1)
+        axes.plot(paper, names, "D", color="black", label="paper, newstest2013")
+        axes.errorbar(ours, names, xerr=spreads, fmt="o", label=problem)
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.grid(axis="x", alpha=0.3)
+        axes.set_xlabel(f"difference to base, {title} of dev ({side} is better)")
+    left.invert_yaxis()
+    left.legend(fontsize="small")
+    with atomic_file(path) as file:
+        figure.savefig(file, format="png", dpi=120)

@@ -1,10 +1,8 @@
-"""Reports of runs of which parts are missing or damaged, and without matplotlib."""
+"""Reports of runs of which parts are missing or damaged."""
 
 from __future__ import annotations
 
 import html
-import re
-import sys
 
 from tiny_run import change_manifest
 from written_report import record_decodes, report
@@ -21,7 +19,7 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
             "flags.txt names no hparam set, so hyperparameters are compared with the"
             " defaults."
         ),
-        "samples lack sources and references. A run needs its manifest.json.",
+        "Problem and data are not known. A run needs its manifest.json.",
         "has none: was it copied whole?",
         "The run has no checkpoint: it was stopped before the first one was saved.",
         "The run has no TensorBoard events to draw.",
@@ -56,11 +54,6 @@ def test_damaged_files(tiny_run, decoded_copy):
         "environment.json is damaged: ",
         "cost.json is damaged: ",
         "best/best.json is damaged: ",
-        (
-            "The hparam set of_mine is not known here, so hyperparameters are compared"
-            " with the defaults."
-        ),
-        "Parameters cannot be counted. ",
         "The versions that trained the run are not recorded.",
     ):
         assert expected in shown, expected
@@ -84,31 +77,6 @@ def test_outputs_that_are_not_there(tiny_run, decoded_copy):
     _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "## Samples" not in text
-
-
-def test_values_replace_the_curves_without_matplotlib(
-    tiny_run, tiny_run_copy, monkeypatch
-):
-    for name in [
-        name
-        for name in sys.modules
-        if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page, text = report(tiny_run, tiny_run_copy)
-    sentence = (
-        "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'`"
-        " and write the report again."
-    )
-    assert sentence in text
-    assert "<svg" not in page
-    curves = text[text.index("## Curves") : text.index("## Checkpoints")]
-    assert re.search(
-        r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}",
-        curves,
-    )
-    assert "<details>" not in curves
 
 
 def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):

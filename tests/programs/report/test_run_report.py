@@ -14,9 +14,14 @@ from chromium import dump_dom, opened
 from tiny_run import change_manifest, tensors
 from written_report import SIGNATURE, record_decodes, report, write_events
 
+from t2tlite.programs.report import run_report
+from t2tlite.programs.report.run_report import Missing, read_metrics
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.trees.linearise import TAGS
+from t2tlite.trees.tree import parse_tree
 
 
 @pytest.fixture(scope="module")
@@ -69,16 +74,16 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
             f" {store.target_text()[0]} |"
         ),
         (
-            "| field | twenty_words_tiny | this run |\n|:-|-:|-:|\n| `label_smoothing`"
-            " | 0.1 | 0.25 |\n\n"
+            "| field | twenty_words_tiny | this run |\n|---|---|---|\n|"
+            " `label_smoothing` | 0.1 | 0.25 |\n\n"
         ),
         (
             f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} |"
             f" `{manifest['vocabulary']['sha256']}` |"
         ),
         "The vocabulary has 500 pieces.",
-        f"| TensorFlow | {tf.__version__} |",
-        f"| NumPy | {np.__version__} |",
+        f"| tensorflow | {tf.__version__} |",
+        f"| numpy | {np.__version__} |",
         "t2t-trainer \\\n",
         "    --hparams_set=twenty_words_tiny \\\n",
         "| `best/model.ckpt-",
@@ -90,22 +95,16 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
         manifest["vocabulary"]["sha256"],
     ):
         assert expected in page
-    assert len(re.findall(r'<svg class="chart"', page)) == 5
+    assert len(re.findall(r'<svg class="chart"', page)) == 4
     stderr = re.findall(
         r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)",
         tiny_run.stderr,
     )
-    rows = [
-        row.split(" | ")
-        for row in text.splitlines()
-        if re.match(r"\| (40|80|120) \| [\d.]+ \| [\d.]+ \|", row)
-    ]
-    assert [float(row[2]) for row in rows] == pytest.approx(
-        [float(loss) for _, loss, _, _ in stderr], rel=1e-3
-    )
-    assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
-        [float(p) for _, _, p, _ in stderr], rel=1e-3
-    )
+    rows = re.findall(r"(?m)^\| (\d+) \| ([\d.]+) \| ([\d,.]+) \| ([\d.]+) \|$", text)
+    assert [row[0] for row in rows] == [row[0] for row in stderr]
+    for column in (1, 2, 3):
+        ours = [float(row[column].replace(",", "")) for row in rows]
+        assert ours == pytest.approx([float(row[column]) for row in stderr], rel=1e-3)
 
 
 def test_pairs_that_spoil_a_result_are_a_table(tiny_run, tiny_run_copy):
@@ -117,44 +116,49 @@ def test_pairs_that_spoil_a_result_are_a_table(tiny_run, tiny_run_copy):
     _, text = report(tiny_run, tiny_run_copy)
 
     assert "Training pairs that repeat an earlier one, have a side in common" in text
-    rows = re.sub(" +", " ", text)
-    assert "| corpus | duplicates | pair overlap |" in rows
-    assert "| train | 1,200 | 3 |" in rows
+    assert "| corpus | duplicates | pair overlap |" in text
+    assert "| train | 1,200 | 3 |" in text
 
 
-def test_a_single_evaluation_is_a_table(tiny_run, tiny_run_copy):
-    once = {
-        "dev/loss": {3: 2.5},
-        "dev/perplexity": {3: 12.18},
-        "dev/bleu": {3: 30.25},
-        "dev/chrf2": {3: 55.5},
-    }
-    write_events(
-        tiny_run_copy,
-        {
-            "train/loss": {1: 3.0, 2: 2.0, 3: 1.0},
-            **once,
-            "train/learning_rate": {3: 0.1},
-        },
-    )
-    page, text = report(tiny_run, tiny_run_copy)
-    assert (
-        "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5"
-        " |\n| perplexity | 12.18 |\n| BLEU | 30.25 |\n| chrF2 | 55.5 |\n" in text
-    )
-    assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == [
-        "Loss: training over steps"
+def test_curves(tiny_run, tiny_run_copy):
+    """One for each metric, with a line for each dev set; a single value is a dot."""
+    dev = {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {2: 10.0}, "news/chrf2": {2: 9.0}}
+    write_events(tiny_run_copy, {"train/loss": {1: 4.0, 2: 3.0}, **dev})
+    page, _ = report(tiny_run, tiny_run_copy)
+    assert re.findall(r'aria-label="(.*?)"', page) == [
+        "Loss: training, dev over steps",
+        "chrF2: dev, news over steps",
     ]
 
 
-def test_evaluations_are_curves(tiny_run, tiny_run_copy):
-    write_events(
-        tiny_run_copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}}
-    )
-    page, text = report(tiny_run, tiny_run_copy)
-    assert "The only evaluation" not in text
-    charts = re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page)
-    assert charts == ["Loss: dev over steps", "chrF2 on dev: dev over steps"]
+def test_a_resumed_run_replaces_what_it_repeats(tmp_path):
+    for start, losses in enumerate([{1: 9.0, 2: 8.0, 3: 7.0}, {3: 7.5, 5: 5.5}]):
+        new = tmp_path / "new"
+        new.mkdir(exist_ok=True)
+        write_events(new, {"train/loss": losses})
+        (path,) = new.iterdir()
+        path.rename(tmp_path / f"events.out.tfevents.{1000 + start}")
+    missing = Missing()
+    losses = read_metrics(tmp_path, missing)["train/loss"]
+    assert losses == {1: 9.0, 2: 8.0, 3: 7.5, 5: 5.5}
+    assert missing == []
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "no events"])
+def test_damaged_events_count_up_to_the_damage(tmp_path, harm):
+    write_events(tmp_path, {"train/loss": {n: float(n) for n in range(1, 101)}})
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    middle = len(content) // 2
+    harmed = {
+        "cut": content[:middle],
+        "changed": content[:middle] + b"\0\0\0\0" + content[middle + 4 :],
+        "no events": b"hello, world",
+    }
+    path.write_bytes(harmed[harm])
+    losses = read_metrics(tmp_path, Missing()).get("train/loss", {})
+    assert losses == {n: float(n) for n in range(1, len(losses) + 1)}
+    assert (40 < len(losses) < 60) == (harm != "no events")
 
 
 FALLING = {10: 4.0, 20: 3.0, 30: 2.0, 40: 1.5, 50: 1.0, 60: 0.5}
@@ -193,13 +197,6 @@ def test_dev_loss_that_rises_is_a_warning(
     assert ("overfitting" in summary) == warned
 
 
-def test_nothing_but_single_values(tiny_run, tiny_run_copy):
-    write_events(tiny_run_copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
-    page, text = report(tiny_run, tiny_run_copy)
-    assert "| loss | 2.5 |" in text
-    assert '<div class="drawings">' not in page
-
-
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
@@ -219,11 +216,7 @@ def test_options_of_decoding_that_are_the_default_are_left_out(
 
 def test_page_needs_nothing_else(undecoded):
     _, page, _ = undecoded
-    assert set(re.findall(r"https?://[^\"' )]*", page)) == {
-        "http://www.w3.org/2000/svg"
-    }
-    assert set(re.findall(r"href=\"(.)", page)) == {"#"}
-    assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
+    assert not re.search(r"https?://|href=|<script|<link|<img|url\(|@import|src=", page)
 
 
 @pytest.mark.slow
@@ -239,7 +232,7 @@ def test_page_opens_in_a_browser(undecoded, tmp_path):
         "Software and command",
     ):
         assert f"<h2>{title}</h2>" in shown
-    assert shown.count("</svg>") == 5
+    assert shown.count("</svg>") == 4
 
 
 def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_copy):
@@ -261,7 +254,7 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
     assert [record.split for record in records] == ["test", "dev"]
     assert RunFolder(decoded_copy).outputs(records[0]) == ["a ||| b", "d"]
     _, text = report(tiny_run, decoded_copy)
-    assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 | |" in text
+    assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 |  |" in text
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
     # without source and reference, which are of 40 sentences
     assert "| 1 | a \\|\\|\\| b |" in text
@@ -298,8 +291,8 @@ def test_speed_leaves_evaluation_out(tiny_run, tiny_run_copy):
 
 def test_without_decodes_the_command_is_told(undecoded):
     run, _, text = undecoded
-    hint = "No split has been decoded yet. This does it, and the next report shows it: "
-    assert f"{hint}`t2t-decoder --output_dir={run}" in text
+    hint = "No split has been decoded yet. This does it, and the next report shows it:"
+    assert f"{hint}\n\n```\nt2t-decoder --output_dir={run} --split=test\n```" in text
 
 
 def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
@@ -309,19 +302,43 @@ def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
         splits={name: split for name, split in splits.items() if name != "test"},
     )
     _, text = report(tiny_run, tiny_run_copy)
-    assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
+    assert f"t2t-decoder --output_dir={tiny_run_copy} --split=dev\n" in text
+
+
+def parse(tiny_run, run, output):
+    """The report of a parser whose newest decoding has this output three times."""
+    change_manifest(run, task="parsing")
+    scores = {"F1": 91.3, "unscored sentences": 0}
+    record_decodes(run, [output] * 3, scores=scores)
+    return report(tiny_run, run)
 
 
 def test_report_of_a_parsing_run(tiny_run, decoded_copy):
-    change_manifest(decoded_copy, task="parsing")
-    record_decodes(
-        decoded_copy,
-        ["(TOP (NP (NN Rain)))"] * 3,
-        scores={"F1": 91.3, "unscored sentences": 0},
-    )
-    page, text = report(tiny_run, decoded_copy)
+    page, text = parse(tiny_run, decoded_copy, "(TOP (NP (NN Rain)))")
     assert page.count('<svg class="tree"') == 3
+    assert page.count("<figcaption>predicted</figcaption>") == 3
     assert "<h2>Samples</h2>" in page
     assert "| split | step | checkpoint | sentences | F1 | unscored sentences |" in text
     assert "| 3 | 91.30 | 0 |\n" in text
+    assert "Sentence 1. Rain\n" in text
     assert "predicted: (TOP (NP (NN Rain)))" in text
+
+
+def test_a_prediction_that_is_not_a_tree(tiny_run, decoded_copy):
+    _, text = parse(tiny_run, decoded_copy, "(TOP (S")
+    message = "The prediction is not a tree: the text, line 1: every bracket must be"
+    assert f"Sentence 1. \n{message} closed." in text
+
+
+def test_gold_trees_stand_beside_the_predicted():
+    gold = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat))))"
+    other = "(TOP (S (NP (DT The) (NN cat) (VBD sat))))"
+    task = ParsingTask.from_options({"linearisation": "tags"})
+    sample = {"source": "The cat sat", "reference": TAGS.write(parse_tree(gold))}
+    shown = run_report._trees(task, {**sample, "output": other})
+    assert shown["trees"] == {"gold": parse_tree(gold), "predicted": parse_tree(other)}
+    counts = [svg.count("<text") for svg in shown["drawings"].values()]
+    assert counts == [2 + 5 + 3, 2 + 4 + 3]
+    shown = run_report._trees(task, {**sample, "output": "(TOP"})
+    assert list(shown["drawings"]) == ["gold"]
+    assert "every bracket must be closed" in shown["mistake"]

@@ -5,7 +5,6 @@ that they show.
 from __future__ import annotations
 
 import json
-import re
 
 import tensorflow as tf
 
@@ -39,20 +38,15 @@ def record_decodes(run, outputs, options=None, **fields):
 
 
 def report(tiny_run, run, *more):
-    """The report's HTML, and its Markdown with the padding of tables removed."""
+    """The report's HTML and Markdown."""
     assert (
         t2t_report.main(
             [f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]
         )
         == 0
     )
-    text = (run / "report.md").read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
-    unpadded = [
-        re.sub("  +", " ", line) if line.startswith("|") else line
-        for line in text.splitlines()
-    ]
-    return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
+    page = (run / "report.html").read_text(encoding="utf-8")
+    return page, (run / "report.md").read_text(encoding="utf-8")
 
 
 def write_events(run, metrics):

@@ -1,122 +1,161 @@
-"""The table of the paper's own results, and the documented one."""
+"""The table of the rows, read from the folders of their runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
+import shutil
+import sys
 
 import pytest
 
-from t2tlite.files.records import read_record
+from t2tlite.config import DecodeHParams
 from t2tlite.hparams.transformer import transformer_base
-from t2tlite.programs.table3.results import RowResult
-from t2tlite.programs.table3.rows import ROWS, Row
-from t2tlite.programs.table3.table import Table
+from t2tlite.programs.table3.rows import ROWS
+from t2tlite.programs.table3.table import RowResult, markdown, read_result, write_table
+from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import DecodeRecord
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+STEPS = 120  # of the tiny run
 
 
-def papers_result(row: Row) -> RowResult:
-    """The paper's result of a row as if it were ours."""
-    hparams = row.apply(transformer_base())
-    parameters = (row.parameters or 65) * 1_000_000
-    return RowResult(row.name, "wmt_ende", "", hparams, 1, hparams.train_steps, 8, row.perplexity, 1.0, 0.5, row.bleu,
-                  "signature", parameters, 3600.0, 1e18)  # fmt: skip
+@pytest.fixture
+def run_of_row(tiny_run, tmp_path):
+    """run_of_row(name): a finished run in O/NAME, made of the records of the tiny run
+    and one of dev, with these scores.
+    """
+
+    def write(name, scores=None, beam_size=4):
+        run = RunFolder(tmp_path / "O" / name)
+        run.path.mkdir(parents=True)
+        for record in ("hparams", "manifest", "evaluations", "cost", "training"):
+            shutil.copy(tiny_run.run / f"{record}.json", run.path)
+        scores = scores or {"BLEU": 30.0}
+        decoded = DecodeRecord(
+            split="dev",
+            step=STEPS,
+            checkpoint=f"{run.path}/model.ckpt-{STEPS}",
+            sentences=40,
+            scores=scores,
+            signatures=dict.fromkeys(list(scores)[:1], "signature"),
+            decode_hparams=dataclasses.asdict(DecodeHParams(beam_size=beam_size)),
+            seconds=1.0,
+            name=f"dev.{STEPS}",
+        )
+        run.write_decode_record(decoded)
+        return run
+
+    return write
+
+
+def change(run, name, old, new):
+    path = run.path / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
-    lines = [
-        [cell.strip() for cell in line[1:-1].split("|")]
-        for line in text.splitlines()
-        if line.startswith("|")
-    ]
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            lines.append([cell.strip() for cell in line[1:-1].split("|")])
     (cells_of_row,) = [line for line in lines if row in line[:2]]
     return cells_of_row
 
 
 def test_table_of_the_papers_own_results():
     """With the paper's results as ours, both halves of the table are the same."""
-    table = Table(
-        "wmt_ende",
-        transformer_base(),
-        {row: [papers_result(row)] for row in ROWS},
-        "t2t-table3",
-    )
-    text = table.markdown()
-    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
-    assert len(rows) == 20
+    results = {}
+    for row in ROWS:
+        hparams = row.apply(transformer_base())
+        size = (row.parameters or 65) * 1_000_000
+        measured = row.perplexity, row.bleu, "BLEU", "signature"
+        results[row] = [RowResult(hparams, 1, 8, size, *measured, 3600.0, 1e18)]
+    text = markdown(results, "wmt_ende", "t2t-table3")
     for row in ROWS:
         values = cells(text, row.name)
-        assert [float(value) for value in values[12:14]] == [
-            float(value) for value in values[15:]
-        ]
+        assert list(map(float, values[12:14])) == list(map(float, values[15:]))
         assert values[14] in ("", values[11])
-    assert [cells(text, name)[0] for name in ("base", "h1", "h4", "k128", "l2", "dr0", "pos_learned", "big")] == [
-        "", "(A)", "", "(B)", "(C)", "(D)", "(E)", "",
-    ]  # fmt: skip
-    assert cells(text, "big")[2:11] == [
-        "",
-        "1024",
-        "4096",
-        "16",
-        "",
-        "",
-        "0.3",
-        "",
-        "300,000",
-    ]
+    labelled = ["base", "h1", "h4", "k128", "l2", "dr0", "pos_learned", "big"]
+    labels = ["", "(A)", "", "(B)", "(C)", "(D)", "(E)", ""]
+    assert [cells(text, name)[0] for name in labelled] == labels
+    big = ["", "1024", "4096", "16", "", "", "0.3", "", "300,000"]
+    assert cells(text, "big")[2:11] == big
     assert "20 runs, 20.0 hours of training in all, on 8 replica(s)." in text
 
 
-@pytest.fixture
-def documented():
-    """docs/table3.json, written by version 0.1.0."""
-    return json.loads((DOCS / "table3.json").read_text(encoding="utf-8"))
-
-
-def as_read(tmp_path: Path, written: dict) -> RowResult:
-    """A result as table3.json has it."""
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps({"format_version": 1, **written}), encoding="utf-8")
-    return read_record(path, RowResult, "")
-
-
-def test_documented_table_is_made_anew_from_its_results(documented, tmp_path):
-    rows = {
-        row["name"]: [as_read(tmp_path, written) for written in row["results"]]
-        for row in documented["rows"]
+def test_table_has_the_finished_runs_of_a_folder(run_of_row, tmp_path):
+    run_of_row("base", {"BLEU": 20.0, "chrF2": 50.0})
+    change(
+        run_of_row("base.seed2", {"BLEU": 22.0}),
+        "training.json",
+        'seed": 1',
+        'seed": 2',
+    )
+    change(
+        run_of_row("hs256"), "hparams.json", '"hidden_size": 32', '"hidden_size": 16'
+    )
+    run_of_row("h4", beam_size=1)
+    change(
+        run_of_row("h16"), "hparams.json", '"train_steps": 120', '"train_steps": 121'
+    )
+    (run_of_row("h32").path / "evaluations.json").unlink()
+    (tmp_path / "O" / "k128").mkdir()
+    text = write_table(tmp_path / "O", "tiny", "t2t-table3 --x").read_text("utf-8")
+    assert [line.split(" | ")[1] for line in text.splitlines() if line[0:1] == "|"] == [
+        "row", "---", "base", "hs256",
+    ]  # fmt: skip
+    assert cells(text, "base")[13] == "21.00 ± 1.41 (2)"
+    assert cells(text, "hs256")[3] == "16"
+    assert cells(text, "hs256")[4:11] == ["", "", "8", "8", "", "", ""]
+    assert "- 3 runs, " in text
+    assert "Command: `t2t-table3 --x`" in text
+    table = json.loads((tmp_path / "O" / "table3.json").read_text("utf-8"))
+    base, _ = table["rows"]
+    assert [result["seed"] for result in base["results"]] == [1, 2]
+    assert base["paper"] == {
+        "parameters_millions": 65,
+        "perplexity": 4.92,
+        "bleu": 25.8,
     }
-    table = Table(
-        "parallel_text",
-        rows["base"][0].hparams,
-        {row: rows[row.name] for row in ROWS},
-        "t2t-table3",
-    )
-    old, new = (DOCS / "table3.md").read_text(encoding="utf-8"), table.markdown()
-    for line in new.splitlines():
-        if line.startswith(("|", "- B", "- Perplexity", "- Several", "- 20 runs")):
-            assert line in old.splitlines()
-    assert [row["mean_bleu"] for row in table.as_json()["rows"]] == [
-        row["mean_bleu"] for row in documented["rows"]
-    ]
+    assert (tmp_path / "O" / "table3.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_metric_of_a_parser_has_its_own_name():
-    base = ROWS[0]
-    result = dataclasses.replace(
-        papers_result(base), metric="F1", bleu=91.25, bleu_signature="EVALB"
-    )
-    text = Table(
-        "wsj_parsing", transformer_base(), {base: [result]}, "t2t-table3"
-    ).markdown()
-    assert cells(text, "row")[12:] == [
-        "PPL (dev)",
-        "F1 (dev)",
-        "paper: params ×10^6",
-        "PPL",
-        "BLEU",
-    ]
+def test_a_folder_without_finished_runs(tmp_path):
+    text = write_table(tmp_path, "tiny", "t2t-table3").read_text("utf-8")
+    assert "- 0 runs, " in text
+    assert not (tmp_path / "table3.png").exists()
+
+
+def test_metric_of_a_parser_has_its_own_name(run_of_row, tmp_path):
+    run_of_row("base", {"F1": 91.25})
+    text = write_table(tmp_path / "O", "wsj_parsing", "").read_text("utf-8")
+    assert cells(text, "row")[13] == "F1 (dev)"
     assert cells(text, "base")[13] == "91.25"
-    assert "- F1 is on dev, beam 4, newest checkpoint, none averaged: `EVALB`." in text
+    assert "- F1 is of dev, beam 4, newest checkpoint, none averaged:" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (f"decodes/dev.{STEPS}.json", "30.0", '"3"'),
+        ("evaluations.json", '"step": 120', '"step": null'),
+        ("hparams.json", '"hidden_size": 32', '"hidden_size": 0'),
+    ],
+)
+def test_damaged_record(run_of_row, name, old, new):
+    run = run_of_row("base")
+    change(run, name, old, new)
+    with pytest.raises(ValueError, match=rf"{name.split('/')[-1]} is damaged: "):
+        read_result(run)
+
+
+def test_without_matplotlib(run_of_row, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    run_of_row("base")
+    run_of_row("h1")
+    assert write_table(tmp_path / "O", "tiny", "").exists()
+    assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
+    assert not (tmp_path / "O" / "table3.png").exists()
