@@ -12,7 +12,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import t2tlite
 from t2tlite.config import DecodeHParams
@@ -30,7 +30,7 @@ from t2tlite.programs.bulk.windows import (
 )
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser
-from t2tlite.tasks.task import Hypothesis, Output
+from t2tlite.tasks.task import Output
 from t2tlite.trees.words import penn_words
 
 # of each source, best first; of a line to score, its target alone
@@ -41,7 +41,7 @@ PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 DIGITS = 6  # of log-probabilities and scores after the point
 KEY_DIGITS = 32
 # source and target of a blank line to score
-UNSCORED = "", Hypothesis("", math.nan, math.nan)
+UNSCORED = "", Output("", math.nan, math.nan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,16 +286,6 @@ class ScoreJob(DecodeJob):
         return lines
 
 
-class RecordedOutput(NamedTuple):
-    """An `Output` as a split records it until all outputs are scored."""
-
-    text: str
-    score: float
-    log_prob: float
-    sequence: str
-    ids: tuple[int, ...]
-
-
 class RecordJob(DecodeJob):
     """Decodes the sentences of a split, and writes what scores need of the outputs."""
 
@@ -309,11 +299,11 @@ class RecordJob(DecodeJob):
 
 def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
     """The outputs of each sentence as a JSON array, from which `read_records` reads
-    them as they were.
+    them as they were, but without trees.
     """
     lines = []
     for outputs in n_best:
-        records = [(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]
+        records = [(o.text, o.score, o.log_prob, o.ids, o.decoded) for o in outputs]
         lines.append(json.dumps(records))
     return lines
 
@@ -322,10 +312,9 @@ def read_records(lines: Iterable[str]) -> NBest:
     """The outputs of each sentence, best first."""
     n_best: NBest = []
     for line in lines:
-        outputs: list[Output] = []
-        for text, score, log_prob, sequence, ids in json.loads(line):
-            output = RecordedOutput(text, score, log_prob, sequence, tuple(ids))
-            outputs.append(output)
+        outputs = []
+        for text, score, log_prob, ids, decoded in json.loads(line):
+            outputs.append(Output(text, score, log_prob, tuple(ids), decoded))
         n_best.append(outputs)
     return n_best
 
