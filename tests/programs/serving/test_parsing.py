@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
@@ -128,7 +127,7 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
 def test_tree_of_any_depth_is_answered(parsing_translator, depth):
     """As nested lists up to the depth that every client's parser reads."""
     brackets = "(A " * (depth - 1) + "(NN dog)" + ")" * (depth - 1)
-    parse_of = Parse(parse_tree(brackets), -0.25, -1.5, Counter(), "")
+    parse_of = Parse(brackets, -0.25, -1.5, tree=parse_tree(brackets))
     deep = Changed(parsing_translator, parse=lambda *_, **__: [parse_of])
     with running([served(deep, "en", "tree")]) as server:
         (response,) = parse(server, {"q": ["dog"]})
