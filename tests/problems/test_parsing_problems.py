@@ -13,7 +13,7 @@ from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.problems import grammar
-from t2tlite.tasks.task import Hypothesis, open_task
+from t2tlite.tasks.task import Output, open_task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import LINEARISATIONS
 from t2tlite.trees.tree import format_tree, read_trees
@@ -351,7 +351,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     def parses(texts):
         outputs = []
         for source, text in zip(sources, texts, strict=True):
-            outputs += task.choose(source, [Hypothesis(text, -1.0, -1.0)], 1)
+            outputs += task.choose(source, [Output(text, -1.0, -1.0)], 1)
         return outputs
 
     references = list(map(task.reference, sources, targets))
@@ -374,7 +374,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     )
     assert f"unscored sentences {expected.errors + expected.skipped}" in str(score)
     assert task.score(sources, references, parses(targets)).value == 100.0
-    hypotheses = [Hypothesis(text, -1.0, -1.0) for text in sequences]
+    hypotheses = [Output(text, -1.0, -1.0) for text in sequences]
     assert task.as_sequences().score(sources, targets, hypotheses) == score
 
 
