@@ -12,7 +12,7 @@ other scores, and --reference adds references.
 A file, one sentence per line; the output has a line for each, blank for blank lines and
 those of more than 2,048 tokens, which are reported:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
-What is done is kept in the folder out.txt.windows. After an interruption the same
+What is done is kept in the file out.txt.part. After an interruption the same
 command decodes what is left, and out.txt is what it would have been. If lines of in.txt
 were changed meanwhile, those around them are decoded again; with another checkpoint or
 option, all are. So does --split.
@@ -372,7 +372,7 @@ def _decode_typed(job: DecodeJob) -> None:
 
 def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     """Raises ValueError if the output is also an input, or a file of a run."""
-    from t2tlite.programs.bulk.window_folder import window_files
+    from t2tlite.programs.bulk.part import part_file
     from t2tlite.programs.runs.load import run_files
 
     inputs = run_files(folders, flags.checkpoint_path)
@@ -391,8 +391,8 @@ def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) ->
     else:
         outputs = [(f"--decode_to_file={target}", target)]
         if path := replaceable(target):
-            for file in window_files(path):
-                outputs.append((f"{file} (of --decode_to_file={target})", file))
+            part = part_file(path)
+            outputs.append((f"{part} (of --decode_to_file={target})", part))
     check_not_overwritten(outputs, inputs)
 
 

@@ -19,7 +19,7 @@ RUN/events.*           TensorBoard
 
 The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
 and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
-decoded, the folder NAME.txt.windows holds what is done (bulk/window_folder.py). NAME
+decoded, the file NAME.txt.part holds what is done (programs/bulk/part.py). NAME
 is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
 if that is outside), the number of runs in an ensemble with a hash of the others'
 checkpoints, options and engine, such as

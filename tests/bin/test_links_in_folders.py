@@ -54,7 +54,8 @@ def run(tiny_run, tmp_path, monkeypatch):
         ("decodes/test.120.txt", "mine/hparams.json", SPLIT),
         ("decodes/test.120.src", "new", SPLIT),
         ("decodes/test.120.json", "mine/hparams.json", SPLIT),
-        ("decodes/test.120.txt.windows", "mine/windows", SPLIT),
+        ("decodes/test.120.txt.part", "mine/hparams.json", SPLIT),
+        ("decodes/test.120.txt.pieces", "mine", SPLIT),
         ("attention", "mine", ATTENTION),
         ("report.html", "mine/hparams.json", [t2t_report]),
         ("report.md", "new", [t2t_report]),
@@ -66,11 +67,9 @@ def run(tiny_run, tmp_path, monkeypatch):
     ],
 )
 def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):
-    window = tmp_path / "mine" / "windows" / f"{'0' * 32}.json"
     record = tmp_path / "mine" / "export" / "export.json"
-    for file in (window, record):
-        file.parent.mkdir()
-        file.write_text("{}", encoding="utf-8")
+    record.parent.mkdir()
+    record.write_text("{}", encoding="utf-8")
     path = run / link
     path.parent.mkdir(exist_ok=True)
     if path.is_dir():

@@ -111,8 +111,6 @@ JSON_FILES = {
     "run/cost.json": ["report", "train"],
     "run/best/best.json": ["report", "train"],
     "run/decodes/test.120.json": ["report"],
-    "resumed.txt.windows/*.json": ["resumed decode"],
-    "split.txt.windows/*.json": ["resumed split"],
     "data/twenty_words/manifest.json": [
         "split",
         "report",
@@ -132,8 +130,8 @@ JSON_FILES = {
     "before/hparams.json": ["import again"],
 }
 OTHER_FILES = {
-    "resumed.txt.windows/*.json": ["resumed decode"],
-    "split.txt.windows/*.json": ["resumed split"],
+    "resumed.txt.part": ["resumed decode"],
+    "split.txt.part": ["resumed split"],
     "run/flags.txt": ["report"],
     "run/decodes/test.120.txt": ["report"],
     "run/model.ckpt-120.index": ["report", "decode", "train"],
@@ -143,11 +141,10 @@ OTHER_FILES = {
     "theirs/model.ckpt-7.index": ["import"],
     "vocab.subwords": ["import"],
 }
-# The report shows what it can, and says what is damaged. The decoder decodes damaged
-# windows again.
-ALWAYS_SUCCEED = ("report", "resumed decode", "resumed split")
+# shows what it can, and says what is damaged
+ALWAYS_SUCCEED = ("report",)
 QUICK = {
-    ("resumed.txt.windows/*.json", "resumed decode"),
+    ("resumed.txt.part", "resumed decode"),
     ("run/manifest.json", "report"),
     ("run/decodes/test.120.json", "report"),
     ("sweep/base/decodes/dev.120.json", "table3"),
@@ -240,7 +237,7 @@ def interrupt_datagen(tiny_run, folder: Path) -> None:
 
 
 def interrupt_decoder(folder: Path, command: str) -> None:
-    """`folder`/*.windows: the output of the first window."""
+    """`folder`/*.part: the output of the first window."""
     decode, windows = Translator.decode, itertools.count()
 
     def stop(self: Translator, *arguments: object) -> list:

@@ -1,12 +1,13 @@
 """Decodes a split of a run's data, scores it and records the scores; a killed process
 can resume.
 
-`window_folder.py` keeps what is done. `RunFolder` names what is written at the end.
+`part.py` keeps what is done. `RunFolder` names what is written at the end.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,9 +24,15 @@ from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
 from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
-from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
-from t2tlite.programs.bulk.window_folder import open_windows
-from t2tlite.programs.bulk.windows import Input, Totals
+from t2tlite.programs.bulk.jobs import (
+    DecodeJob,
+    NBest,
+    RecordJob,
+    read_records,
+    seconds_of,
+)
+from t2tlite.programs.bulk.part import open_part
+from t2tlite.programs.bulk.windows import Input
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import RunFolder
@@ -100,16 +107,16 @@ def decode_split(
     model.check_lengths(sources, origin)
     text = Input(origin, lambda: iter(sources))
     recording = RecordJob(model, job.options)
-    # a device has no windows beside it
+    # nothing can be beside a device
     path = replaceable(files.outputs) or folder.decoded_file(name)
-    with open_windows(path, recording.key) as windows:
+    with open_part(path, recording.key) as part:
         files.remove_temporary_files()
-        decode_windows(recording, text, SPLIT_WINDOW, windows)
+        decode_windows(recording, text, SPLIT_WINDOW, part)
         n_best: NBest = []
-        totals = Totals()
-        for output in windows.outputs():
-            n_best += read_records(output.lines)
-            totals.add(output)
+        totals: Counter[str] = Counter()
+        for lines, counts in part.outputs():
+            n_best += read_records(lines)
+            totals.update(counts)
         references = model.references(sources, targets, job.options)
         score = model.score_outputs(
             sources, references, n_best, job.options, slow_metrics=True, task=task
@@ -129,9 +136,9 @@ def decode_split(
         write_lines(files.outputs, job.lines(sources, n_best))
         write_lines(files.sources, sources)
         write_lines(files.references, references)
-        record = _record(job, split, name, score, len(sources), totals.seconds)
+        record = _record(job, split, name, score, len(sources), seconds_of(totals))
         folder.write_decode_record(record)
-        windows.remove()
+        part.remove()
 
 
 def _record(
