@@ -108,6 +108,19 @@ if TYPE_CHECKING:
     from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
+LINES = ("decode_from_file", "decode_interactive")
+INPUTS = ("decode_from_file", "split", "decode_interactive", "score_file")
+GO_WITH = {  # flag -> the inputs that it goes with
+    "output_format": (*LINES, "score_file"),
+    "alignments": LINES,
+    "prefixes": LINES,
+    "raw_text": LINES,
+}
+
+
+def _flags(names: Sequence[str], between: str) -> str:
+    return between.join(f"--{name}" for name in names)
+
 
 @dataclasses.dataclass(frozen=True)
 class DecoderFlags(
@@ -176,23 +189,18 @@ class DecoderFlags(
         not go together.
         """
         super().__post_init__()
-        modes = {
-            "--decode_from_file": self.decode_from_file,
-            "--split": self.split,
-            "--decode_interactive": self.decode_interactive,
-            "--score_file": self.score_file,
-        }
-        given = [flag for flag, value in modes.items() if value]
+        given = [name for name in INPUTS if getattr(self, name)]
         if len(given) != 1:
             raise CommandError(
-                f"One of {', '.join(modes)} must be given. Received:"
-                f" {' and '.join(given) or 'none'}."
+                f"One of {_flags(INPUTS, ', ')} must be given. Received:"
+                f" {_flags(given, ' and ') or 'none'}."
             )
-        if self.split and (self.output_format or self.prefixes):
-            raise CommandError(
-                "--output_format and --prefixes go with files and pipes. Received:"
-                " --split as well."
-            )
+        for name, inputs in GO_WITH.items():
+            if getattr(self, name) and given[0] not in inputs:
+                raise CommandError(
+                    f"--{name} goes with {_flags(inputs, ' or ')}. Received:"
+                    f" --{given[0]}."
+                )
         if self.split and self.decode_to_file == "-":
             raise CommandError(
                 "--split prints its report. Received: --decode_to_file=- as well. Name"
@@ -204,26 +212,15 @@ class DecoderFlags(
                 "--metrics, --reference and the flags of scores go with --split."
                 " t2t-bleu scores files."
             )
-        if self.raw_text and not (self.decode_from_file or self.decode_interactive):
-            raise CommandError(
-                "--raw_text goes with --decode_from_file or --decode_interactive."
-            )
         if self.raw_text and self.prefixes:
             raise CommandError(
                 "--raw_text is for a parser, and --prefixes for translation. Received:"
                 " both."
             )
-        refused = {
-            "--output_format=nbest": self.output_format == "nbest",
-            "--alignments": self.alignments,
-            "--prefixes": self.prefixes,
-        }
-        for flag, is_given in refused.items():
-            if self.score_file and is_given:
-                raise CommandError(
-                    "--score_file writes text or jsonl, without alignments, and reads"
-                    f" pairs. Received: {flag} as well."
-                )
+        if self.score_file and self.output_format == "nbest":
+            raise CommandError(
+                "--score_file writes text or jsonl. Received: --output_format=nbest."
+            )
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the

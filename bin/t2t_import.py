@@ -27,10 +27,7 @@ can be added to RUN later. docs/from-tensor2tensor.md has the details.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from pathlib import Path
-
-from tqdm import tqdm
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
@@ -77,12 +74,8 @@ def main(flags: ImportFlags) -> None:
     from t2tlite.programs.tensor2tensor.import_run import import_run
 
     folder = RunFolder(flags.output_dir)
-    progress = functools.partial(
-        tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
-    )
-    imported = import_run(
-        files, folder, ["t2t-import", *flags.words(defaults=True)], progress
-    )
+    command = ["t2t-import", *flags.words(defaults=True)]
+    imported = import_run(files, folder, command)
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)

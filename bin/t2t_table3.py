@@ -55,7 +55,7 @@ from t2tlite.data.manifest import RunManifest
 from t2tlite.programs.runs.start import (
     TRANSFORMER_BASE,
     check_apart,
-    ready,
+    dataset_of,
     set_and_changes,
 )
 from t2tlite.programs.table3.rows import ROWS, Row, select
@@ -158,7 +158,7 @@ def main(flags: Table3Flags) -> None:
     seeds = flags.seed_numbers()
     data = groups.training_data(flags)
     load_tensorflow()
-    dataset = ready(data)
+    dataset = dataset_of(data)
 
     from t2tlite.programs.table3.table import cost_table, write_table
     from t2tlite.training import cluster

@@ -95,7 +95,7 @@ def prepare(
         )
     if not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
-    return start.ready(start.DataToMake(problem, data_dir, tmp_dir, num_processes))
+    return start.dataset_of(start.DataToMake(problem, data_dir, tmp_dir, num_processes))
 
 
 def train(

@@ -90,7 +90,7 @@ def make_data(data: DataToMake) -> Generated:
     )
 
 
-def ready(data: Dataset | DataToMake) -> Dataset:
+def dataset_of(data: Dataset | DataToMake) -> Dataset:
     """Returns the data, which is made now if it has to be."""
     if isinstance(data, Dataset):
         return data
@@ -207,7 +207,7 @@ def train(training: Training) -> Trained:
         with workers.lost_worker_is_an_error(replicas):
             # the other workers find the data that it makes in a shared folder
             with workers.chief_first(replicas):
-                dataset = ready(training.data)
+                dataset = dataset_of(training.data)
             evaluation, _ = train_run(
                 dataset, hparams, folder, config, replicas, options
             )

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.console import progress_bar
 from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
@@ -73,14 +74,12 @@ def import_run(
     files: T2TFiles,
     folder: RunFolder,
     command: Sequence[str],
-    progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may
     have earlier imports.
 
-    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence
-    of checkpoints, say in a tqdm bar. Raises ValueError for an unsupported model, or
-    files or a folder that do not fit. The same call resumes.
+    `command`, the command line, is recorded in flags.txt. Raises ValueError for an
+    unsupported model, or files or a folder that do not fit. The same call resumes.
     """
     paths = files.checkpoints()
     recorded_problem = files.recorded_problem()
@@ -115,7 +114,10 @@ def import_run(
         remove_unfinished(folder.path)
         # the run changes when all are read and checked
         with saving_folder(folder.path) as saving:
-            for path in progress(paths[::-1]):  # the newest first, which has been read
+            newest_first = paths[::-1]  # the newest has been read
+            for path in progress_bar(
+                newest_first, desc="importing", unit=" checkpoints"
+            ):
                 if path != paths[-1]:
                     variables = read_variables(path)
                 load_variables(model, variables, target_space or 0)
