@@ -123,10 +123,8 @@ def generate(
     if not already_there:
         build.check_outputs()
         advice = "Free some space and run the same command again; it resumes."
-        with full_disk_is_named(folder, advice), only_process(folder, "make data"):
-            # another process may have finished meanwhile
-            if not build.is_complete():
-                build.make()
+        with full_disk_is_named(folder, advice):
+            build.make()
     name = problem.name() + ("_rev" if problem.reverse else "")
     dataset = open_dataset(data_dir, name)
     return Generated(dataset, time.monotonic() - started, already_there)
@@ -192,13 +190,19 @@ class DataBuild:
             own(path)
 
     def make(self) -> None:
-        """Makes the data; the folder is this process's."""
+        """Makes the data. The folder is created when all text has been read."""
+        folders = (self.folder, *self.folder.absolute().parents)
+        existing = next(folder for folder in folders if folder.is_dir())
         # without a name, so that a kill leaves nothing
-        with tempfile.TemporaryFile(dir=self.folder) as spool:
+        with tempfile.TemporaryFile(dir=existing) as spool:
             sample = self.read_corpus(spool)
-            self.learn_vocabulary(sample)
-            del sample  # encoding needs its memory
-            self.write_manifest(self.write_shards(spool))
+            with only_process(self.folder, "make data"):
+                # another process may have finished meanwhile
+                if self.is_complete():
+                    return
+                self.learn_vocabulary(sample)
+                del sample  # encoding needs its memory
+                self.write_manifest(self.write_shards(spool))
 
     def read_corpus(self, spool: BinaryIO) -> TextSample:
         """Step 1: checks and counts all pairs, copies them to `spool`, and reports

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2tlite.files.own_files import own
+from t2tlite.files.own_files import own, remove_if_empty
 
 LOCK = ".lock"  # exists while a process holds the folder's lock
 # Windows would write each line end as two bytes without O_BINARY
@@ -23,8 +23,7 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
         with locked(folder / LOCK, what, wait):
             yield
     finally:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        remove_if_empty(folder)
 
 
 @contextlib.contextmanager

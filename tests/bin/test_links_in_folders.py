@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 SPLIT = [t2t_decoder, "--split=test"]
 AVERAGE = [t2t_avg_checkpoints]
 TRAIN = [t2t_trainer, "--train_steps=130"]
-EXPORT = [t2t_export, "--format=keras", "--export_dir=run/export", "--overwrite"]
+EXPORT = [t2t_export, "--format=ctranslate2", "--export_dir=run/export", "--overwrite"]
 CTRANSLATE2 = [t2t_decoder, "--split=dev", "--engine=ctranslate2"]
 ATTENTION = [t2t_attention, "--source=cat"]
 

@@ -31,7 +31,7 @@ from t2tlite.files.atomic_file import (
 )
 from t2tlite.files.compression import compressed
 from t2tlite.files.lock import locked
-from t2tlite.files.own_files import own, remove_files
+from t2tlite.files.own_files import own, remove_files, remove_if_empty
 from t2tlite.programs.bulk.windows import Window, WindowOutput
 
 HEADER = b"What t2t-decoder has done so far, format 1\n"
@@ -173,8 +173,7 @@ class Part:
         for file in self.pieces.glob("*.part"):
             self.add(file.read_bytes())
         remove_files(self.pieces, PIECE.fullmatch)
-        with contextlib.suppress(OSError):  # there is none, or one with other files
-            self.pieces.rmdir()
+        remove_if_empty(self.pieces)
 
     def _find_outputs(self) -> None:
         """Finds the outputs in OUT.part, and cuts off half a line at its end."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from peers import until
+from raw_peers import until
 from running import WAIT_S, Changed, running, served
 
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of
+from raw_peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of
 from running import WAIT_S, running
 from starlette.responses import StreamingResponse
 

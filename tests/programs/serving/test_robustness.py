@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from malformed import MALFORMED, PATHS
-from peers import Peer, until
+from raw_peers import Peer, until
 from running import WAIT_S, Changed, Gated, Running, running, served
 
 from t2tlite.programs.serving import app
