@@ -113,3 +113,6 @@ class ProblemOptions(TypedDict, total=False):
     train_tsv: Texts
     dev_tsv: Texts
     test_tsv: Texts
+    train_tmx: Texts
+    dev_tmx: Texts
+    test_tmx: Texts

@@ -213,8 +213,8 @@ def write_row(folder: Path) -> None:
     row.path.mkdir(parents=True)
     for name in ("hparams", "manifest", "evaluations", "cost", "training"):
         shutil.copy(folder / "run" / f"{name}.json", row.path)
-    change = "hparams_set=twenty_words_tiny", "hparams=train_steps=120"
-    flags = "problem=twenty_words", *change, "random_seed=1"
+    hparams = "hparams_set=twenty_words_tiny"
+    flags = "problem=twenty_words", hparams, "random_seed=1"
     row.write_flags(["t2t-trainer", *[f"--{flag}" for flag in flags]])
     decoded = next(iter(RunFolder(folder / "run").decode_records()[0]))
     record = dataclasses.replace(decoded, split="dev", name="dev.120")
@@ -292,7 +292,7 @@ def case(tiny_run, template, tmp_path):
             patch.chdir(folder)
             # a row whose records are wrong would be trained again, for too long
             if command == "table3":
-                patch.setattr(t2t_trainer, "train_on", refuse_to_train)
+                patch.setattr(t2t_trainer, "train", refuse_to_train)
             with contextlib.redirect_stderr(out):
                 succeeded = run_command(main, *words)
         shutil.rmtree(folder)

@@ -1,27 +1,28 @@
-"""Cuts the text between two blocks of HTML into runs, each translated by itself.
+"""Cuts HTML into runs, each translated by itself.
 
-A run ends where the words of neighbouring elements would touch: behind `</a>` in
+Blocks such as <p> and <br>, and the lines of <pre>, end a run. So do neighbouring
+elements whose words would touch: a run ends behind `</a>` in
 `<a>The dog</a><a>The bird</a>`, and behind a sentence in `<span>We cry.</span>The dog`.
 Elements that format letters, such as <b>, do not end a word, and neither does an
 element whose tag stands at one side of the word alone: `<b>H</b><i>ello</i>` and
-`<a>dog</a>s` are words.
-
-If all words are in links, as in a menu, each link is a run.
+`<a>dog</a>s` are words. If all words are in links, as in a menu, each link is a run.
 
 Markup before the first and behind the last word is outside the run, unless that would
-separate the two tags of an element around a part of the run.
+separate the two tags of an element around a part of the run. A run without a letter or
+digit is markup.
 """
 
 from __future__ import annotations
 
-import itertools
+import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from t2tlite.programs.documents.html_tokens import unescape
-from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING
-from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Mark, Role
+from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.documents.html_pieces import Kind, Piece, read, unescape
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING, SplitText
+from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Span, project
 from t2tlite.vocabularies.normalisation import IGNORED
 
 # These elements may begin and end within a word
@@ -35,329 +36,302 @@ WITHOUT_SPACES = re.compile(
 )
 SENTENCE_END = re.compile(r"(?:[^\W\d_]{2}[.!?…]+|[。！？])[\"'”’»)\]」』）]*\Z")
 LOOK_AT = 40  # characters at the end of a text that show whether a sentence ends
-CHARACTER_REFERENCE = re.compile(r"&#?\w{1,12};?")
-REFERENCE_AT_END = re.compile(r"&#?\w{1,12};\Z")
+LINE_BREAK = re.compile(r"(\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?)")
 
 
 class Item(NamedTuple):
-    """A text or a piece of inline markup, from offset `start` to `end`; of a text
-    without the white space at its ends.
+    """A piece, and of a text its visible characters, with one space for white space."""
+
+    piece: Piece
+    text: str = ""
+
+
+def read_runs(document: str, inline: bool) -> Iterator[str | Run]:
+    """The runs of a document, and the markup and white space between them. If tags are
+    not `inline`, all markup separates runs.
     """
-
-    start: int
-    end: int
-    text: str = ""  # visible characters, with one space for white space inside
-    space_before: bool = False  # whether the text begins with white space
-    space_behind: bool = False
-    markup: str = ""
-    name: str = ""  # of a tag
-    role: Role = Role.POINT
-    element: int = -1  # a number that both tags of an element share
-    is_object: bool = False  # whether the markup is visible at its place
-
-    @classmethod
-    def of_text(cls, document: str, start: int, end: int) -> Item:
-        written = IGNORED.sub("", unescape(document[start:end]))
-        return cls(
-            *_without_space(document, start, end),
-            text=" ".join(written.split()),
-            space_before=written[:1].isspace(),
-            space_behind=written[-1:].isspace(),
-        )
+    row: list[Item] = []
+    for piece in _lines(read(document)):
+        is_text = piece.kind is Kind.TEXT
+        if piece.separates or not (is_text or inline):
+            yield from _runs(row)
+            yield piece.source
+            row = []
+        elif is_text:
+            row.append(Item(piece, re.sub(r"\s+", " ", _visible(piece))))
+        else:
+            row.append(Item(piece))
+    yield from _runs(row)
 
 
-class Run(NamedTuple):
-    """A text to translate and the markup within it."""
+def _lines(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Pieces with the line breaks of preformatted text as markup that separates."""
+    for piece in pieces:
+        if not piece.is_preformatted:
+            yield piece
+            continue
+        for number, source in enumerate(LINE_BREAK.split(piece.source)):
+            is_translated = piece.is_translated and number % 2 == 0
+            yield piece._replace(source=source, is_translated=is_translated)
 
-    start: int  # in the document
-    end: int
-    text: str
-    marks: list[Mark]
+
+def _visible(piece: Piece) -> str:
+    return IGNORED.sub("", unescape(piece.source))
 
 
-def find_runs(items: Sequence[Item]) -> Iterator[Run]:
-    """The runs of the text and inline markup between two blocks; those without a letter
-    or digit are left out.
-    """
+def _runs(row: Sequence[Item]) -> Iterator[str | Run]:
+    """The runs between two blocks, and what is between them."""
+    is_menu = _is_menu(row)
     start = 0
-    cuts = _link_cuts(items) if _is_menu(items) else _cuts(items)
-    for cut in [*cuts, len(items)]:
-        part = items[start:cut]
+    for cut in [*_cuts(row, is_menu), len(row)]:
+        items = row[start:cut]
         start = cut
-        if any(LETTER_OR_DIGIT.search(item.text) for item in part):
-            yield _run(_without_edges(part))
+        left = right = len(items)
+        if any(_has_words(item) for item in items):
+            left, right = _bounds(items)
+            yield _sources(items[:left])
+            yield Run(items[left:right])
+        else:
+            right = 0
+        yield _sources(items[right:])
 
 
-def _without_space(document: str, start: int, end: int) -> tuple[int, int]:
-    """Where a text begins and ends without the white space around it."""
-    while start < end:
-        if document[start].isspace():
-            start += 1
-            continue
-        reference = CHARACTER_REFERENCE.match(document, start, end)
-        if reference is None or not unescape(reference[0]).isspace():
-            break
-        start = reference.end()
-    while start < end:
-        if document[end - 1].isspace():
-            end -= 1
-            continue
-        reference = REFERENCE_AT_END.search(document, max(start, end - 16), end)
-        if reference is None or not unescape(reference[0]).isspace():
-            break
-        end = reference.start()
-    return start, end
+def _has_words(item: Item) -> bool:
+    return LETTER_OR_DIGIT.search(item.text) is not None
 
 
-def _cuts(items: Sequence[Item]) -> Iterator[int]:
-    """The indices of the items with which another run begins."""
-    last = None  # the last text
-    has_space = False  # since then
-    markup: list[int] = []  # since then
-    for index, item in enumerate(items):
-        if item.markup:
-            markup.append(index)
-            continue
-        has_space = has_space or item.space_before
-        if not item.text:
-            continue
-        if last is not None and markup and not has_space:
-            cut = _cut_between(items, last, markup, item)
-            if cut is not None:
-                yield cut
-        last = item
-        has_space = item.space_behind
-        markup = []
+def _sources(items: Sequence[Item]) -> str:
+    return "".join(item.piece.source for item in items)
 
 
-def _is_menu(items: Sequence[Item]) -> bool:
+def _is_menu(row: Sequence[Item]) -> bool:
     """Whether all words are in links, and there are several."""
     links: set[int] = set()
     link = None  # the open one
-    for item in items:
-        if item.name == "a" and item.role is Role.OPENING:
-            link = item.element
-        elif item.name == "a" and item.role is Role.CLOSING:
-            link = None
-        elif LETTER_OR_DIGIT.search(item.text):
+    for index, item in enumerate(row):
+        if item.piece.name == "a":
+            link = index if item.piece.kind is Kind.START else None
+        elif _has_words(item):
             if link is None:
                 return False
             links.add(link)
     return len(links) > 1
 
 
-def _link_cuts(items: Sequence[Item]) -> Iterator[int]:
-    """The indices of the items at which links begin and end, each with the elements
-    around it.
-    """
-    markup: list[int] = []  # since the last word
-    for index, item in enumerate(items):
-        if item.markup:
+def _cuts(row: Sequence[Item], is_menu: bool) -> Iterator[int]:
+    """The indices of the items with which another run begins."""
+    last = None  # the last text, or in a menu the last words
+    has_space = False  # since then
+    markup: list[int] = []  # since then
+    for index, item in enumerate(row):
+        text = item.text
+        if item.piece.kind is not Kind.TEXT:
             markup.append(index)
-        elif LETTER_OR_DIGIT.search(item.text):
-            closed, opened = _unmatched(items, markup)
-            if any(items[tag].name == "a" for tag in closed) and opened:
+        elif is_menu and _has_words(item):
+            closed, opened = _unmatched(row, markup)
+            names = [row[tag].piece.name for tag in closed]
+            if "a" in names and opened:
                 yield closed[-1] + 1
                 yield opened[0]
+            markup = []
+        elif not text.strip():
+            has_space = has_space or bool(text)
+        elif not is_menu:
+            has_space = has_space or text[0] == " "
+            if last is not None and markup and not has_space:
+                yield from _cut_between(row, last, markup, text)
+            last = text
+            has_space = text[-1] == " "
             markup = []
 
 
 def _unmatched(
-    items: Sequence[Item], markup: Sequence[int]
+    row: Sequence[Item], markup: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """The closing tags in some markup whose elements begin before it, and the opening
-    tags whose elements end behind it.
+    """The end tags in some markup whose elements begin before it, and the start tags
+    whose elements end behind it.
     """
     opened: list[int] = []
     closed: list[int] = []
     for index in markup:
-        role = items[index].role
-        if role is Role.OPENING:
+        kind = row[index].piece.kind
+        if kind is Kind.START:
             opened.append(index)
-        elif role is Role.CLOSING and opened:
+        elif kind is Kind.END and opened:
             opened.pop()
-        elif role is Role.CLOSING:
+        elif kind is Kind.END:
             closed.append(index)
     return closed, opened
 
 
 def _cut_between(
-    items: Sequence[Item], last: Item, markup: Sequence[int], following: Item
-) -> int | None:
-    """Where a run ends in the markup between two texts, or None if it does not."""
-    if any(items[index].is_object for index in markup):
-        return None
-    closed, opened = _unmatched(items, markup)
-    names = {items[index].name for index in [*closed, *opened]}
+    row: Sequence[Item], last: str, markup: Sequence[int], following: str
+) -> Iterator[int]:
+    """Where a run ends in the markup between two texts that touch, if it does."""
+    if any(row[index].piece.is_object for index in markup):
+        return
+    closed, opened = _unmatched(row, markup)
+    names = {row[index].piece.name for index in [*closed, *opened]}
     are_siblings = bool(closed) and bool(opened)
     may_end_words = not names <= FORMATTING
     touches = are_siblings and may_end_words and _are_words(last, following, names)
     is_sentence = (are_siblings or may_end_words) and _ends_sentence(last, following)
-    if not names or not (touches or is_sentence):
-        return None
-    return closed[-1] + 1 if closed else opened[0]
+    if names and (touches or is_sentence):
+        yield closed[-1] + 1 if closed else opened[0]
 
 
-def _are_words(last: Item, following: Item, names: set[str]) -> bool:
+def _are_words(last: str, following: str, names: set[str]) -> bool:
     """Whether two texts that touch are words by themselves."""
-    before = last.text[-1]
-    behind = following.text[0]
+    before = last[-1]
+    behind = following[0]
     if WITHOUT_SPACES.match(before) and WITHOUT_SPACES.match(behind):
         return names == {"a"}
     if before.isalnum():
         return behind.isalnum()
     if before not in CLOSING_MARKS or before in "'’":
         return False
-    if behind.isdigit() and last.text[-2:-1].isdigit():
+    if behind.isdigit() and last[-2:-1].isdigit():
         return False  # a number: 3.99
     return behind.isalnum() or behind in OPENING
 
 
-def _ends_sentence(last: Item, following: Item) -> bool:
+def _ends_sentence(last: str, following: str) -> bool:
     """Whether a sentence ends between two texts that touch."""
-    behind = following.text[0]
+    behind = following[0]
     begins = behind.isalpha() and not behind.islower()
-    ends = SENTENCE_END.search(last.text[-LOOK_AT:])
+    ends = SENTENCE_END.search(last[-LOOK_AT:])
     return ends is not None and (begins or behind in "([„‚¿¡“‘«")
 
 
-def _without_edges(items: Sequence[Item]) -> Sequence[Item]:
-    """The items of a run from the first to the last that must be in it."""
-    tags: dict[tuple[int, Role], int] = {}
+def _bounds(items: Sequence[Item]) -> tuple[int, int]:
+    """The first item of a run, and behind the last: all text, and both tags of elements
+    that begin or end in it.
+    """
+    texts = [index for index, item in enumerate(items) if item.text.strip()]
+    left = texts[0]
+    right = texts[-1] + 1
+    opened: list[int] = []
     for index, item in enumerate(items):
-        tags[item.element, item.role] = index
-    texts = list(itertools.accumulate((bool(item.text) for item in items), initial=0))
-    left = 0
-    right = len(items)
-    while True:
-        new_left = _past_first(items, tags, texts, left)
-        new_right = _past_last(items, tags, texts, right)
-        if (new_left, new_right) != (left, right):
-            left = new_left
-            right = new_right
-        elif tags.get((items[left].element, Role.CLOSING)) == right - 1:
-            left += 1
-            right -= 1
-        else:
-            return items[left:right]
+        if item.piece.kind is Kind.START:
+            opened.append(index)
+        elif item.piece.kind is Kind.END and opened:
+            start = opened.pop()
+            if start < texts[0] < index <= texts[-1]:
+                left = min(left, start)
+            elif texts[0] < start < texts[-1] < index:
+                right = index + 1
+    return left, right
 
 
-def _past_first(
-    items: Sequence[Item],
-    tags: Mapping[tuple[int, Role], int],
-    texts: Sequence[int],
-    left: int,
-) -> int:
-    """Behind markup at `left` that need not be in the run, or `left`."""
-    item = items[left]
-    if item.text:
-        return left
-    closing = tags.get((item.element, Role.CLOSING))
-    if item.role is not Role.OPENING or closing is None:
-        return left + 1
-    return closing + 1 if texts[closing] == texts[left] else left
+class Run:
+    """A text to translate and the markup within it."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.tags = sum(item.piece.kind is not Kind.TEXT for item in items)
+        self._before = ""  # white space
+        self._behind = ""
+        first = items[0].piece
+        last = items[-1].piece
+        if first.kind is Kind.TEXT:
+            text = _visible(first)
+            self._before = text[: len(text) - len(text.lstrip())]
+        if last.kind is Kind.TEXT:
+            text = _visible(last)
+            self._behind = text[len(text.rstrip()) :]
+        reader = _RunReader()
+        for item in items:
+            reader.add(item)
+        self.text = "".join(reader.parts)
+        self._spans = reader.finished()
+
+    def translated(
+        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
+    ) -> str:
+        """The run as HTML, with translations in place of its sentences."""
+        translation = project(self._spans, split, sentences)
+        before = _escaped(self._before)
+        return f"{before}{translation}{_escaped(self._behind)}"
 
 
-def _past_last(
-    items: Sequence[Item],
-    tags: Mapping[tuple[int, Role], int],
-    texts: Sequence[int],
-    right: int,
-) -> int:
-    """Where markup before `right` that need not be in the run begins, or `right`."""
-    item = items[right - 1]
-    if item.text:
-        return right
-    opening = tags.get((item.element, Role.OPENING))
-    if item.role is not Role.CLOSING or opening is None:
-        return right - 1
-    return opening if texts[opening] == texts[right] else right
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
 
 
-def _run(items: Sequence[Item]) -> Run:
-    """The run of these items; white space is one space, and none at its ends."""
-    text = _Text()
-    for item in items:
-        if item.markup:
-            text.add_markup(item)
-        else:
-            text.add_text(item)
-    return Run(items[0].start, items[-1].end, *text.finished())
+class _RunReader:
+    """The text of a run and the elements in it, while its items are added.
 
-
-class _Text:
-    """The text of a run and its marks, while its items are added."""
+    White space is added with the text behind it.
+    """
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self.parts: list[str] = []
         self._length = 0
         self._last = ""  # the last character
-        self._marks: list[Mark] = []
-        self._objects: list[int] = []  # indices of marks since the last text
+        self._has_space = False  # behind it
+        self._objects: list[Span] = []  # since the last text
+        self._open = [Span(0, "")]  # the innermost last; the first is the run
 
-    def add_markup(self, item: Item) -> None:
-        space_before = self._last == " "
+    def add(self, item: Item) -> None:
+        kind = item.piece.kind
+        if kind is Kind.TEXT:
+            self._add_text(item.text)
+        elif kind is Kind.END:
+            self._end(item.piece.source)
+        else:
+            span = Span(self._length, item.piece.source, self._length)
+            self._open[-1].inside.append(span)
+            if kind is Kind.START:
+                self._open.append(span)
+            elif item.piece.is_object:
+                span.is_object = True
+                span.space_before = self._has_space
+                if self._objects:
+                    span.space_before = self._objects[-1].space_behind
+                self._objects.append(span)
+
+    def finished(self) -> list[Span]:
+        """The elements, after ending those whose end tags are behind the run."""
+        while len(self._open) > 1:
+            self._open[-1].ends_behind = True
+            self._end("")
+        return self._open[0].inside
+
+    def _end(self, source: str) -> None:
+        if len(self._open) > 1:
+            span = self._open.pop()
+        else:  # its start tag is before the run
+            run = self._open[0]
+            span = Span(0, "", inside=run.inside, begins_before=True)
+            run.inside = [span]
+        span.end = self._length
+        span.end_tag = source
+
+    def _add_text(self, text: str) -> None:
+        word = text.strip()
+        begins_with_space = text[:1] == " "
         if self._objects:
-            space_before = self._marks[self._objects[-1]].space_behind
-        if item.is_object:
-            self._objects.append(len(self._marks))
-        mark = Mark(
-            self._length,
-            item.markup,
-            item.role,
-            item.element,
-            item.is_object,
-            space_before,
-        )
-        self._marks.append(mark)
-
-    def add_text(self, item: Item) -> None:
-        if item.space_before:
-            self._add_space()
-        if not item.text:
+            last = self._objects[-1]
+            last.space_behind = last.space_behind or begins_with_space
+        self._has_space = self._has_space or begins_with_space
+        if not word:
             return
         if self._objects:
-            self._meet_objects(item.text[0])
-        self._add(item.text)
+            self._meet_objects(word[0])
+        if self._has_space and self._length:
+            self._append(" ")
+        self._append(word)
+        self._last = word[-1]
+        self._has_space = text[-1] == " "
         self._objects = []
-        if item.space_behind:
-            self._add_space()
-
-    def finished(self) -> tuple[str, list[Mark]]:
-        """The text and its marks, without a space at the end."""
-        text = "".join(self._parts).rstrip(" ")
-        marks = []
-        for mark in self._marks:
-            marks.append(mark._replace(offset=min(mark.offset, len(text))))
-        return text, marks
-
-    def _add(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-        self._last = text[-1]
-
-    def _add_space(self) -> None:
-        """Adds white space, and records it for an object before it."""
-        if self._objects:
-            index = self._objects[-1]
-            self._marks[index] = self._marks[index]._replace(space_behind=True)
-        if self._length and self._last != " ":
-            self._add(" ")
 
     def _meet_objects(self, character: str) -> None:
         """Joins or separates the words on both sides of objects, which have no text."""
-        first = self._marks[self._objects[0]]
-        last = self._marks[self._objects[-1]]
-        has_space = first.space_before or last.space_behind
-        if not has_space and self._last.isalnum() and character.isalnum():
-            self._add(" ")
-        if self._last != " " or last.space_behind or character not in CLOSING_MARKS:
-            return
-        self._parts[-1] = self._parts[-1].removesuffix(" ")
-        self._length -= 1
-        self._last = ""
-        for index in range(len(self._marks) - 1, -1, -1):
-            mark = self._marks[index]
-            if mark.offset <= self._length:
-                break
-            self._marks[index] = mark._replace(offset=self._length)
+        space_behind = self._objects[-1].space_behind
+        if not (self._objects[0].space_before or space_behind):
+            self._has_space = self._last.isalnum() and character.isalnum()
+        elif not space_behind and character in CLOSING_MARKS:
+            self._has_space = False
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self._length += len(text)

@@ -1,13 +1,11 @@
-"""Puts the inline tags of a sentence into its translation, by its word alignment.
+"""Puts the inline tags of a text into its translation, by its word alignment.
 
-The rule: an element encloses the smallest range of target words that holds every word
-aligned to a source word inside the element. Elements stay nested as they were. If the
-words of neighbouring elements are mixed, each element encloses the longest row of its
-own words. An element without words, and markup that is visible at its place, precedes
-the word that is aligned to the next source word; it stays inside its parent and outside
-its neighbours. Punctuation at either end of a range is inside if the element encloses
-punctuation there in the source, or begins or ends with the sentence. A tag whose other
-half is in another sentence begins before, or ends behind, all words inside it.
+The rule: an element encloses the smallest range of the translation that holds every
+word aligned to a word inside the element. Punctuation before and behind a word is
+aligned to punctuation there. Elements stay nested as they were. If the words of
+neighbouring elements are mixed, each element encloses the longest row of its own words.
+An element without words, and markup that is visible at its place, precedes the word
+that is aligned to the next word; it stays inside its parent and outside its neighbours.
 
 The time is linear in tags and words, apart from NumPy calls that find the range of a
 tag's words in microseconds. Words of mixed neighbours are visited once for each element
@@ -16,8 +14,7 @@ around them.
 
 from __future__ import annotations
 
-import collections
-import enum
+import dataclasses
 import html
 import itertools
 import re
@@ -28,384 +25,312 @@ from typing import NamedTuple
 import numpy as np
 
 from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.documents.sentences import SplitText
+
+# a text, and the translation and alignment of each of its sentences
+Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]
 
 WORD = re.compile(r"\S+")
 # of a word: from its first to its last letter or digit
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
-# The places of a tag in a target word: an opening tag has an even place, a closing tag
-# an odd one.
-BEFORE = 0
-BEHIND_PREFIX = 1
-BEFORE_CORE = 2
-BEHIND_CORE = 3
-BEFORE_SUFFIX = 4
-BEHIND = 5
-PLACES = 6  # of a word
+PREFIX, MIDDLE, SUFFIX = range(3)
 # Punctuation that stands directly behind a word
 CLOSING_MARKS = frozenset(".,;:!?…%)]}»”’'。，、；：！？）」』")
 
 
-class Role(enum.Enum):
-    """What a piece of markup is to its element."""
+@dataclasses.dataclass
+class Span:
+    """An element around a part of a text, or other markup at a place in it."""
 
-    OPENING = enum.auto()
-    CLOSING = enum.auto()
-    POINT = enum.auto()  # the whole element, or no element at all
-
-
-class Mark(NamedTuple):
-    """Markup in a text."""
-
-    offset: int  # in characters of the text
-    markup: str
-    role: Role = Role.POINT
-    element: int = -1  # a number that both tags of an element share
+    start: int  # in characters of the text
+    start_tag: str
+    end: int = 0
+    end_tag: str = ""
+    inside: list[Span] = dataclasses.field(default_factory=list)
+    begins_before: bool = False  # whether its start tag is before the text
+    ends_behind: bool = False  # whether its end tag is behind the text
     is_object: bool = False  # whether it is visible at its place
     space_before: bool = False  # whether white space precedes an object
     space_behind: bool = False  # whether white space follows an object
 
 
-class WordSpan(NamedTuple):
-    """Where a word is in its text; its core is the whole word if it has no letter or
-    digit.
+class Part(NamedTuple):
+    """The core of a word, or the punctuation before or behind it. A word without a
+    letter or digit is a core.
     """
 
-    start: int
-    core_start: int
-    core_end: int
+    start: int  # in characters of the text
     end: int
-
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """The offset of each place of a target word."""
-        return (
-            self.start,
-            self.core_start,
-            self.core_start,
-            self.core_end,
-            self.core_end,
-            self.end,
-        )
+    word: int  # a number
+    place: int  # in the word
 
 
-class Range(NamedTuple):
-    """Places from that of an opening tag to that of its closing tag; equal for markup
-    without words.
+class Placed(NamedTuple):
+    """A span in the translation, from one part to before another; equal without
+    words.
     """
 
     low: int
     high: int
-    first: int  # the index of its first mark
-    last: int  # the index of its last mark, the closing tag
+    number: int  # among its neighbours
+    span: Span
+
+
+class Markup(NamedTuple):
+    """A tag in the translation."""
+
+    offset: int
+    source: str
+    span: Span
 
 
 def project(
-    source: str, marks: Sequence[Mark], target: str, alignment: Alignment
-) -> list[Mark]:
-    """The marks of a sentence in its translation, by the rule above.
+    spans: Sequence[Span],
+    split: SplitText,
+    sentences: Sequence[tuple[str, Alignment]],
+) -> str:
+    """The translation of a text as HTML, with the spans of the text by the rule above.
 
-    >>> opening = Mark(2, "<i>", Role.OPENING)
-    >>> closing = Mark(3, "</i>", Role.CLOSING)
-    >>> projected = project("a b", [opening, closing], "B A", [(1, 0), (0, 1)])
-    >>> [(mark.offset, mark.markup) for mark in projected]
-    [(0, '<i>'), (1, '</i>')]
+    >>> from t2tlite.programs.documents.sentences import split_text
+    >>> split = split_text("a b")
+    >>> project([Span(2, "<i>", 3, "</i>")], split, [("B A", [(1, 0), (0, 1)])])
+    '<i>B</i> A'
     """
-    if not marks:
-        return []
-    offsets: list[int] = []  # of each place in the target
-    for word in _words(target):
-        offsets += word.offsets
-    end = len(offsets)
-    offsets.append(len(target))
-    places = _Places(source, alignment, end)
-    partners = _partners(marks)
-    halves = [i for i, partner in enumerate(partners) if partner is None]
-    projected: list[Mark] = []
-    first = 0
-    low = 0
-    for half in [*halves, len(marks)]:  # marks between two halves stay between them
-        high = end
-        if half < len(marks):
-            high = min(max(low, places.of_half(marks[half])), end)
-        section = Range(low, high, first - 1, half)
-        for place, index in _nested(marks, partners, section, places):
-            projected.append(marks[index]._replace(offset=offsets[place]))
-        if half < len(marks):
-            projected.append(marks[half]._replace(offset=offsets[high]))
-        first = half + 1
-        low = high
-    return projected
-
-
-def _words(text: str) -> list[WordSpan]:
-    words = []
-    for match in WORD.finditer(text):
-        core = CORE.search(text, *match.span()) or match
-        word = WordSpan(match.start(), core.start(), core.end(), match.end())
-        words.append(word)
-    return words
+    text = split.join([sentence for sentence, _ in sentences])
+    if not spans:
+        return html.escape(text, quote=False)
+    places = _Places(split, sentences, len(text))
+    return _with_markup(text, places.markup(spans))
 
 
 class _Places:
-    """Where the tags of a source sentence go in its translation, whose places end at
-    `end`.
-    """
+    """The words of a text and of its translation, and how they are aligned."""
 
-    def __init__(self, source: str, alignment: Alignment, end: int) -> None:
-        self._words = _words(source)
-        self._starts = [word.start for word in self._words]
-        self._ends = [word.end for word in self._words]
-        # the first places of the target words that are aligned to each source word
-        self._aligned: dict[int, list[int]] = collections.defaultdict(list)
-        for source_word, target_word in alignment:
-            self._aligned[source_word].append(target_word * PLACES)
-        count = len(self._words)
-        self._first = np.full(count, end)  # a word that is not aligned has the end
-        self._last = np.full(count, -1)  # and -1
-        # of each word the first, or else that of the next word that is aligned
-        self._next = [end] * (count + 1)
-        for i in reversed(range(count)):
+    def __init__(
+        self,
+        split: SplitText,
+        sentences: Sequence[tuple[str, Alignment]],
+        length: int,
+    ) -> None:
+        self._source: list[Part] = []
+        self._target: list[Part] = []
+        pairs: list[tuple[int, int]] = []  # of words, by their numbers
+        source_start = 0
+        target_start = 0
+        for (before, source), (target, alignment) in zip(
+            split.segments, sentences, strict=True
+        ):
+            source_start += len(before)
+            target_start += len(before)
+            source_words = self._source[-1].word + 1 if self._source else 0
+            target_words = self._target[-1].word + 1 if self._target else 0
+            for source_word, target_word in alignment:
+                pairs.append((source_words + source_word, target_words + target_word))
+            self._source += _parts(source, source_start, source_words)
+            self._target += _parts(target, target_start, target_words)
+            source_start += len(source)
+            target_start += len(target)
+        self._length = length  # of the translation
+        self._starts = [part.start for part in self._source]
+        self._ends = [part.end for part in self._source]
+        self._align(pairs)
+
+    def _align(self, pairs: Sequence[tuple[int, int]]) -> None:
+        source_parts = _numbers(self._source)
+        target_parts = _numbers(self._target)
+        self._aligned: list[list[int]] = [[] for _ in self._source]
+        for (source, target), place in itertools.product(pairs, range(3)):
+            source_part = source_parts.get((source, place))
+            target_part = target_parts.get((target, place))
+            if source_part is not None and target_part is not None:
+                self._aligned[source_part].append(target_part)
+        end = len(self._target)
+        self._first = np.array([min(row, default=end) for row in self._aligned])
+        self._last = np.array([max(row, default=-1) for row in self._aligned])
+        # of each part the first, or else that of the next part that is aligned
+        self._next = [end] * (len(self._source) + 1)
+        for i in reversed(range(len(self._source))):
             self._next[i] = self._next[i + 1]
             if self._aligned[i]:
-                self._first[i] = min(self._aligned[i])
-                self._last[i] = max(self._aligned[i])
-                self._next[i] = int(self._first[i])
+                self._next[i] = min(self._aligned[i])
 
-    def of_point(self, offset: int) -> int:
-        """The place of a tag without words."""
-        word = bisect_right(self._ends, offset)
-        place = self._next[word]
-        if word == len(self._words) or self._last[word] < 0:
-            return place
-        if offset <= self._words[word].start:
-            return place + BEFORE
-        if offset < self._words[word].core_end:
-            return place + BEFORE_CORE
-        return place + BEFORE_SUFFIX
+    def markup(self, spans: Sequence[Span]) -> Iterator[Markup]:
+        """The tags of spans in the order of the translation."""
+        text = Placed(0, len(self._target), 0, Span(0, "", inside=list(spans)))
+        waiting: list[Markup | Placed] = [text]
+        limit = self._length  # of the markup inside the innermost element
+        limits: list[int] = []
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, Markup):
+                limit = limits.pop()
+                yield item
+                continue
+            start = limit
+            if item.low < len(self._target):
+                start = min(self._target[item.low].start, limit)
+            limits.append(limit)
+            limit = start
+            if item.low < item.high:
+                limit = self._target[item.high - 1].end
+            yield Markup(start, item.span.start_tag, item.span)
+            waiting.append(Markup(limit, item.span.end_tag, item.span))
+            waiting += reversed(self._inside(item))
 
-    def of_span(self, start: int, end: int) -> tuple[int, int]:
-        """The places of an element around these characters."""
-        first, behind = self._word_indices(start, end)
-        last = behind - 1
-        if start >= end or first > last:
-            return (self.of_point(start),) * 2
-        start = max(start, self._starts[first])
-        end = min(end, self._ends[last])
-        after_core = start >= self._words[first].core_end
-        if after_core and first < last:  # of this word, punctuation alone is inside
-            first += 1
-            after_core = False
-        before_core = end <= self._words[last].core_start
-        if before_core and first < last:
-            last -= 1
-            before_core = False
-        low = int(self._first[first : last + 1].min())
-        high = int(self._last[first : last + 1].max())
-        if high < 0:  # no word is aligned
-            return (self.of_point(start),) * 2
-        if after_core:
-            return high + BEFORE_SUFFIX, high + BEHIND
-        if before_core:
-            return low + BEFORE, low + BEHIND_PREFIX
-        encloses_prefix = start < self._words[first].core_start
-        if start == self._starts[0] or encloses_prefix:
-            low += BEFORE
-        else:
-            low += BEFORE_CORE
-        encloses_suffix = end > self._words[last].core_end
-        if end == self._ends[-1] or encloses_suffix:
-            high += BEHIND
-        else:
-            high += BEHIND_CORE
-        return low, high
-
-    def separate(
-        self, marks: Sequence[Mark], ranges: Sequence[Range], limits: Range
-    ) -> list[Range]:
-        """The ranges of neighbours whose words are mixed, in order, each narrowed to
-        the longest row of its own words.
+    def _inside(self, around: Placed) -> list[Placed]:
+        """The spans directly inside another, in the order of the translation; they do
+        not overlap.
         """
-        owners: dict[int, int] = {}  # of source words, by index
-        lengths: dict[int, int] = {}
-        for number, item in enumerate(ranges):
-            start = marks[item.first].offset
-            end = marks[item.last].offset
-            for index in range(*self._word_indices(start, end)):
-                word = self._words[index]
-                length = min(end, word.end) - max(start, word.start)
-                if length > lengths.get(index, 0):
-                    owners[index] = number
-                    lengths[index] = length
-        owned: dict[int, int] = {}  # the owner of each target word
-        for index, number in owners.items():
-            for target_word in self._aligned[index]:
-                if limits.low <= target_word < limits.high:
-                    owned[target_word] = number
-        rows: dict[int, list[int]] = {}  # of each owner the longest
-        for number, row in itertools.groupby(sorted(owned), key=owned.__getitem__):
-            target_words = list(row)
-            if len(target_words) > len(rows.get(number, ())):
-                rows[number] = target_words
+        spans = list(around.span.inside)
+        placed = []
+        halves = []
+        low = around.low
+        high = around.high
+        if spans and spans[0].begins_before:
+            half = self._placed(spans.pop(0), -1, low, high)
+            halves.append(half._replace(low=low))
+            low = half.high
+        if spans and spans[-1].ends_behind:
+            half = self._placed(spans.pop(), len(spans), low, high)
+            halves.append(half._replace(high=high))
+            high = half.low
+        for number, span in enumerate(spans):
+            placed.append(self._placed(span, number, low, high))
+        elements = _elements(placed)
+        pairs = itertools.pairwise(elements)
+        if any(behind.low < before.high for before, behind in pairs):
+            placed = self._separated(placed, low, high)
+            elements = _elements(placed)
+        return sorted([*halves, *_outside(placed, elements)], key=_order)
+
+    def _placed(self, span: Span, number: int, lowest: int, highest: int) -> Placed:
+        """A span in the translation, within limits."""
+        first, behind = self._parts_of(span)
+        low = int(self._first[first:behind].min(initial=len(self._target)))
+        high = int(self._last[first:behind].max(initial=-1)) + 1
+        if high == 0:
+            low = high = self._place(span.start)
+        low = min(max(low, lowest), highest)
+        high = min(max(high, lowest), highest)
+        return Placed(low, high, number, span)
+
+    def _parts_of(self, span: Span) -> tuple[int, int]:
+        """The first part in a span, and behind the last; equal if it has none. Of a
+        word whose core is outside, punctuation is inside if nothing else is.
+        """
+        first = bisect_right(self._ends, span.start)
+        behind = bisect_left(self._starts, span.end)
+        if first + 1 < behind and self._source[first].place == SUFFIX:
+            first += 1
+        if first + 1 < behind and self._source[behind - 1].place == PREFIX:
+            behind -= 1
+        return first, max(first, behind) if span.start < span.end else first
+
+    def _place(self, offset: int) -> int:
+        """Where markup without words is in the translation."""
+        part = bisect_right(self._ends, offset)
+        place = self._next[part]
+        if part == len(self._source) or place == len(self._target):
+            return place
+        source = self._source[part]
+        is_in_word = part > 0 and self._source[part - 1].word == source.word
+        while not is_in_word and place > 0:
+            if self._target[place - 1].word != self._target[place].word:
+                break
+            place -= 1
+        return place
+
+    def _separated(
+        self, placed: Sequence[Placed], lowest: int, highest: int
+    ) -> list[Placed]:
+        """Neighbours whose words are mixed, each with the longest row of its words."""
+        owners: dict[int, int] = {}  # of parts of the translation
+        for item in placed:
+            for part in range(*self._parts_of(item.span)):
+                for target in self._aligned[part]:
+                    if lowest <= target < highest:
+                        owners[target] = item.number
+        rows: dict[int, list[int]] = {}  # of each neighbour the longest
+        for number, row in itertools.groupby(sorted(owners), key=owners.__getitem__):
+            targets = list(row)
+            if len(targets) > len(rows.get(number, ())):
+                rows[number] = targets
         separated = []
-        for number, item in enumerate(ranges):
+        for item in placed:
             low = item.low
             high = low
-            if number in rows:
-                low = max(rows[number][0] + item.low % PLACES, limits.low)
-                high = min(rows[number][-1] + item.high % PLACES, limits.high)
-            separated.append(item._replace(low=low, high=max(low, high)))
+            if item.number in rows:
+                low = rows[item.number][0]
+                high = rows[item.number][-1] + 1
+            separated.append(item._replace(low=low, high=high))
         return separated
 
-    def _word_indices(self, start: int, end: int) -> tuple[int, int]:
-        """The indices of the first source word in a span and behind the last."""
-        return bisect_right(self._ends, start), bisect_left(self._starts, end)
 
-    def of_half(self, mark: Mark) -> int:
-        """The place of a tag whose other half is in another sentence."""
-        if mark.role is Role.CLOSING:
-            return self.of_span(0, mark.offset)[1] if mark.offset else 0
-        return self.of_span(mark.offset, self._ends[-1] if self._ends else 0)[0]
-
-
-def _partners(marks: Sequence[Mark]) -> list[int | None]:
-    """The index of each tag's other half: its own if it has none, or None if that is in
-    another sentence. A tag that is still open when the tag around it closes has no
-    other half.
+def _parts(text: str, start: int, word: int) -> list[Part]:
+    """The parts of a sentence's words. The sentence begins at the offset `start`, and
+    its first word has the number `word`.
     """
-    partners: list[int | None] = list(range(len(marks)))
-    opened: list[int] = []
-    elements: set[int] = set()  # of the opened
-    for i, mark in enumerate(marks):
-        if mark.role is Role.OPENING:
-            opened.append(i)
-            elements.add(mark.element)
-        elif mark.role is Role.CLOSING and mark.element in elements:
-            closed = -1
-            while closed < 0 or marks[closed].element != mark.element:
-                closed = opened.pop()
-                elements.discard(marks[closed].element)
-            partners[closed] = i
-            partners[i] = closed
-        elif mark.role is Role.CLOSING and not opened:
-            partners[i] = None
-    for i in opened:
-        partners[i] = None
-    return partners
+    parts = []
+    for number, match in enumerate(WORD.finditer(text), word):
+        core = CORE.search(text, *match.span()) or match
+        offsets = [match.start(), core.start(), core.end(), match.end()]
+        for place, (low, high) in enumerate(itertools.pairwise(offsets)):
+            if low < high:
+                parts.append(Part(start + low, start + high, number, place))
+    return parts
 
 
-def _nested(
-    marks: Sequence[Mark],
-    partners: Sequence[int | None],
-    section: Range,
-    places: _Places,
-) -> Iterator[tuple[int, int]]:
-    """The place of each mark inside a section, and its index, in the order of the
-    translation.
-    """
-    waiting: list[tuple[int, int] | Range] = [section]
-    while waiting:
-        item = waiting.pop()
-        if not isinstance(item, Range):
-            yield item
-            continue
-        if item.low == item.high and item is not section:
-            for index in range(item.first, item.last + 1):
-                yield item.low, index
-            continue
-        if item is not section:
-            yield item.low, item.first
-            waiting.append((item.high, item.last))
-        waiting += reversed(_inside(marks, partners, item, places))
+def _numbers(parts: Sequence[Part]) -> dict[tuple[int, int], int]:
+    """The index of the part at each place of each word."""
+    return {(part.word, part.place): index for index, part in enumerate(parts)}
 
 
-def _inside(
-    marks: Sequence[Mark],
-    partners: Sequence[int | None],
-    around: Range,
-    places: _Places,
-) -> list[Range]:
-    """The ranges of the elements directly inside another, in the order of the
-    translation; they do not overlap.
-    """
-    ranges: list[Range] = []
-    index = around.first + 1
-    while index < around.last:
-        partner = partners[index]
-        last = index if partner is None else partner
-        low, high = places.of_span(marks[index].offset, marks[last].offset)
-        low = min(max(low, around.low), around.high)
-        high = min(max(high, around.low), around.high)
-        ranges.append(Range(low, high, index, last))
-        index = last + 1
-    elements = [item for item in ranges if item.low < item.high]
-    elements.sort(key=_low)
-    if any(_overlap(elements)):
-        elements = places.separate(marks, elements, around)
-        elements.sort(key=_low)
-    placed = []
-    points = [item for item in ranges if item.low == item.high]
-    end = around.low
-    for item in elements:
-        if item.low < item.high and item.low >= end:
-            placed.append(item)
-            end = item.high
-        else:  # its neighbours enclose its words
-            points.append(item._replace(high=item.low))
-    return _with_points(placed, points)
+def _elements(placed: Sequence[Placed]) -> list[Placed]:
+    """Those with words, in order."""
+    elements = [item for item in placed if item.low < item.high]
+    return sorted(elements, key=_order)
 
 
-def _low(item: Range) -> int:
-    return item.low
+def _outside(placed: Sequence[Placed], elements: Sequence[Placed]) -> Iterator[Placed]:
+    """Neighbours, with those without words outside the others."""
+    lows = [item.low for item in elements]
+    for item in placed:
+        number = bisect_left(lows, item.low) - 1
+        low = item.low
+        if low == item.high and number >= 0 and low < elements[number].high:
+            low = lows[number]
+            item = item._replace(low=low, high=low)
+        yield item
 
 
-def _overlap(ranges: Sequence[Range]) -> Iterator[bool]:
-    """Whether each range, in order, begins before the preceding range ends."""
-    for before, behind in itertools.pairwise(ranges):
-        yield behind.low < before.high
+def _order(item: Placed) -> tuple[int, bool, int]:
+    """At one place markup without words comes first, in the order of the source."""
+    return item.low, item.low < item.high, item.number
 
 
-def _with_points(ranges: Sequence[Range], points: Sequence[Range]) -> list[Range]:
-    """Ranges in order, and among them points, none inside a range."""
-    lows = [item.low for item in ranges]
-    placed = []
-    for point in points:
-        number = bisect_left(lows, point.low) - 1
-        low = point.low
-        if number >= 0 and low < ranges[number].high:
-            low = ranges[number].low
-        placed.append(point._replace(low=low, high=low))
-    return sorted([*placed, *ranges], key=_order)
-
-
-def _order(item: Range) -> tuple[int, bool, int]:
-    """At one place points come first, in the order of the source."""
-    return item.low, item.low < item.high, item.first
-
-
-def with_marks(text: str, marks: Sequence[Mark]) -> str:
-    """Text as HTML with the marks, which are in order. Objects have white space around
-    them as in the source.
+def _with_markup(text: str, tags: Iterator[Markup]) -> str:
+    """Text as HTML with tags, which are in order. Objects have white space around them
+    as in the source.
     """
     parts: list[str] = []
     last = ""  # the last visible character
     needs_space = False
     at = 0
-    for mark in [*marks, None]:
-        piece = text[at:] if mark is None else text[at : mark.offset]
+    for tag in [*tags, Markup(len(text), "", Span(0, ""))]:
+        piece = text[at : tag.offset]
         if piece:
             if needs_space and not piece[0].isspace() and piece[0] not in CLOSING_MARKS:
                 parts.append(" ")
             parts.append(html.escape(piece, quote=False))
             last = piece[-1]
             needs_space = False
-        if mark is None:
-            break
-        if mark.is_object:
-            is_apart = needs_space or mark.space_before
+        span = tag.span
+        if span.is_object and tag.source:
+            is_apart = needs_space or span.space_before
             if is_apart and last and not last.isspace():
                 parts.append(" ")
-            last = mark.markup[-1]
-            needs_space = mark.space_behind
-        parts.append(mark.markup)
-        at = mark.offset
+            last = tag.source[-1]
+            needs_space = span.space_behind
+        parts.append(tag.source)
+        at = tag.offset
     return "".join(parts)

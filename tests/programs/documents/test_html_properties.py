@@ -23,12 +23,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2tlite.programs.documents.html_text import HtmlText
-from t2tlite.programs.documents.tag_projection import (
-    Mark,
-    Role,
-    project,
-    with_marks,
-)
 
 TAG = re.compile(r"<[^<>]*>")
 WORDS = st.lists(st.sampled_from(["wort", "(a)", "b.", "-", "z!?", '"c"']), max_size=9)
@@ -116,71 +110,6 @@ def test_malformed_markup_comes_back_once(document, translate):
 def test_any_text_is_read_as_it_was_when_it_comes_back(document):
     result = translated(document, unchanged)
     assert HtmlText(result).texts == HtmlText(document).texts
-
-
-@st.composite
-def marked_sentences(draw):
-    """A sentence, marks in it in order (halves of elements are among them), a
-    translation and an alignment.
-    """
-    source = " ".join(draw(WORDS))
-    offsets = draw(st.lists(st.integers(0, len(source)), max_size=12).map(sorted))
-    opened = [0]  # elements that may be closed; 0 was opened in another sentence
-    marks = []
-    for number, offset in enumerate(offsets, 1):
-        role = draw(st.sampled_from(Role))
-        element = number
-        if role is Role.CLOSING:
-            if not opened:
-                continue
-            element = opened.pop()
-        elif role is Role.OPENING:
-            opened.append(element)
-        is_object = role is Role.POINT and draw(st.booleans())
-        marks.append(Mark(offset, f"<{number}>", role, element, is_object))
-    target = draw(WORDS)
-    pairs = st.tuples(
-        st.integers(0, max(len(source.split()) - 1, 0)),
-        st.integers(0, max(len(target) - 1, 0)),
-    )
-    alignment = draw(st.lists(pairs, max_size=12)) if source and target else []
-    return source, marks, " ".join(target), alignment
-
-
-@settings(deadline=None, derandomize=True, max_examples=500)
-@given(marked_sentences())
-def test_marks_of_a_sentence(case):
-    """Each is projected once, within the translation and in order; elements stay nested
-    as they were, and the text is unchanged.
-    """
-    source, marks, target, alignment = case
-    projected = project(source, marks, target, alignment)
-    assert Counter(mark.markup for mark in projected) == Counter(
-        mark.markup for mark in marks
-    )
-    offsets = [mark.offset for mark in projected]
-    assert offsets == sorted(offsets)
-    assert all(0 <= offset <= len(target) for offset in offsets)
-    assert enclosing(projected) == enclosing(marks)
-    shown = with_marks(target, projected)
-    for mark in projected:
-        shown = shown.replace(mark.markup, "", 1)
-    assert "".join(shown.split()) == "".join(target.split())
-
-
-def enclosing(marks):
-    """Of each markup the elements around it; an element without a half begins before or
-    ends behind all others.
-    """
-    opened = []
-    result = {}
-    for mark in marks:
-        if mark.role is Role.CLOSING and mark.element in opened:
-            opened.remove(mark.element)
-        result[mark.markup] = tuple(opened)
-        if mark.role is Role.OPENING:
-            opened.append(mark.element)
-    return result
 
 
 @pytest.mark.parametrize("order", [list, backwards], ids=["same", "reversed"])

@@ -144,7 +144,7 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
         ("<code translate=yes>a b</code> <samp>c d</samp> <var>e f</var> g h",
          "H <samp>c d</samp> <var>e f</var> G <code translate=yes>B A</code>"),
         ("<p>a b <code/>c d</p><p>e f</p>", "<p>D <code/>C B A</p><p>F E</p>"),
-        ("<svg><title>a b</title><p>c d</p>", "<svg><title>a b</title><p>D C</p>"),
+        ("<svg><title>a b</title><a>e</a></svg><p>c d</p>", "<svg><title>a b</title><a>e</a></svg><p>D C</p>"),
         ("<script>a b<!--<script></script>--></script><style>a b</style>a b",
          "<script>a b<!--<script></script>--></script><style>a b</style>B A"),
         ("<p>&nbsp; a&nbsp;b <i>***</i> &nbsp;</p>", "<p>&nbsp; <i>***</i> B A &nbsp;</p>"),

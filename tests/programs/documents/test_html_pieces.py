@@ -1,11 +1,11 @@
-"""The tokens of HTML documents, compared with those of html5lib, which follows the
-HTML standard too.
+"""Where markup ends in HTML documents, compared with html5lib, which follows the HTML
+standard too.
 """
 
 from __future__ import annotations
 
-import html
 import itertools
+import re
 
 from html5lib import HTMLParser
 from html5lib._tokenizer import HTMLTokenizer
@@ -13,7 +13,13 @@ from html5lib.constants import tokenTypes
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.documents.html_tokens import Kind, tokens
+from t2tlite.programs.documents.html_pieces import (
+    MARKUP,
+    Kind,
+    read,
+    read_attributes,
+    unescape,
+)
 
 CHARACTERS = (tokenTypes["Characters"], tokenTypes["SpaceCharacters"])
 RAW_STATES = {
@@ -41,10 +47,7 @@ def expected_tokens(document):
         if kind in CHARACTERS:
             result.append(("text", token["data"]))
         elif kind == tokenTypes["StartTag"]:
-            attributes = {}
-            for name, value in token["data"].items():
-                attributes.setdefault(name, value)
-            result.append(("start", token["name"], attributes, token["selfClosing"]))
+            result.append(start(token["name"], dict(token["data"])))
             state = RAW_STATES.get(token["name"])
             if state is not None:
                 tokenizer.state = getattr(tokenizer, state)
@@ -54,20 +57,36 @@ def expected_tokens(document):
 
 
 def received_tokens(document):
-    """The same of the tokens, as far as browsers show them."""
+    """The same of the pieces, as far as browsers show them."""
     result = []
-    for token in tokens(document):
-        text = document[token.start : token.end]
-        if token.kind is Kind.TEXT:
-            result.append(("text", html.unescape(text)))
-        elif token.kind is Kind.RAW:
-            result.append(("text", text))
-        elif token.kind is Kind.START:
-            attributes = dict(token.attributes)
-            result.append(("start", token.name, attributes, token.self_closing))
-        elif token.kind is Kind.END:
-            result.append(("end", token.name))
+    for piece in read(document):
+        tag = MARKUP.match(piece.source)
+        if piece.kind is Kind.TEXT:
+            result.append(("text", unescape(piece.source)))
+        elif tag and tag["name"]:
+            if tag["end"]:
+                result.append(("end", piece.name))
+            else:
+                result.append(start(piece.name, read_attributes(tag["attributes"])))
+                result += raw_text(piece.name, piece.source[tag.end() :])
     return joined(result)
+
+
+def raw_text(name, source):
+    """The content of an element without markup inside, and its end tag."""
+    end_tags = list(
+        re.finditer(f"(?ai)</{re.escape(name)}(?=[\\t\\n\\f\\r />])", source)
+    )
+    end_tag = end_tags[-1].start() if end_tags and name != "plaintext" else len(source)
+    if source:
+        yield "text", source[:end_tag]
+    end = MARKUP.match(source, end_tag)
+    if end and end["name"]:
+        yield "end", name
+
+
+def start(name, attributes):
+    return "start", name, tuple(attributes.items())
 
 
 def joined(parts):
@@ -75,7 +94,8 @@ def joined(parts):
     result = []
     for is_text, group in itertools.groupby(parts, key=lambda item: item[0] == "text"):
         if is_text:
-            result.append(("text", "".join(text for _, text in group)))
+            text = "".join(text for _, text in group)
+            result += [("text", text)] if text else []
         else:
             result += group
     return result
@@ -110,9 +130,5 @@ def test_markup_ends_where_html5lib_ends_it(document):
 
 @settings(deadline=None, derandomize=True, max_examples=500)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5))).map("".join))
-def test_tokens_make_the_document(document):
-    end = 0
-    for token in tokens(document):
-        assert token.start == end < token.end
-        end = token.end
-    assert end == len(document)
+def test_pieces_make_the_document(document):
+    assert "".join(piece.source for piece in read(document)) == document
