@@ -14,7 +14,11 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
+<<<<<<< HEAD
 from t2tlite.console import say, say_once
+=======
+from t2tlite.console import say
+>>>>>>> w-bulk
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import compressed
@@ -40,13 +44,15 @@ progress_bar = functools.partial(
 
 def text_input(job: DecodeJob, path: str | Path) -> Input:
     """A text file, a pipe or standard input to decode."""
-    is_standard_input = Path(path) == STANDARD_INPUT
-    is_pipe = is_standard_input or not Path(path).is_file()
-    lines = functools.partial(_lines, job, path, is_pipe)
-    return Input(Origin(shown(path)), lines, is_pipe, is_standard_input)
+    is_pipe = Path(path) == STANDARD_INPUT or not Path(path).is_file()
+    reported: set[int] = set()  # a file is read twice
+    lines = functools.partial(_lines, job, path, is_pipe, reported)
+    return Input(Origin(shown(path)), lines, is_pipe)
 
 
-def _lines(job: DecodeJob, path: str | Path, is_pipe: bool) -> Iterator[str]:
+def _lines(
+    job: DecodeJob, path: str | Path, is_pipe: bool, reported: set[int]
+) -> Iterator[str]:
     """Yields the lines of an input, blank where a job cannot decode one, which is
     reported.
 
@@ -62,17 +68,26 @@ def _lines(job: DecodeJob, path: str | Path, is_pipe: bool) -> Iterator[str]:
             if line or not is_pipe:
                 job.check(Window([line], origin.after(number)))
         except fault_of_line as fault:
+<<<<<<< HEAD
             report(fault)
+=======
+            if number not in reported:
+                _report(fault)
+                reported.add(number)
+>>>>>>> w-bulk
             line = ""
         yield line
 
 
 def _report(fault: ValueError) -> None:
     say(f"{fault} It counts as blank.")
+<<<<<<< HEAD
 
 
 def _report_once(fault: ValueError) -> None:
     say_once(f"{fault} It counts as blank.")
+=======
+>>>>>>> w-bulk
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
@@ -96,7 +111,7 @@ def decode_windows(job: DecodeJob, text: Input, size: int, part: Part) -> None:
     total = None
     if not text.is_pipe:
         total = part.plan(job.windows(text, size))
-    with progress_bar(total=total, disable=text.is_standard_input or None) as bar:
+    with progress_bar(total=total, disable=text.is_pipe or None) as bar:
         for key, window in part.missing(job.windows(text, size)):
             before = bar.n
             part.add(encoded(key, job.run(window, bar.update)))
@@ -117,7 +132,7 @@ def decode_stream(
     twice, as by `decode_windows`.
     """
     text = text_input(job, source)
-    is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
+    is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
     total = None
     if not text.is_pipe:
         total = sum(1 for _ in text.lines())

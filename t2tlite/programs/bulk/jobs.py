@@ -63,11 +63,9 @@ class LineFormat:
                 f" {self.output_format!r}."
             )
         if self.alignments and self.output_format != JSONL:
-            received = "no --output_format"
-            if self.output_format:
-                received = f"--output_format={self.output_format}"
             raise ValueError(
-                f"--alignments goes with --output_format=jsonl. Received: {received}."
+                "--alignments goes with --output_format=jsonl. Received:"
+                f" {self.output_format or 'none'}."
             )
 
 

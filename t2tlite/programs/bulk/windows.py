@@ -19,7 +19,6 @@ class Input:
     origin: Origin  # of the first line, with the name in messages
     lines: Callable[[], Iterable[str]]  # from the first on; of a pipe only once
     is_pipe: bool = False
-    is_standard_input: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
