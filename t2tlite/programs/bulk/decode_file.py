@@ -14,11 +14,7 @@ from typing import BinaryIO
 
 from tqdm import tqdm
 
-<<<<<<< HEAD
-from t2tlite.console import say, say_once
-=======
 from t2tlite.console import say
->>>>>>> w-bulk
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import compressed
@@ -62,32 +58,20 @@ def _lines(
     """
     origin = Origin(shown(path))
     fault_of_line = ValueError if is_pipe else TooLong
-    report = _report if is_pipe else _report_once
-    for number, line in enumerate(read_lines(path, report if is_pipe else None)):
+    for number, line in enumerate(read_lines(path, _report if is_pipe else None)):
         try:
             if line or not is_pipe:
                 job.check(Window([line], origin.after(number)))
         except fault_of_line as fault:
-<<<<<<< HEAD
-            report(fault)
-=======
             if number not in reported:
                 _report(fault)
                 reported.add(number)
->>>>>>> w-bulk
             line = ""
         yield line
 
 
 def _report(fault: ValueError) -> None:
     say(f"{fault} It counts as blank.")
-<<<<<<< HEAD
-
-
-def _report_once(fault: ValueError) -> None:
-    say_once(f"{fault} It counts as blank.")
-=======
->>>>>>> w-bulk
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
