@@ -173,7 +173,7 @@ def request_body(text: str) -> bytes:
 
 
 def translation(body: bytes) -> str:
-    return json.loads(body)["translations"][0]["text"]
+    return json.loads(body)["translatedText"]
 
 
 def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
@@ -259,7 +259,7 @@ async def measure(
 
     async def translate(client: Client, number: int) -> tuple[int, bytes]:
         return await client.post(
-            "/v1/translate", request_body(sentences[number % len(sentences)])
+            "/translate", request_body(sentences[number % len(sentences)])
         )
 
     await load(args.clients, 2 * args.clients, translate, port)  # warm
@@ -330,9 +330,9 @@ async def memory(
 
     async def translate(client: Client, number: int) -> tuple[int, bytes]:
         if number % 50 == 49:
-            await client.break_off("/v1/translate", request_body(texts[number]))
+            await client.break_off("/translate", request_body(texts[number]))
             return 0, b""
-        return await client.post("/v1/translate", request_body(texts[number]))
+        return await client.post("/translate", request_body(texts[number]))
 
     sizes = []
     parts = 5
@@ -391,7 +391,7 @@ async def sigterm(
     texts = [" ".join(sentences[i : i + 3]) for i in range(args.clients)]
     clients = [Client(port) for _ in texts]
     requests = [
-        asyncio.ensure_future(c.post("/v1/translate", request_body(t)))
+        asyncio.ensure_future(c.post("/translate", request_body(t)))
         for c, t in zip(clients, texts, strict=True)
     ]
     watching = Client(port)

@@ -12,9 +12,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import gc
 import importlib
 import importlib.util
 import io
+import logging
 import os
 import re
 import signal
@@ -40,6 +42,7 @@ from t2tlite.bin.flag_sources import read
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL, full_disk
+from t2tlite.quiet import import_tensorflow
 
 F = TypeVar("F", bound=Flags)
 
@@ -76,8 +79,6 @@ class Command(Generic[F]):
             if HELP & set(argv):
                 return _answer(help_text(self.doc, self.flags_class))
             flags = parse(self.flags_class, argv)
-            if information := flags.information():
-                return _answer(information)
             _prepare(flags)
             self.run(flags)
             sys.stdout.flush()  # an error of a full disk is raised here
@@ -146,9 +147,20 @@ def _prepare(flags: Flags) -> None:
     flags.
     """
     if isinstance(flags, TensorFlowFlags):
-        flags.set_log_level()
+        hides = flags.verbosity in ("warning", "error")
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3" if hides else "0"
+        logging.getLogger("tensorflow").setLevel(flags.verbosity.upper())
     if isinstance(flags, PackageFlags):
         import_user_package(flags.t2t_usr_dir)
+
+
+def load_tensorflow() -> None:
+    """Imports TensorFlow, which takes seconds."""
+    if "tensorflow" not in sys.modules:
+        import_tensorflow()
+        # neither garbage collection nor the end of the process looks through its
+        # objects
+        gc.freeze()
 
 
 def import_user_package(path: str | None) -> None:

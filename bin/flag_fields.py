@@ -64,12 +64,6 @@ class Flags(CheckedFields):
 
     largest = 2**63 - 1
 
-    def information(self) -> str:
-        """Returns the text that a flag such as --registry_help asks for. The command
-        prints it and does nothing else; without such a flag the text is empty.
-        """
-        return ""
-
     def words(self, defaults: bool = False) -> list[str]:
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.

@@ -28,9 +28,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import named_files, text_flag
 from t2tlite.checked_fields import optional_field
+from t2tlite.console import say
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.same_file import check_not_overwritten
@@ -61,18 +62,19 @@ class AttentionFlags(
 @command(AttentionFlags, __doc__)
 def main(flags: AttentionFlags) -> None:
     """Computes the weights, writes the page, and prints its path."""
+    from t2tlite.programs.runs.load import load, run_files
     from t2tlite.programs.visualise.attention import KINDS, check_kinds, page
 
-    folder = flags.run_folder()
+    folder = groups.run_folder(flags)
     kinds = flags.kind or KINDS
     check_kinds(kinds)
     layers = _numbers("layers", flags.layers)
     heads = _numbers("heads", flags.heads)
     folder.hparams()  # raises if there is no run
     outputs = named_files(html=flags.html)
-    check_not_overwritten(outputs, flags.files_of_run(folder))
-    flags.load_tensorflow()
-    model = flags.load_run(folder)
+    check_not_overwritten(outputs, run_files([folder], flags.checkpoint_path))
+    load_tensorflow()
+    model = load(folder.path, flags.checkpoint_path, report=say)
     attention = model.attention(flags.source, flags.target)
     if flags.target is None:
         print(f"translation  {attention.target}")

@@ -26,13 +26,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field
 from t2tlite.console import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from t2tlite.data.dataset import Dataset
     from t2tlite.run_folder import RunFolder
 
@@ -61,7 +59,7 @@ def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
     from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average
 
-    folder = flags.run_folder()
+    folder = groups.run_folder(flags)
     folder.hparams()  # raises if there is no run
     folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
@@ -69,9 +67,9 @@ def main(flags: AverageFlags) -> None:
     averaged = checkpoints_to_average(
         folder, count, flags.from_step or 0, flags.to_step
     )
-    dataset, why_not = _dataset(folder, flags.moved_data())
+    dataset, why_not = _dataset(folder, flags.data_dir)
 
-    flags.load_tensorflow()
+    load_tensorflow()
     from t2tlite.programs.runs.average import average_run, comparison
 
     average = average_run(folder, averaged, dataset)
@@ -91,7 +89,7 @@ def main(flags: AverageFlags) -> None:
         print(line)
 
 
-def _dataset(folder: RunFolder, data_dir: Path | None) -> tuple[Dataset | None, str]:
+def _dataset(folder: RunFolder, data_dir: str | None) -> tuple[Dataset | None, str]:
     """Returns the data of a run and "". If there is no data where it was during
     training, returns None and why the average is not measured. A missing `data_dir`
     raises as `run_dataset`.

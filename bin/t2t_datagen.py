@@ -41,8 +41,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
+from t2tlite.programs.runs.start import make_data
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +55,11 @@ class DatagenFlags(groups.MakeDataFlags, groups.BeamFlags, groups.RegistryFlags)
 @command(DatagenFlags, __doc__)
 def main(flags: DatagenFlags) -> None:
     """Makes the data and prints a summary."""
-    print(flags.make_data(flags.pipeline()))
+    if flags.registry_help:
+        print(registry.registry_help())
+    else:
+        pipeline = groups.beam_pipeline(flags)
+        print(make_data(groups.data_to_make(flags, pipeline)))
 
 
 if __name__ == "__main__":

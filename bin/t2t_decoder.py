@@ -12,7 +12,7 @@ other scores, and --reference adds references.
 A file, one sentence per line; the output has a line for each, blank for blank lines and
 those of more than 2,048 tokens, which are reported:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
-What is done is kept in the folder out.txt.windows. After an interruption the same
+What is done is kept in the file out.txt.part. After an interruption the same
 command decodes what is left, and out.txt is what it would have been. If lines of in.txt
 were changed meanwhile, those around them are decoded again; with another checkpoint or
 option, all are. So does --split.
@@ -81,7 +81,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import CommandError, named_files, repeated_flag
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
@@ -99,6 +99,7 @@ from t2tlite.files.text_files import (
     check_line_counts,
     read_lines,
 )
+from t2tlite.machine import decoding_threads
 from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
 from t2tlite.tasks.task import open_task
 
@@ -106,6 +107,19 @@ if TYPE_CHECKING:
     from t2tlite.data.beam_pipeline import Pipeline
     from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
+
+LINES = ("decode_from_file", "decode_interactive")
+INPUTS = ("decode_from_file", "split", "decode_interactive", "score_file")
+GO_WITH = {  # flag -> the inputs that it goes with
+    "output_format": (*LINES, "score_file"),
+    "alignments": LINES,
+    "prefixes": LINES,
+    "raw_text": LINES,
+}
+
+
+def _flags(names: Sequence[str], between: str) -> str:
+    return between.join(f"--{name}" for name in names)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,23 +189,18 @@ class DecoderFlags(
         not go together.
         """
         super().__post_init__()
-        modes = {
-            "--decode_from_file": self.decode_from_file,
-            "--split": self.split,
-            "--decode_interactive": self.decode_interactive,
-            "--score_file": self.score_file,
-        }
-        given = [flag for flag, value in modes.items() if value]
+        given = [name for name in INPUTS if getattr(self, name)]
         if len(given) != 1:
             raise CommandError(
-                f"One of {', '.join(modes)} must be given. Received:"
-                f" {' and '.join(given) or 'none'}."
+                f"One of {_flags(INPUTS, ', ')} must be given. Received:"
+                f" {_flags(given, ' and ') or 'none'}."
             )
-        if self.split and (self.output_format or self.prefixes):
-            raise CommandError(
-                "--output_format and --prefixes go with files and pipes. Received:"
-                " --split as well."
-            )
+        for name, inputs in GO_WITH.items():
+            if getattr(self, name) and given[0] not in inputs:
+                raise CommandError(
+                    f"--{name} goes with {_flags(inputs, ' or ')}. Received:"
+                    f" --{given[0]}."
+                )
         if self.split and self.decode_to_file == "-":
             raise CommandError(
                 "--split prints its report. Received: --decode_to_file=- as well. Name"
@@ -203,33 +212,22 @@ class DecoderFlags(
                 "--metrics, --reference and the flags of scores go with --split."
                 " t2t-bleu scores files."
             )
-        if self.raw_text and not (self.decode_from_file or self.decode_interactive):
-            raise CommandError(
-                "--raw_text goes with --decode_from_file or --decode_interactive."
-            )
         if self.raw_text and self.prefixes:
             raise CommandError(
                 "--raw_text is for a parser, and --prefixes for translation. Received:"
                 " both."
             )
-        refused = {
-            "--output_format=nbest": self.output_format == "nbest",
-            "--alignments": self.alignments,
-            "--prefixes": self.prefixes,
-        }
-        for flag, is_given in refused.items():
-            if self.score_file and is_given:
-                raise CommandError(
-                    "--score_file writes text or jsonl, without alignments, and reads"
-                    f" pairs. Received: {flag} as well."
-                )
+        if self.score_file and self.output_format == "nbest":
+            raise CommandError(
+                "--score_file writes text or jsonl. Received: --output_format=nbest."
+            )
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the
-        name of one folder. Raises CommandError as `run_folder`, or if the runs of an
-        ensemble are to be loaded by other machines.
+        name of one folder. Raises CommandError as `groups.run_folder`, or if other
+        machines are to load an ensemble.
         """
-        first = self.run_folder()
+        first = groups.run_folder(self)
         if not self.output_dir or first.path.exists():
             return [first]
         paths = filter(None, map(str.strip, self.output_dir.split(",")))
@@ -281,6 +279,7 @@ def main(flags: DecoderFlags) -> None:
     from t2tlite.programs.runs.load import (
         check_engine_options,
         check_ensemble,
+        load,
         run_dataset,
     )
     from t2tlite.programs.runs.translator import decode_options
@@ -295,19 +294,26 @@ def main(flags: DecoderFlags) -> None:
     )
     options = decode_options(folder.manifest(), flags.decode_hparams)
     check_engine_options(flags.engine, options, *flags.features)
-    pipeline = flags.pipeline()
+    pipeline = groups.beam_pipeline(flags)
     _check_before_work(flags, folders, pipeline)
     dataset = None
     scoring = OF_TASK
     if flags.split:
-        dataset = run_dataset(folder, flags.moved_data())
+        dataset = run_dataset(folder, flags.data_dir)
         decode_split.check_split(dataset, flags.split)
         scoring = flags.scoring(dataset.manifest.splits[flags.split].pairs)
         manifest = folder.manifest()
         open_task(manifest.task, manifest.options).scored_by(scoring)
     if flags.engine == TENSORFLOW:
-        flags.load_tensorflow()  # other engines start sooner without it
-    model = flags.load_run(*folders)
+        load_tensorflow()  # other engines start sooner without it
+    model = load(
+        tuple(run.path for run in folders),
+        flags.checkpoint_path,
+        flags.engine,
+        flags.quantization,
+        report=say,
+        threads=decoding_threads(),
+    )
     if flags.score_file:
         score_job = jobs.ScoreJob(model, options, line_format)
         return _decode_lines(flags, score_job, flags.score_file)
@@ -366,9 +372,10 @@ def _decode_typed(job: DecodeJob) -> None:
 
 def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     """Raises ValueError if the output is also an input, or a file of a run."""
-    from t2tlite.programs.bulk.window_folder import window_files
+    from t2tlite.programs.bulk.part import part_file
+    from t2tlite.programs.runs.load import run_files
 
-    inputs = flags.files_of_run(*folders)
+    inputs = run_files(folders, flags.checkpoint_path)
     for name, source in named_files(
         decode_from_file=flags.decode_from_file, score_file=flags.score_file
     ):
@@ -384,8 +391,8 @@ def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) ->
     else:
         outputs = [(f"--decode_to_file={target}", target)]
         if path := replaceable(target):
-            for file in window_files(path):
-                outputs.append((f"{file} (of --decode_to_file={target})", file))
+            part = part_file(path)
+            outputs.append((f"{part} (of --decode_to_file={target})", part))
     check_not_overwritten(outputs, inputs)
 
 

@@ -33,12 +33,13 @@ from __future__ import annotations
 import dataclasses
 
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.export.export import export_model, find_format
 from t2tlite.programs.export.plan import ExportPlan
+from t2tlite.programs.runs import load as runs
 from t2tlite.programs.runs.translator import decode_options
 
 
@@ -62,34 +63,30 @@ class ExportFlags(
         " default: those that the run records.",
     )
 
-    def plan(self) -> ExportPlan:
-        """Returns what to export. Raises for a wrong format or a missing run."""
-        export_format = find_format(self.format)
-        run = self.run_folder()
-        hparams = run.hparams()
-        manifest = run.manifest()
-        return ExportPlan(
-            run=run,
-            checkpoint=find_checkpoint(run.path, self.checkpoint_path),
-            hparams=hparams,
-            manifest=manifest,
-            format=export_format,
-            decoding=decode_options(manifest, self.decode_hparams),
-            quantization=self.quantization or "",
-            languages=self.languages,
-            export_dir=self.export_dir,
-            overwrite=self.overwrite,
-        )
-
 
 @command(ExportFlags, __doc__)
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    plan = flags.plan()
+    export_format = find_format(flags.format)
+    run = groups.run_folder(flags)
+    hparams = run.hparams()
+    manifest = run.manifest()
+    plan = ExportPlan(
+        run=run,
+        checkpoint=find_checkpoint(run.path, flags.checkpoint_path),
+        hparams=hparams,
+        manifest=manifest,
+        format=export_format,
+        decoding=decode_options(manifest, flags.decode_hparams),
+        quantization=flags.quantization or "",
+        languages=flags.languages,
+        export_dir=flags.export_dir,
+        overwrite=flags.overwrite,
+    )
     plan.check()
-    flags.load_tensorflow()
-    say(f"Loading {plan.run} ...")
-    model = flags.load_run(plan.run)
+    load_tensorflow()
+    say(f"Loading {run} ...")
+    model = runs.load(run.path, flags.checkpoint_path, report=say)
     compared = export_model(model, plan, say)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."

@@ -27,13 +27,10 @@ can be added to RUN later. docs/from-tensor2tensor.md has the details.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from pathlib import Path
 
-from tqdm import tqdm
-
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
 from t2tlite.programs.tensor2tensor.t2t_files import T2TFiles
@@ -59,35 +56,26 @@ class ImportFlags(groups.ProblemFlags, groups.TensorFlowFlags):
         int, "Row of the target space embedding; by default the one trained, or 0."
     )
 
-    def files(self) -> T2TFiles:
-        """Returns the files to import. Raises if one is missing."""
-        files = T2TFiles(
-            Path(self.t2t_checkpoint),
-            [Path(file) for file in self.t2t_vocab],
-            hparams_file=Path(self.t2t_hparams) if self.t2t_hparams else None,
-            target_space=self.target_space_id,
-            problem=self.problem,
-        )
-        files.check()
-        return files
-
 
 @command(ImportFlags, __doc__)
 def main(flags: ImportFlags) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
     training.
     """
-    files = flags.files()
-    flags.load_tensorflow()
+    files = T2TFiles(
+        Path(flags.t2t_checkpoint),
+        [Path(file) for file in flags.t2t_vocab],
+        hparams_file=Path(flags.t2t_hparams) if flags.t2t_hparams else None,
+        target_space=flags.target_space_id,
+        problem=flags.problem,
+    )
+    files.check()
+    load_tensorflow()
     from t2tlite.programs.tensor2tensor.import_run import import_run
 
     folder = RunFolder(flags.output_dir)
-    progress = functools.partial(
-        tqdm, desc="importing", unit="checkpoint", leave=False, disable=None
-    )
-    imported = import_run(
-        files, folder, ["t2t-import", *flags.words(defaults=True)], progress
-    )
+    command = ["t2t-import", *flags.words(defaults=True)]
+    imported = import_run(files, folder, command)
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.files.same_file import check_not_overwritten
 
 
@@ -37,13 +38,13 @@ class ReportFlags(
 @command(ReportFlags, __doc__)
 def main(flags: ReportFlags) -> None:
     """Writes both files and prints their paths."""
-    folder = flags.run_folder()
+    folder = groups.run_folder(flags)
     if not folder.exists():
         folder.hparams()  # raises
     outputs = [(str(file), file) for file in folder.report_files]
     inputs = [(str(file), file) for file in folder.own_files()]
     check_not_overwritten(outputs, inputs)
-    flags.load_tensorflow()
+    load_tensorflow()
     from t2tlite.programs.report.run_report import write_report
 
     with contextlib.suppress(ValueError):  # damaged: the report says so
@@ -52,7 +53,8 @@ def main(flags: ReportFlags) -> None:
     # none recorded, or not registered: the report says so
     with contextlib.suppress(ValueError):
         base = registry.get_hparams(folder.flags().get("hparams_set", ""))
-    for path in write_report(folder, flags.moved_data(), base):
+    data_dir = Path(flags.data_dir) if flags.data_dir else None
+    for path in write_report(folder, data_dir, base):
         print(path)
 
 

@@ -41,19 +41,23 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import groups, t2t_decoder, t2t_trainer
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import CommandError, field_of, require
 from t2tlite.checked_fields import (
     MAX_SEED,
     checked,
     checked_field,
-    merged_changes,
     optional_field,
 )
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.start import TRANSFORMER_BASE, check_apart
+from t2tlite.programs.runs.start import (
+    TRANSFORMER_BASE,
+    check_apart,
+    dataset_of,
+    set_and_changes,
+)
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopOptions
@@ -115,18 +119,19 @@ class Table3Flags(
     ) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
         name = row.name if seed == 1 else f"{row.name}.seed{seed}"
-        changes = [f"train_steps={base.train_steps}"]
-        for field, (new, _) in row.apply(base).diff(base).items():
-            changes.append(f"{field}={new}")
+        folder = RunFolder(Path(self.output_dir or "") / name)
+        hparams_set, changes = set_and_changes(
+            self.hparams_set or TRANSFORMER_BASE, row.apply(base), folder, None
+        )
         return t2t_trainer.TrainerFlags(
             problem=problem,
             data_dir=self.data_dir,
             t2t_usr_dir=self.t2t_usr_dir,
             verbosity=self.verbosity,
             worker_gpu=self.worker_gpu,
-            hparams_set=self.hparams_set or TRANSFORMER_BASE,
-            hparams=merged_changes(self.hparams, ",".join(changes)),
-            output_dir=str(Path(self.output_dir or "") / name),
+            hparams_set=hparams_set,
+            hparams=changes,
+            output_dir=str(folder),
             loop=LoopOptions(
                 local_eval_frequency=self.local_eval_frequency,
                 save_checkpoints_secs=self.save_checkpoints_secs,
@@ -143,15 +148,17 @@ def main(flags: Table3Flags) -> None:
     """
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
-        check_apart(Path(flags.output_dir or ""), flags.data_folder(), flags.problem)
+        check_apart(
+            Path(flags.output_dir or ""), groups.data_folder(flags), flags.problem
+        )
     base = flags.base()
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
     for row in rows:
         row.apply(base)  # raises now if a row does not fit
     seeds = flags.seed_numbers()
-    flags.check_data()
-    flags.load_tensorflow()
-    dataset = flags.open_data()
+    data = groups.training_data(flags)
+    load_tensorflow()
+    dataset = dataset_of(data)
 
     from t2tlite.programs.table3.table import cost_table, write_table
     from t2tlite.training import cluster
@@ -197,7 +204,7 @@ def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> Non
     run = RunFolder(flags.output_dir or "")
     recorded = run.flags()
     now = dict(word.removeprefix("--").split("=", 1) for word in flags.words(True))
-    is_same = all(recorded.get(name) == now[name] for name in SAME)
+    is_same = all(recorded.get(name) == now.get(name) for name in SAME)
     if is_same and read_result(run) and run.manifest().data == data.data:
         say(f"{run} is finished.")
         return

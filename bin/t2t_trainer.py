@@ -33,7 +33,7 @@ import textwrap
 
 from t2tlite import registry
 from t2tlite.bin import groups
-from t2tlite.bin.command import command
+from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import require
 from t2tlite.checked_fields import (
     checked_field,
@@ -42,9 +42,14 @@ from t2tlite.checked_fields import (
     optional_field,
 )
 from t2tlite.config import HParams
-from t2tlite.files.checkpoint_paths import checkpoint_at
-from t2tlite.programs.runs.start import Devices, check_apart, run_hparams, train_on
-from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.programs.runs.start import (
+    Devices,
+    Training,
+    check_folders,
+    run_hparams,
+    set_and_changes,
+    train,
+)
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 EXAMPLE = (
@@ -103,16 +108,6 @@ class TrainerFlags(
         " value, and exit.",
     )
 
-    def information(self) -> str:
-        if self.show_hparams and not self.registry_help:
-            return show_hparams(self.show_hparams, self.hparams)
-        return super().information()
-
-    def loop_config(self, hparams: HParams) -> LoopConfig:
-        """Returns the settings of the loop; by default it trains the hparams' steps."""
-        steps = self.train_steps or hparams.train_steps
-        return LoopConfig(train_steps=steps, **vars(self.loop))
-
 
 def show_hparams(name: str, changes: str) -> str:
     """Lists the fields of a set with the `changes` of --hparams; `*` marks those that
@@ -145,71 +140,52 @@ def show_hparams(name: str, changes: str) -> str:
     return "\n".join(lines)
 
 
-def check(flags: TrainerFlags, folder: RunFolder) -> None:
-    """Checks names, values, folders and data, before TensorFlow is loaded."""
-    folder.check_path()
-    check_apart(folder.path, flags.data_folder(), flags.problem)
-    start = None if folder.checkpoints() else flags.warm_start_from
-    if start:
-        checkpoint_at(start)  # raises if there is none
-    if start and not flags.hparams_set:
-        hparams = run_of(start).hparams()
-    else:
-        hparams = _hparams(flags, folder)
-    hparams.override(flags.hparams)
-    flags.check_data()
-
-
 @command(TrainerFlags, __doc__)
 def main(flags: TrainerFlags) -> None:
     """Trains a run; makes the data first with --generate_data."""
+    if flags.registry_help:
+        print(registry.registry_help())
+        return
+    if flags.show_hparams:
+        print(show_hparams(flags.show_hparams, flags.hparams))
+        return
     if not flags.output_dir:
         require(EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
-    folder = flags.run_folder()
-    check(flags, folder)
-    flags.load_tensorflow()
-    from t2tlite.programs.runs.train import TrainingOptions
-
-    hparams = _hparams(flags, folder).override(flags.hparams)
+    folder = groups.run_folder(flags)
+    start = flags.warm_start_from or None
+    check_folders(folder, groups.data_folder(flags), flags.problem, start)
+    if flags.hparams_set:
+        hparams = registry.get_hparams(flags.hparams_set)
+    else:
+        hparams = run_hparams(folder, start)
+        if hparams is None:
+            require(EXAMPLE, hparams_set=flags.hparams_set)
+    changes = flags.hparams
     if flags.global_batch_tokens is not None:
-        hparams = dataclasses.replace(
-            hparams, global_batch_tokens=flags.global_batch_tokens
-        )
-    devices = Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver)
-    command = ["t2t-trainer", *_resumed(flags, folder).words(defaults=True)]
-    options = TrainingOptions(flags.eval_bleu, flags.warm_start_from, command)
-    config = flags.loop_config(hparams)
-    trained = train_on(devices, flags.open_data, hparams, folder, config, options)
-    print("\n".join(trained.summary))
-
-
-def _hparams(flags: TrainerFlags, folder: RunFolder) -> HParams:
-    """Returns the hparams of the named set, of the run to resume, or of the run to
-    start from.
-    """
-    if not flags.hparams_set:
-        hparams = run_hparams(folder, flags.warm_start_from)
-        if hparams is not None:
-            return hparams
-        require(EXAMPLE, hparams_set=flags.hparams_set)
-    return registry.get_hparams(flags.hparams_set or "")
-
-
-def _resumed(flags: TrainerFlags, folder: RunFolder) -> TrainerFlags:
-    """Returns the flags to record. A run that resumes without --hparams_set keeps the
-    recorded set and its changes.
-    """
-    before = folder.flags() if folder.checkpoints() and not flags.hparams_set else {}
-    if "hparams_set" not in before:
-        return flags
-    recorded = before.get("global_batch_tokens", "")
-    tokens = int(recorded) if recorded.isdecimal() else None
-    return dataclasses.replace(
+        tokens = f"global_batch_tokens={flags.global_batch_tokens}"
+        changes = merged_changes(changes, tokens)
+    hparams = hparams.override(changes)
+    hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
+    recorded = dataclasses.replace(
         flags,
-        hparams_set=before["hparams_set"],
-        hparams=merged_changes(before.get("hparams", ""), flags.hparams),
-        global_batch_tokens=flags.global_batch_tokens or tokens,
+        global_batch_tokens=None,  # which is one of the hparams
+        hparams_set=hparams_set,
+        hparams=changes,
     )
+    data = groups.training_data(flags)
+    load_tensorflow()
+    steps = flags.train_steps or hparams.train_steps
+    training = Training(
+        folder=folder,
+        data=data,
+        hparams=hparams,
+        config=LoopConfig(train_steps=steps, **vars(flags.loop)),
+        command=["t2t-trainer", *recorded.words(defaults=True)],
+        eval_bleu=flags.eval_bleu,
+        warm_start_from=start,
+        devices=Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver),
+    )
+    print("\n".join(train(training).summary))
 
 
 if __name__ == "__main__":

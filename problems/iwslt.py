@@ -7,17 +7,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import Problem, option
+from t2tlite.data.problem import option
 from t2tlite.files import text_files
+from t2tlite.problems.corpus import Corpus, FilePair
 
+NMT = "https://nlp.stanford.edu/projects/nmt"
 RAW = "raw"
 TOKENISED = "lc.tok"
 # the splits of IWSLT 2014, as the papers that report it make them
+ARCHIVE = "IWSLT 2014: wit3.fbk.eu/de-en.tgz"
 DEV_INTERVAL = 23  # every 23rd training pair is of dev
 TEST_SETS = (
     "TED.dev2010",
@@ -35,7 +37,7 @@ OTHER_TAG = re.compile(r"\s*<[a-z]")
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
-class Iwslt14Deen(Problem):
+class Iwslt14Deen(Corpus):
     """IWSLT 2014 German-English, from the files of its archive in --tmp_dir: 160,000
     pairs of TED talks.
 
@@ -55,33 +57,23 @@ class Iwslt14Deen(Problem):
 
     source_language: ClassVar[str] = "de"
     target_language: ClassVar[str] = "en"
-    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the pairs of a split: of train and dev, one file's; of test, those of
-        each set in turn.
-        """
-        if split not in self.splits():
-            raise ValueError(
-                f"The splits of {self.name()} are train, dev and test. Received:"
-                f" {split!r}."
-            )
-        training, *tests = _pairs_of_files(self.files(tmp_dir))
+    def corpora(self) -> dict[str, dict[str, str]]:
+        training = {"train.tags.de-en.{}": ARCHIVE}
+        tests = [f"IWSLT14.{name}.de-en.{{}}.xml" for name in TEST_SETS]
+        return {
+            "train": training,
+            "dev": training,
+            "test": dict.fromkeys(tests, ARCHIVE),
+        }
+
+    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
         if split == "test":
-            return self._test_pairs(tests)
-        return self._training_pairs(training, is_dev=split == "dev")
-
-    def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The training files, then those of each test set: source and target."""
-        names = ["train.tags.de-en.de", "train.tags.de-en.en"]
-        for test_set in TEST_SETS:
-            names.append(f"IWSLT14.{test_set}.de-en.de.xml")
-            names.append(f"IWSLT14.{test_set}.de-en.en.xml")
-        archive = "the files of de-en.tgz of IWSLT 2014 (wit3.fbk.eu)"
-        return _find_together(self.name(), names, archive, tmp_dir)
+            return self._test_pairs(files)
+        return self._training_pairs(files[0], is_dev=split == "dev")
 
     def _training_pairs(
-        self, paths: tuple[Path, Path], is_dev: bool
+        self, paths: FilePair, is_dev: bool
     ) -> Iterator[tuple[str, str]]:
         """The pairs of train, or of dev."""
         tokenise_source = _tokeniser("de")
@@ -99,9 +91,7 @@ class Iwslt14Deen(Problem):
             if (number % DEV_INTERVAL == 0) == is_dev:
                 yield (source, target) if self.text == RAW else tokens
 
-    def _test_pairs(
-        self, test_sets: list[tuple[Path, Path]]
-    ) -> Iterator[tuple[str, str]]:
+    def _test_pairs(self, test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
         tokenise_source = _tokeniser("de")
         tokenise_target = _tokeniser("en")
         for paths in test_sets:
@@ -123,7 +113,7 @@ class Iwslt14Deen(Problem):
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
-class Iwslt15Envi(Problem):
+class Iwslt15Envi(Corpus):
     """IWSLT 2015 English-Vietnamese, from train, tst2012 (dev) and tst2013 (test) in
     --tmp_dir: 133,317 pairs of TED talks.
 
@@ -133,60 +123,10 @@ class Iwslt15Envi(Problem):
 
     source_language: ClassVar[str] = "en"
     target_language: ClassVar[str] = "vi"
-    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
-    stems: ClassVar[dict[str, str]] = {
-        "train": "train",
-        "dev": "tst2012",
-        "test": "tst2013",
-    }
 
-    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of the two files of a split."""
-        if split not in self.stems:
-            raise ValueError(
-                f"The splits of {self.name()} are train, dev and test. Received:"
-                f" {split!r}."
-            )
-        pairs = dict(zip(self.stems, _pairs_of_files(self.files(tmp_dir)), strict=True))
-        source, target = pairs[split]
-        return text_files.read_parallel([source], [target])
-
-    def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of the three splits, source and target."""
-        names = []
-        for stem in self.stems.values():
-            names += [f"{stem}.en", f"{stem}.vi"]
-        source = (
-            "train, tst2012 and tst2013 in .en and .vi (nlp.stanford.edu/projects/nmt)"
-        )
-        return _find_together(self.name(), names, source, tmp_dir)
-
-
-def _find_together(
-    problem: str, names: list[str], described: str, tmp_dir: Path | None
-) -> list[Path]:
-    """The paths of files that are in one folder of `tmp_dir`: the one nearest to it
-    that has the first of them. Raises FileNotFoundError if any is missing.
-    """
-    needed = f"{problem} needs {described} in one folder of --tmp_dir."
-    if tmp_dir is None:
-        raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
-    firsts = sorted(tmp_dir.rglob(names[0]), key=lambda path: len(path.parts))
-    if not firsts:
-        raise FileNotFoundError(f"{needed} Received: {tmp_dir}, without {names[0]}.")
-    folder = firsts[0].parent
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{needed} Received: {folder}, without {', '.join(missing)}. Unpack the"
-            " archive again."
-        )
-    return [folder / name for name in names]
-
-
-def _pairs_of_files(paths: list[Path]) -> list[tuple[Path, Path]]:
-    """Source and target files that take turns, as pairs."""
-    return list(zip(paths[::2], paths[1::2], strict=True))
+    def corpora(self) -> dict[str, dict[str, str]]:
+        names = {"train": "train.{}", "dev": "tst2012.{}", "test": "tst2013.{}"}
+        return {split: {name: NMT} for split, name in names.items()}
 
 
 def _is_clean(source: str, target: str) -> bool:

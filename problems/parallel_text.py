@@ -28,11 +28,11 @@ class ParallelText(Problem):
     --dev_source, --dev_target.
 
     Files are text in UTF-8, and compressed if the name ends in `.gz`, `.xz` or `.bz2`.
-    A pipe is an error, since files are read twice. Relative names start from the
-    current folder, and `~` is the home folder. Each pair of training files is a corpus,
-    and each pair of dev files a dev set; several test files are read one after the
-    other. A file of two columns, and then a translation memory, counts like a pair of
-    files, and follows those.
+    A pipe, or - for standard input, may stand for one, once. Relative names start from
+    the current folder, and `~` is the home folder. Each pair of training files is a
+    corpus, and each pair of dev files a dev set; several test files are read one after
+    the other. A file of two columns, and then a translation memory, counts like a pair
+    of files, and follows those.
     """
 
     train_source: tuple[str, ...] = option(
@@ -128,12 +128,7 @@ class ParallelText(Problem):
         of `files`, `read_parallel`, `read_tsv` and `read_tmx`.
         """
         self.files(tmp_dir)
-        if split not in self.splits():
-            raise ValueError(
-                f"The splits of these files are {' and '.join(self.splits())}."
-                f" Received: {split!r}. For a test split give --test_source and"
-                " --test_target."
-            )
+        self.check_split(split)
         sources, targets, columns, memories = self._paths(split)
         languages = self.source_language, self.target_language
         return itertools.chain(
@@ -145,7 +140,8 @@ class ParallelText(Problem):
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: of each those of one kind after
         the other, in the order of KINDS. Raises ValueError if there are none to
-        train on or to evaluate on, and the errors of `check_rereadable`.
+        train on or to evaluate on, or a pipe is given twice; and the errors of
+        `check_file`.
         """
         missing = []
         for base in (splits.TRAIN, splits.DEV):
@@ -160,10 +156,14 @@ class ParallelText(Problem):
             )
         paths: list[Path] = []
         for split in self.splits():
-            for kind, of_kind in zip(KINDS, self._paths(split), strict=True):
-                for path in of_kind:
-                    flag = f"--{splits.base(split)}_{kind}"
-                    paths.append(text_files.check_rereadable(path, flag))
+            for path in itertools.chain(*self._paths(split)):
+                if path in paths and not path.is_file():
+                    raise ValueError(
+                        "A pipe can be read once. Received:"
+                        f" {text_files.shown(path)}, given twice. Write its text to a"
+                        " file first."
+                    )
+                paths.append(text_files.check_file(path))
         return paths
 
     def _paths(self, split: str) -> list[list[Path]]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.text_files import check_rereadable, compressed_or_not
+from t2tlite.files.compression import plain_name
+from t2tlite.files.text_files import check_file, compressed_or_not
+from t2tlite.problems.corpus import FilesBelow
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
@@ -105,8 +106,8 @@ class ParsingProblem(Problem):
 
 @dataclasses.dataclass(frozen=True)
 class Treebank(ParsingProblem):
-    """The base class of the problems whose trees are files in --tmp_dir. A subclass
-    says which (`paths`).
+    """The base class of the problems whose trees are files in --tmp_dir, in any folder.
+    A subclass declares their names (`patterns`).
     """
 
     not_words: tuple[str, ...] = option(
@@ -118,11 +119,41 @@ class Treebank(ParsingProblem):
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
-    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
-        """The files of a split, in the order in which they are read. Raises
-        FileNotFoundError if one is missing, and ValueError for an unknown split.
+    needed: ClassVar[str]  # what has the files
+
+    def patterns(self, split: str, below: FilesBelow) -> list[str]:
+        """The names of a split's files in the order in which they are read, each also
+        compressed, or with `?` for any character; every one is the name of a file.
         """
         raise NotImplementedError
+
+    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
+        """The files of a split, in the order in which they are read. Raises
+        FileNotFoundError if one is missing, and ValueError for an unknown split or two
+        files of one name, whose trees would count twice.
+        """
+        self.check_split(split)
+        below = FilesBelow(tmp_dir)
+        paths = []
+        missing = []
+        for pattern in self.patterns(split, below):
+            matching = below.matching(pattern)
+            paths += matching
+            if not matching:
+                missing.append(pattern)
+        if missing:
+            raise FileNotFoundError(
+                f"{self.name()} needs {self.needed} in --tmp_dir. Received:"
+                f" {tmp_dir or 'no --tmp_dir'}, without {', '.join(missing)} ({split})."
+            )
+        for path, next_path in itertools.pairwise(paths):
+            if plain_name(path) == plain_name(next_path):
+                raise ValueError(
+                    "Each file of the treebank must be in --tmp_dir once. Received:"
+                    f" {path} and {next_path}. Remove one, or name a folder that holds"
+                    " only one of them."
+                )
+        return paths
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split, file by file."""
@@ -175,34 +206,19 @@ class WsjParsing(Treebank):
     trees.
     """
 
+    needed: ClassVar[str] = (
+        "the Treebank (LDC99T42), or train.trees, dev.trees and test.trees,"
+    )
+
+    def patterns(self, split: str, below: FilesBelow) -> list[str]:
+        return [f"wsj_{section:02}??.mrg" for section in SECTIONS[split]]
+
     def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
         """The files of a split, in the order of their names."""
-        if split not in SECTIONS:
-            raise ValueError(
-                f"split must be one of {', '.join(SECTIONS)}. Received: {split!r}."
-            )
-        needed = (
-            "Trees are needed in --tmp_dir: either train.trees, dev.trees and"
-            " test.trees, or the Treebank's files wsj_0200.mrg to wsj_2399.mrg"
-            " (LDC99T42)."
-        )
-        if tmp_dir is None:
-            raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
-        if compressed_or_not(tmp_dir / "train.trees").is_file():
-            path = compressed_or_not(tmp_dir / f"{split}.trees")
-            return [check_rereadable(path, "The trees")]
-        sections = SECTIONS[split]
-        paths = [p for p in tmp_dir.rglob("wsj_*.mrg") if _section(p) in sections]
-        paths.sort(key=lambda path: (path.name, path))
-        missing = set(sections).difference(map(_section, paths))
-        if missing:
-            numbers = ", ".join(f"{section:02}" for section in sorted(missing))
-            raise FileNotFoundError(
-                f"{needed} Received: {tmp_dir}, without files of section {numbers}"
-                f" ({split})."
-            )
-        check_once(paths)
-        return paths
+        self.check_split(split)
+        if tmp_dir is None or not compressed_or_not(tmp_dir / "train.trees").is_file():
+            return super().paths(split, tmp_dir)
+        return [check_file(compressed_or_not(tmp_dir / f"{split}.trees"))]
 
 
 @registry.register_problem
@@ -246,27 +262,4 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the"
                 " files, or use wsj_parsing."
             )
-        paths = []
-        for name in self.extra_trees:
-            path = Path(name).expanduser()
-            paths.append(check_rereadable(path, "--extra_trees"))
-        return paths
-
-
-def check_once(paths: Iterable[Path]) -> None:
-    """Raises ValueError if two files have the same name: their trees would count twice.
-    `paths` are in the order of the names.
-    """
-    for path, next_path in itertools.pairwise(paths):
-        if path.name == next_path.name:
-            raise ValueError(
-                "Each file of the treebank must be in --tmp_dir once. Received:"
-                f" {path} and {next_path}. Remove one, or name a folder that holds"
-                " only one of them."
-            )
-
-
-def _section(path: Path) -> int:
-    """The section of a file: 23 for wsj_2301.mrg, -1 for other names."""
-    match = re.fullmatch(r"wsj_(\d\d)\d\d\.mrg", path.name)
-    return int(match[1]) if match else -1
+        return [check_file(Path(name).expanduser()) for name in self.extra_trees]

@@ -81,7 +81,6 @@ def prepare(
         ValueError: there is no such problem or option, the text is bad (the message
             names file and line), or other data is there.
     """
-    from t2tlite.console import say
     from t2tlite.data.problem import Problem
     from t2tlite.programs.runs import start
 
@@ -96,9 +95,7 @@ def prepare(
         )
     if not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
-    generated = start.make_data(problem, data_dir, tmp_dir, num_processes)
-    say(str(generated))
-    return generated.dataset
+    return start.dataset_of(start.DataToMake(problem, data_dir, tmp_dir, num_processes))
 
 
 def train(

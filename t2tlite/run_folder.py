@@ -5,7 +5,7 @@ RUN/manifest.json      the manifest of the data, the direction, and where the da
 RUN/vocab.*            the vocabulary, or source's and target's
 RUN/flags.txt          the last command line that trained it, a file for --flagfile
 RUN/environment.json   the versions and the device that last trained it
-RUN/training.json      seed, data, replicas and global batch of its training
+RUN/training.json      seed, replicas and global batch of its training
 RUN/evaluations.json   the metrics of each evaluation on dev during training
 RUN/cost.json          time and floating-point operations of training so far
 RUN/model.ckpt-N.*     checkpoints: the newest of the run
@@ -19,7 +19,7 @@ RUN/events.*           TensorBoard
 
 The output of a split is RUN/decodes/NAME.txt, line by line with its sources, NAME.src,
 and references, NAME.ref (trees, NAME.gold); NAME.json has the scores. While it is
-decoded, the folder NAME.txt.windows holds what is done (bulk/window_folder.py). NAME
+decoded, the file NAME.txt.part holds what is done (programs/bulk/part.py). NAME
 is SPLIT.STEP, followed by what is not the default: the checkpoint's folder (with a hash
 if that is outside), the number of runs in an ensemble with a hash of the others'
 checkpoints, options and engine, such as
@@ -61,6 +61,7 @@ from t2tlite.run_records import (
     DevEvaluation,
     Environment,
     EvaluationsFile,
+    Identity,
     RunCost,
     TrainedWith,
 )
@@ -176,6 +177,13 @@ class RunFolder:
     def has_manifest(self) -> bool:
         return (self.path / MANIFEST).is_file()
 
+    def identity(self) -> Identity:
+        """What the run is a run of, without the seed; a run without a manifest may have
+        any data.
+        """
+        manifest = self.manifest() if self.has_manifest() else None
+        return Identity.of(manifest, self.hparams())
+
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
         """The vocabularies of source and target; raises FileNotFoundError or ValueError
         as `open_encoders`.
@@ -283,7 +291,7 @@ class RunFolder:
         self._write(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
-        """The recorded seed, data, replicas and global batch; None if nothing was
+        """The recorded seed, replicas and global batch; None if nothing was
         trained.
         """
         return self._optional(

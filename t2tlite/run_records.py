@@ -1,13 +1,77 @@
-"""The records of a run directory, which `RunFolder` reads and writes as JSON files."""
+"""The records of a run directory, which `RunFolder` reads and writes as JSON files, and
+the identity of a run, which follows from them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
+from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.data.manifest import RunManifest
 from t2tlite.files.records import Amount, Count
 
 # the metric of dev that chooses the best checkpoint unless dev is decoded
 LOSS = "loss"
+DIGITS = 12  # of a SHA-256 in messages
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """What a run is a run of. A field that is None is not known."""
+
+    problem: str | None = None  # with _rev
+    languages: str | None = None  # such as en-de
+    vocabulary: str | None = None  # SHA-256, or that of the source's + the target's
+    pairs: str | None = None  # SHA-256 of the training and dev pairs
+    random_seed: int | None = None
+    # of an imported run: the row of the target space embedding
+    target_space: int | None = None
+    model: Mapping[str, Any] | None = None  # hparams that weights depend on
+    # whose loss scale is part of a checkpoint
+    mixed_float16: bool | None = None
+
+    @classmethod
+    def of(
+        cls,
+        manifest: RunManifest | None,
+        hparams: HParams | None = None,
+        random_seed: int | None = None,
+    ) -> Identity:
+        """Returns the identity of a run on this data with these hparams."""
+        fields: dict[str, Any] = {"random_seed": random_seed}
+        if manifest:
+            hashes = manifest.vocabulary_sha256.split("+")
+            fields["problem"] = manifest.name
+            fields["languages"] = "-".join(manifest.language_pair)
+            fields["vocabulary"] = "+".join(sha256[:DIGITS] for sha256 in hashes)
+            fields["target_space"] = manifest.target_space
+            if manifest.splits:
+                fields["pairs"] = manifest.pairs_sha256[:DIGITS]
+        if hparams:
+            model = {name: getattr(hparams, name) for name in MODEL_FIELDS}
+            fields["model"] = {**model, "max_length": hparams.max_positions}
+            fields["mixed_float16"] = hparams.dtype_policy == "mixed_float16"
+        return cls(**fields)
+
+    def difference(self, other: Identity, *names: str) -> str:
+        """Describes the first of these fields in which another run differs, with the
+        values here and there: "num_heads (2, 4)". Empty if there is none.
+        """
+        for name in names:
+            here = getattr(self, name)
+            there = getattr(other, name)
+            if None in (here, there) or here == there:
+                continue
+            if name != "model":
+                return f"{name} ({here}, {there})"
+            changes = []
+            for field, value in here.items():
+                if value != there[field]:
+                    changes.append(f"{field} ({value}, {there[field]})")
+            return ", ".join(changes)
+        return ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +120,6 @@ class TrainedWith:
     """What a run's training depends on in addition to its hparams."""
 
     random_seed: int
-    data_sha256: str  # of the training and dev pairs
     replicas: Count
     # of an optimizer step: batch_size x accumulate_steps x replicas
     global_batch_tokens: Count

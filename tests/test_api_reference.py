@@ -80,9 +80,8 @@ def fields(entry: Entry) -> set[str]:
 
 
 def test_the_page_describes_what_a_model_returns():
-    assert {"Translator", "Attention", "Output", "Parse", "Tree", "Hypothesis"} <= (
-        SHORT_NAMES
-    )
+    returned = {"Translator", "Attention", "Output", "Parse", "Tree"}
+    assert returned <= SHORT_NAMES
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from t2tlite.bin.command import Command
+from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.groups import TensorFlowFlags
 from t2tlite.quiet import import_tensorflow, quiet_stderr
 
@@ -145,6 +145,6 @@ def test_disabled_collector_stays_disabled(imports):
 def test_commands_freeze_the_objects_of_tensorflow_once(imports, monkeypatch):
     calls = []
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("tensorflow" in sys.modules))
-    command = Command(TensorFlowFlags, "Doc.", TensorFlowFlags.load_tensorflow)
+    command = Command(TensorFlowFlags, "Doc.", lambda flags: load_tensorflow())
     assert command([]) == command([]) == 0
     assert calls == [True]

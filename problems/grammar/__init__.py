@@ -112,10 +112,7 @@ class GrammarProblem(Problem):
         split.
         """
         sizes = {"train": self.train_size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
-        if split not in sizes:
-            raise ValueError(
-                f"split must be one of {', '.join(sizes)}. Received: {split!r}."
-            )
+        self.check_split(split)
         return sentences(split, sizes[split])
 
 

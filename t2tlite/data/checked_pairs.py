@@ -1,8 +1,5 @@
-"""Reads the pairs that a problem yields twice: checks each pair, and compares the
-second reading with the first.
-
-A user's problem may yield anything, and files may change while they are read. Both are
-errors here, before anything becomes data.
+"""Reads the pairs that a problem yields, and checks each: a user's problem may yield
+anything.
 """
 
 from __future__ import annotations
@@ -14,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from t2tlite.console import counted, progress_bar
+from t2tlite.console import progress_bar
 from t2tlite.data import encode_shards
 from t2tlite.data.problem import Problem
-from t2tlite.files.text_files import check_rereadable
 from t2tlite.texts import text_paths
 from t2tlite.vocabularies.text_encoder import check_unicode
 
@@ -52,138 +48,37 @@ def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterato
     return _checked(iterator, place)
 
 
-class SplitDigest:
-    """Digest of a split's first reading, chunk by chunk."""
-
-    def __init__(self, split: str) -> None:
-        self.split = split
-        self.pairs = 0
-        self._text = hashlib.sha256()
-        self._chunks: list[bytes] = []  # SHA-256 of the text up to each chunk's end
-        self._ends: list[int] = []  # of each chunk, the number of pairs up to its end
-        # one byte of each pair's hash: shows where two readings differ
-        self._hashes = bytearray()
-
-    def add(self, chunk: Sequence[Pair]) -> None:
-        """Records the next chunk of the first reading."""
-        self.pairs += len(chunk)
-        _update(self._text, chunk)
-        self._chunks.append(self._text.digest())
-        self._ends.append(self.pairs)
-        self._hashes += _hashes(chunk)
-
-    def digest(self) -> bytes:
-        """Identifies all pairs, however they are divided into chunks."""
-        return self._text.digest()
-
-    def difference(
-        self, number: int, text: bytes, first: int, chunk: Sequence[Pair]
-    ) -> str:
-        """How chunk `number` of the second reading, whose first pair has the index
-        `first`, differs from the first reading's: "" if it does not. `text` is the
-        SHA-256 of the second reading up to its end.
-        """
-        if number < len(self._chunks) and text == self._chunks[number]:
-            return ""
-        before = self._hashes[first : first + len(chunk)]
-        now = _hashes(chunk)
-        equal = 0
-        while equal < len(before) and before[equal] == now[equal]:
-            equal += 1
-        if equal < len(before):
-            place = f"pair {first + equal + 1:,} of {self.split}"
-            return f"another {place} the second time, {_shown(chunk[equal])}"
-        if len(before) < len(now):
-            return self.other_count("more")
-        if first + len(now) < self._ends[number]:
-            return self.other_count(f"{first + len(now):,}")
-        place = f"the pairs {first + 1:,} to {first + len(now):,} of {self.split}"
-        return f"others among {place} the second time"
-
-    def other_count(self, count: str) -> str:
-        """How the second reading, of `count` pairs, differs from the first."""
-        return f"{counted(self.pairs, 'pair')} of {self.split} at first, then {count}"
-
-
-class TwoReadings:
-    """The text of a problem, read once to learn a vocabulary and again to be encoded.
-    The second reading must equal the first.
-    """
+class ReadText:
+    """The pairs of a problem, read split by split: their numbers, and a hash."""
 
     def __init__(self, problem: Problem, tmp_dir: Path | None) -> None:
-        self.splits = {split: SplitDigest(split) for split in problem.splits()}
+        self.pairs = dict.fromkeys(problem.splits(), 0)  # split -> read so far
         self._problem = problem
         self._tmp_dir = tmp_dir
-        # of each raw file its size and modification time
-        self._files: dict[Path, tuple[int, int]] = {}
+        self._digests = {split: hashlib.sha256() for split in self.pairs}
 
-    def record_files(self) -> None:
-        """Records the state of the raw files. Raises ValueError if one is a pipe."""
-        try:
-            paths = self._problem.files(self._tmp_dir)
-        except FileNotFoundError:
-            return  # reading the pairs downloads the file, or says which is missing
-        for path in paths:
-            if path.exists():
-                check_rereadable(path, f"The files of {self._problem.name()}")
-                self._files[path] = _size_and_time(path)
-
-    def first(self, split: str) -> Iterator[list[Pair]]:
-        """Yields the chunks of a split, with a progress bar, and records them."""
+    def chunks(self, split: str) -> Iterator[list[Pair]]:
+        """Yields the pairs of a split in chunks, with a progress bar."""
         pairs = checked_pairs(self._problem, split, self._tmp_dir)
         bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
         for chunk in encode_shards.chunks(bar):
-            self.splits[split].add(chunk)
+            self.pairs[split] += len(chunk)
+            _update(self._digests[split], chunk)
             yield chunk
-
-    def second(self) -> Iterator[tuple[str, int, list[Pair]]]:
-        """Yields split, number and pairs of every chunk. Raises ValueError instead of
-        yielding a chunk that differs from that of the first reading.
-        """
-        splits = tuple(self._problem.splits())
-        if splits != tuple(self.splits):
-            then, now = ", ".join(self.splits), ", ".join(splits)
-            raise self._other_text(f"the splits {then} at first, then {now}")
-        for split, digest in self.splits.items():
-            count = 0
-            text = hashlib.sha256()
-            pairs = checked_pairs(self._problem, split, self._tmp_dir)
-            for number, chunk in enumerate(encode_shards.chunks(pairs)):
-                _update(text, chunk)
-                difference = digest.difference(number, text.digest(), count, chunk)
-                if difference:
-                    raise self._other_text(difference)
-                count += len(chunk)
-                yield split, number, chunk
-            if count != digest.pairs:
-                raise self._other_text(digest.other_count(f"{count:,}"))
-
-    def check_files(self) -> None:
-        """Raises ValueError if a raw file has changed since it was recorded."""
-        for path, before in self._files.items():
-            if not path.exists() or _size_and_time(path) != before:
-                raise self._other_text(f"{path}, which has changed since it was read")
 
     def read(self) -> str:
         """Reads all text and returns its hash."""
-        for split in self.splits:
-            for _ in self.first(split):
+        for split in self.pairs:
+            for _ in self.chunks(split):
                 pass
         return self.sha256()
 
     def sha256(self) -> str:
-        """Identifies all text of the first reading."""
-        digest = hashlib.sha256()
-        for name, split in self.splits.items():
-            digest.update(f"{name}\n".encode() + split.digest())
-        return digest.hexdigest()
-
-    def _other_text(self, received: str) -> ValueError:
-        return ValueError(
-            f"{self._problem.name()} must yield the same pairs each time, since they"
-            f" are read twice. Received: {received}. Make sure that nothing writes its"
-            " files and that random numbers have a seed, and run t2t-datagen again."
-        )
+        """Identifies what was read, however it is divided into chunks."""
+        text = hashlib.sha256()
+        for split, digest in self._digests.items():
+            text.update(f"{split}\n".encode() + digest.digest())
+        return text.hexdigest()
 
 
 def _checked(pairs: Iterator[Any], place: str) -> Iterator[Pair]:
@@ -269,13 +164,3 @@ def _update(text: hashlib._Hash, chunk: Sequence[Pair]) -> None:
     for start in range(0, len(chunk), HASHED_PAIRS):
         texts = itertools.chain.from_iterable(chunk[start : start + HASHED_PAIRS])
         text.update("\n".join([*texts, ""]).encode())
-
-
-def _hashes(chunk: Sequence[Pair]) -> bytes:
-    return bytes(hash((source, target)) & 0xFF for source, target in chunk)
-
-
-def _size_and_time(path: Path) -> tuple[int, int]:
-    """The size of a file and its modification time in nanoseconds."""
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns

@@ -10,7 +10,7 @@ from typing import Any
 
 from t2tlite import registry
 from t2tlite.console import say
-from t2tlite.data.checked_pairs import TwoReadings
+from t2tlite.data.checked_pairs import ReadText
 from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
@@ -71,6 +71,14 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     return True
 
 
+def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
+    """The raw files of a problem, pipes included; none if one is missing."""
+    try:
+        return problem.files(tmp_dir)
+    except FileNotFoundError:
+        return []
+
+
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     changes = []
@@ -79,10 +87,7 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
     now = ",".join(problem.splits())
     if then != now:
         changes.append(f"splits were {then}, now {now}")
-    try:
-        paths = problem.files(tmp_dir)
-    except FileNotFoundError:
-        paths = []
+    paths = raw_files(problem, tmp_dir)
     are_there = paths and all(path.is_file() for path in paths)
     if are_there:
         recorded = manifest.made_from
@@ -100,14 +105,16 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
 def _yields_other_pairs(
     problem: Problem, manifest: Manifest, tmp_dir: Path | None
 ) -> bool:
-    """Whether a user's problem yields other pairs than its data was made from. Pairs
-    that cannot be read are assumed to be unchanged, which is reported.
+    """Whether a user's problem, or a pipe, yields other pairs than its data was made
+    from. Pairs that cannot be read are assumed to be unchanged, which is reported.
     """
-    is_users = not type(problem).__module__.startswith("t2tlite.problems.")
-    if not (is_users and manifest.text_sha256):
+    is_known = type(problem).__module__.startswith("t2tlite.problems.")
+    for path in raw_files(problem, tmp_dir):
+        is_known = is_known and path.is_file()
+    if is_known or not manifest.text_sha256:
         return False
     try:
-        return TwoReadings(problem, tmp_dir).read() != manifest.text_sha256
+        return ReadText(problem, tmp_dir).read() != manifest.text_sha256
     except FileNotFoundError:
         return False
     except (OSError, ValueError) as error:

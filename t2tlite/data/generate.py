@@ -1,9 +1,10 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
-1. Read all text once: check and count its pairs, look for those that would spoil a
-   result, and sample training text for the vocabulary. Nothing is written yet.
+1. Read all text: check and count its pairs, look for those that would spoil a result,
+   sample training text for the vocabulary, and copy the pairs to train on and to
+   evaluate on to an unnamed file on the disk of the data.
 2. Learn the vocabulary, or copy the given one.
-3. Read the text again, encode it and write it as token shards, on several processes, or
+3. Encode the pairs of the copy and write them as token shards, on several processes, or
    the workers of a pipeline.
 4. Write the manifest. Only now does the trainer accept the data.
 
@@ -15,18 +16,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import pickle
 import re
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
 from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.checked_pairs import TwoReadings
+from t2tlite.data.checked_pairs import ReadText
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.encode_shards import ChunkTask, LengthLimits
 from t2tlite.data.language_codes import canonical
@@ -87,10 +90,11 @@ def generate(
     complete.
 
     Shows progress bars, and reports training pairs that would spoil a result. Memory
-    grows by about 10 bytes for each training pair. The files are the same for any
-    number of processes, interrupted or not, and for a problem and its reverse. Drops
-    training pairs that exceed the problem's `max_length` or `max_length_ratio` or that
-    its `drop` names, and counts them in the manifest.
+    grows by about 10 bytes for each training pair, and the disk holds a copy of the
+    text until the data is complete. The files are the same for any number of processes,
+    interrupted or not, and for a problem and its reverse. Drops training pairs that
+    exceed the problem's `max_length` or `max_length_ratio` or that its `drop` names,
+    and counts them in the manifest.
 
     Raw files are in `tmp_dir`. By default, one process encodes for each CPU core that
     this process may use. With a `pipeline` its workers encode instead; they must see
@@ -118,17 +122,9 @@ def generate(
     already_there = build.is_complete()
     if not already_there:
         build.check_outputs()
-        sample = build.read_corpus()
         advice = "Free some space and run the same command again; it resumes."
-        with (
-            full_disk_is_named(build.folder, advice),
-            only_process(build.folder, "make data"),
-        ):
-            # another process may have finished while this one was reading
-            if not build.is_complete():
-                build.learn_vocabulary(sample)
-                del sample  # encoding needs its memory
-                build.write_manifest(build.write_shards())
+        with full_disk_is_named(folder, advice):
+            build.make()
     name = problem.name() + ("_rev" if problem.reverse else "")
     dataset = open_dataset(data_dir, name)
     return Generated(dataset, time.monotonic() - started, already_there)
@@ -163,8 +159,9 @@ class DataBuild:
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
-        # set by `read_corpus`
-        self.text = TwoReadings(problem, tmp_dir)
+        # filled by `read_corpus`
+        self.made_from: dict[Path, FileEntry] = {}
+        self.text = ReadText(problem, tmp_dir)
         self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
     def is_complete(self) -> bool:
@@ -182,11 +179,7 @@ class DataBuild:
         for path in own(self.folder).glob("*.arrow"):
             if SHARD.fullmatch(path.name):
                 outputs.append(path)
-        try:
-            files = self.problem.files(self.tmp_dir)
-        except FileNotFoundError:
-            files = []  # reading the text says what is missing
-        inputs = [(str(path), path) for path in files]
+        inputs = [(str(path), path) for path in self._raw_files()]
         for name in self.problem.vocab_file:
             path = Path(name).expanduser()
             inputs.append((f"--vocab_file={path}", path))
@@ -196,31 +189,51 @@ class DataBuild:
         for path in outputs:
             own(path)
 
-    def read_corpus(self) -> TextSample:
-        """Step 1: checks and counts all pairs, and reports those that would spoil a
-        result; returns a sample of the training text.
+    def make(self) -> None:
+        """Makes the data. The folder is created when all text has been read."""
+        folders = (self.folder, *self.folder.absolute().parents)
+        existing = next(folder for folder in folders if folder.is_dir())
+        # without a name, so that a kill leaves nothing
+        with tempfile.TemporaryFile(dir=existing) as spool:
+            sample = self.read_corpus(spool)
+            with only_process(self.folder, "make data"):
+                # another process may have finished meanwhile
+                if self.is_complete():
+                    return
+                self.learn_vocabulary(sample)
+                del sample  # encoding needs its memory
+                self.write_manifest(self.write_shards(spool))
+
+    def read_corpus(self, spool: BinaryIO) -> TextSample:
+        """Step 1: checks and counts all pairs, copies them to `spool`, and reports
+        those that would spoil a result; returns a sample of the training text.
         """
         name = self.problem.name()
-        self.text.record_files()
+        self._record_files()
         sample = TextSample()
         # dev and test first: training pairs are compared with them
-        for split in sorted(self.text.splits, key=is_training):
-            digest = self.text.splits[split]
+        for split in sorted(self.text.pairs, key=is_training):
             misread = MisreadText()
             usable = 0
-            for chunk in self.text.first(split):
+            for number, chunk in enumerate(self.text.chunks(split)):
                 misread.add(chunk)
+                kept = chunk
+                dropped: dict[str, int] = {}
                 if is_training(split):
-                    usable += sample.add_all(self.audit.audit(split, chunk))
+                    kept, dropped = self.audit.audit(split, chunk)
+                    usable += sample.add_all(kept)
                 else:
                     self.audit.add_evaluated(chunk)
                     usable += len(chunk)
+                path = self.folder / f"{split}-{number:05d}.arrow"
+                task = ChunkTask(split, path, kept, self.limits, dropped)
+                pickle.dump(task, spool)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
                 drop = f" and drop={','.join(self.problem.drop)}"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(digest.pairs, 'pair')}"
+                    f" {counted(self.text.pairs[split], 'pair')}"
                     f"{drop if self.problem.drop else ''}. Check its files."
                 )
             misread.report(f"{name}, {split}")
@@ -253,9 +266,9 @@ class DataBuild:
     def _learn(self, sample: TextSample) -> None:
         problem = self.problem
         training_pairs = 0
-        for split, digest in self.text.splits.items():
+        for split, pairs in self.text.pairs.items():
             if is_training(split):
-                training_pairs += digest.pairs
+                training_pairs += pairs
         vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
         symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
         with progress_bar(
@@ -271,13 +284,15 @@ class DataBuild:
             )
             bar.refresh()
 
-    def write_shards(self) -> dict[str, SplitEntry]:
-        """Step 3: writes the shards; returns the manifest's entry for each split."""
-        tasks: Iterable[ChunkTask] = self._tasks()
+    def write_shards(self, spool: BinaryIO) -> dict[str, SplitEntry]:
+        """Step 3: writes the shards of the pairs in `spool`; returns the manifest's
+        entry for each split.
+        """
+        tasks: Iterable[ChunkTask] = _tasks(spool)
         if self.pipeline is not None:
             tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
-        splits = dict.fromkeys(self.text.splits, NO_PAIRS)
-        total = sum(digest.pairs for digest in self.text.splits.values())
+        splits = dict.fromkeys(self.text.pairs, NO_PAIRS)
+        total = sum(self.text.pairs.values())
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
         # more processes than chunks would have nothing to do
         num_processes = min(self.num_processes, num_chunks)
@@ -301,7 +316,7 @@ class DataBuild:
                 drop = f" and drop={','.join(problem.drop)}" if problem.drop else ""
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {self.text.splits[split].pairs:,}, of which"
+                    f" {self.text.pairs[split]:,}, of which"
                     f" max_length={problem.max_length} and"
                     f" max_length_ratio={problem.max_length_ratio}{drop} drop all."
                     " Change these options."
@@ -309,9 +324,8 @@ class DataBuild:
         for split, corpus in self.audit.corpora.items():
             findings = {name: count for name, count in corpus.counts.items() if count}
             splits[split] = dataclasses.replace(splits[split], findings=findings)
-        self.text.check_files()
+        self._record_files()  # those that were downloaded
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
-        files = problem.files(self.tmp_dir)
         manifest = Manifest(
             problem=problem.name(),
             task=problem.task,
@@ -324,24 +338,26 @@ class DataBuild:
             vocabulary=entries[0],
             target_vocabulary=entries[1] if len(entries) == 2 else None,
             splits=splits,
-            made_from=tuple(FileEntry.of(path) for path in files),
+            made_from=tuple(self.made_from[path] for path in self._raw_files()),
             text_sha256=self.text.sha256(),
         )
         write_record(self.folder / MANIFEST, manifest)
         remove(self.folder / UNFINISHED)
 
-    def _tasks(self) -> Iterator[ChunkTask]:
-        """The chunks of the second reading."""
-        first = 0  # the number of its first pair in the split
-        for split, number, chunk in self.text.second():
-            first = first if number else 0
-            path = self.folder / f"{split}-{number:05d}.arrow"
-            kept = chunk
-            dropped: dict[str, int] = {}
-            if is_training(split):
-                kept, dropped = self.audit.kept(split, first, chunk)
-            first += len(chunk)
-            yield ChunkTask(split, path, kept, self.limits, dropped)
+    def _raw_files(self) -> list[Path]:
+        """The raw files that are there, without pipes. Reading the pairs may download
+        others.
+        """
+        paths = finished_data.raw_files(self.problem, self.tmp_dir)
+        return [path for path in paths if path.is_file()]
+
+    def _record_files(self) -> None:
+        """Records the raw files that are not yet recorded: before they are read, so
+        that one that changes meanwhile is found to have changed by the next run.
+        """
+        for path in self._raw_files():
+            if path not in self.made_from:
+                self.made_from[path] = FileEntry.of(path)
 
     def _origin(self) -> _Origin:
         options = finished_data.options(self.problem)
@@ -354,6 +370,14 @@ class DataBuild:
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(file_sha256(path) for path in there),
         )
+
+
+def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:
+    """What `read_corpus` copied."""
+    spool.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(spool)
 
 
 def _check_options(problem: Problem) -> None:

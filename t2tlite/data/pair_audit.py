@@ -41,7 +41,6 @@ class CorpusAudit:
         self.pairs = 0
         self.counts = dict.fromkeys(FINDINGS, 0)
         self.examples: dict[str, list[str]] = {name: [] for name in FINDINGS}
-        self.bits = bytearray()  # of each pair, kept if pairs are dropped
         self._seen: np.ndarray = np.zeros(0, np.int64)  # hashes of pairs, ascending
 
     def add(self, bits: np.ndarray, hashes: np.ndarray, pairs: Sequence[Pair]) -> None:
@@ -92,8 +91,12 @@ class PairAudit:
             if self._targets_are_text:
                 self._targets.add(hash(normalise(target)))
 
-    def audit(self, split: str, pairs: Sequence[Pair]) -> list[Pair]:
-        """Records the next pairs of a training corpus; returns those to train on."""
+    def audit(
+        self, split: str, pairs: Sequence[Pair]
+    ) -> tuple[list[Pair], dict[str, int]]:
+        """Records the next pairs of a training corpus. Returns those to train on, and
+        the numbers of the others by the reason.
+        """
         corpus = self.corpora[split]
         bits: np.ndarray = np.zeros(len(pairs), np.uint8)
         hashes: np.ndarray = np.zeros(len(pairs), np.int64)
@@ -109,25 +112,10 @@ class PairAudit:
             if source == target:
                 bits[row] |= COPY
         corpus.add(bits, hashes, pairs)
-        if not self._drop:
-            return list(pairs)
-        start = len(corpus.bits)
-        corpus.bits += bits.tobytes()
-        return self.kept(split, start, pairs)[0]
-
-    def kept(
-        self, split: str, first: int, pairs: Sequence[Pair]
-    ) -> tuple[list[Pair], dict[str, int]]:
-        """The pairs to train on among audited ones, of which the first has the index
-        `first`, and the numbers of the others by the reason.
-        """
         dropped = dict.fromkeys(self._drop, 0)
-        if not self._drop:
-            return list(pairs), dropped
         kept = []
-        all_bits = self.corpora[split].bits[first : first + len(pairs)]
-        for pair, bits in zip(pairs, all_bits, strict=True):
-            reasons = [name for name, of_it in self._drop.items() if bits & of_it]
+        for pair, mask in zip(pairs, bits.tolist(), strict=True):
+            reasons = [name for name, of_it in self._drop.items() if mask & of_it]
             if reasons:
                 dropped[reasons[0]] += 1
             else:

@@ -121,9 +121,16 @@ class Problem(CheckedFields):
         """The names of its splits: at least train and dev."""
         return SPLITS
 
+    def check_split(self, split: str) -> None:
+        """Raises ValueError for a name that is not one of its splits."""
+        if split not in self.splits():
+            raise ValueError(
+                f"The splits of {self.name()} are {', '.join(self.splits())}. Received:"
+                f" {split!r}."
+            )
+
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, two strings, always the same pairs in
-        the same order: they are read twice, and compared. A text is one line: line
+        """Yields (source, target) of a split, two strings. A text is one line: line
         breaks and lone surrogates are errors, any other character may be in it.
 
         Never reversed: the data directory holds one direction. `tmp_dir` is where raw

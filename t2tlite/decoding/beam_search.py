@@ -146,7 +146,7 @@ class _BeamSearch:
         first_only = ops.cast(others, "float32") * NEVER  # [1, M]
         hypotheses = Hypotheses(
             alive_ids=ops.zeros((batch, size, self.length), dtype="int32"),
-            alive_log_probs=ops.zeros((batch, size)) + first_only,
+            alive_log_probs=ops.zeros((batch, size), dtype="float32") + first_only,
             finished_ids=ops.zeros((batch, size, self.length), dtype="int32"),
             finished_scores=ops.full((batch, size), NEVER, dtype="float32"),
             finished_log_probs=ops.full((batch, size), NEVER, dtype="float32"),

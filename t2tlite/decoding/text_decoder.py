@@ -23,7 +23,7 @@ from t2tlite.decoding.source_text import (
 )
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.keywords import DecodeOptions
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
+from t2tlite.tasks.task import Output, Score, Task, open_task
 from t2tlite.texts import described, list_of_texts
 from t2tlite.vocabularies.encoders import TextEncoder
 
@@ -180,7 +180,7 @@ class TextDecoder:
         options: DecodeHParams,
         done: Done = lambda count: None,
         origin: Origin = NO_FILE,
-    ) -> list[Hypothesis]:
+    ) -> list[Output]:
         """The targets as hypotheses: tokens, log-probability (natural, EOS included),
         score under `options`.
 
@@ -199,7 +199,7 @@ class TextDecoder:
         hypotheses = []
         for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):
             score = rules.score(log_prob, len(ids) + 1, options.alpha)
-            hypotheses.append(Hypothesis(target, score, log_prob, tuple(ids)))
+            hypotheses.append(Output(target, score, log_prob, tuple(ids)))
         return hypotheses
 
     def align(
@@ -307,9 +307,9 @@ class TextDecoder:
             texts = [text.strip() for text in texts]
         return encode_within(self.max_source_tokens, encoder, texts, origin)
 
-    def _hypothesis(self, tokens: TokenHypothesis) -> Hypothesis:
+    def _hypothesis(self, tokens: TokenHypothesis) -> Output:
         text = self.target_encoder.text(tokens.ids)
-        return Hypothesis(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
+        return Output(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
 
 
 def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> None:
@@ -321,8 +321,7 @@ def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) 
         raise ValueError(f"{required} Received: {described(n_best)}.")
     for outputs in n_best:
         wrong = None
-        # a hypothesis is a tuple too
-        if not isinstance(outputs, list | tuple) or hasattr(outputs, "ids"):
+        if not isinstance(outputs, list | tuple):
             wrong = f"{described(outputs)} among them"
         elif not all(hasattr(output, "ids") for output in outputs):
             wrong = f"outputs without ids, {described(outputs)}"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2tlite.files.own_files import own
+from t2tlite.files.own_files import own, remove_if_empty
 
 LOCK = ".lock"  # exists while a process holds the folder's lock
 # Windows would write each line end as two bytes without O_BINARY
@@ -16,37 +16,47 @@ OPEN_TO_LOCK = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 @contextlib.contextmanager
 def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
-    """Creates `folder` if needed and locks it against other processes; removes it if it
+    """Creates `folder` if needed and locks it against other processes, as `locked`;
+    removes it if it is left empty.
+    """
+    try:
+        with locked(folder / LOCK, what, wait):
+            yield
+    finally:
+        remove_if_empty(folder)
+
+
+@contextlib.contextmanager
+def locked(path: Path, what: str, wait: bool = False) -> Iterator[int]:
+    """Opens a file to append to it, locked against other processes; removes it if it
     is left empty.
 
     The lock ends with its process, however that ends. Without file-system support
     nothing is locked. If another process has the lock, raises a ValueError that says
     `what` only one can do, such as "make data"; with `wait`, waits instead.
     """
-    path = folder / LOCK
     handle = open_locked(path, wait)
     if handle is None:
+        received = path.parent if path.name == LOCK else path
         raise ValueError(
-            f"Only one process at a time can {what}. Received: {folder}, which another"
-            " process is using. Wait until it is done, or use another folder."
+            f"Only one process at a time can {what}. Received: {received}, which"
+            " another process is using. Wait until it is done, or name another."
         )
     try:
-        yield
+        yield handle
     finally:
-        # otherwise it is the user's: t2tlite writes nothing into it
-        is_ours = os.fstat(handle).st_size == 0
+        # otherwise it has content, which stays
+        is_empty = os.fstat(handle).st_size == 0
         # Windows removes no file that a process has open; elsewhere the file must go
         # before another process locks it
         is_first_closed = os.name == "nt"
         if is_first_closed:
             os.close(handle)
-        if is_ours:
+        if is_empty:
             with contextlib.suppress(PermissionError):
                 path.unlink(missing_ok=True)
         if not is_first_closed:
             os.close(handle)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 def open_locked(path: Path, wait: bool = False) -> int | None:

@@ -7,6 +7,7 @@ t2tlite removes, this package removes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -40,3 +41,9 @@ def remove_files(folder: Path, is_own: Callable[[str], object]) -> None:
     for path in folder.iterdir():
         if is_own(path.name) and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Removes a folder, unless there is none, or something is in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()

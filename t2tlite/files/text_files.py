@@ -75,21 +75,6 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
-def check_rereadable(path: str | Path, what: str) -> Path:
-    """The path, after checking that it is a regular file, which can be read again.
-
-    `what` names such files in the message, for example "--train_source". Raises
-    ValueError for a pipe or a device, and FileNotFoundError as `check_file`.
-    """
-    path = check_file(path)
-    if path == STANDARD_INPUT or not path.is_file():
-        raise ValueError(
-            f"{what} must be files, which are read twice; a pipe can be read once."
-            f" Received: {shown(path)}. Write its text to a file first, and name that."
-        )
-    return path
-
-
 def compressed_or_not(path: Path) -> Path:
     """The path of a file, or that of its compressed form if only this is there:
     `train.trees.gz` for `train.trees`.

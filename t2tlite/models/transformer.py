@@ -16,6 +16,7 @@ import dataclasses
 import random
 
 import keras
+import numpy as np
 from keras import ops
 
 from t2tlite.config import HParams
@@ -334,14 +335,16 @@ def build_transformer(
 ) -> Transformer:
     """Makes a Transformer and its weights, which `seed` determines.
 
-    Keras's initializers draw their seeds with the module `random`, whose state is left
-    as it was: it may be the caller's.
+    Keras's initializers draw their seeds with the module `random`, and dropout draws
+    one with NumPy. Their states are left as they were: they may be the caller's.
     """
     state = random.getstate()
+    numpy_state = np.random.get_state()
     random.seed(seed)
     try:
         model = Transformer(hparams, source_vocab_size, target_vocab_size)
         model.build()
     finally:
         random.setstate(state)
+        np.random.set_state(numpy_state)
     return model

@@ -7,11 +7,10 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing, bracketing
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Output, Score, Task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.tree import Tree, format_tree, parse_tree
@@ -23,31 +22,18 @@ REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 
 
-class Parse(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Parse(Output):
     """One parse of a sentence.
 
     Attributes:
         tree: the tree over the sentence's words, under TOP; None for a blank sentence.
-        score: the log-probability divided by the length penalty.
-        log_prob: the log-probability (natural) of the decoded sequence, its EOS
-            included.
         repairs: the kinds of repairs that made a tree of the sequence, and how many;
             empty for most.
-        sequence: the text as it was decoded.
-        ids: the ids of its tokens, without the EOS.
     """
 
-    tree: Tree | None
-    score: float
-    log_prob: float
-    repairs: Counter[str]
-    sequence: str
-    ids: tuple[int, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The tree in brackets, on one line."""
-        return "" if self.tree is None else format_tree(self.tree)
+    tree: Tree | None = None
+    repairs: Counter[str] = dataclasses.field(default_factory=Counter)
 
 
 @register_task
@@ -88,7 +74,7 @@ class ParsingTask(Task):
         return beam_size
 
     def choose(
-        self, source: str, hypotheses: Sequence[Hypothesis], wanted: int
+        self, source: str, hypotheses: Sequence[Output], wanted: int
     ) -> list[Output]:
         """Parses, in order of how little their words and tags differ from the
         sentence's; ties keep the beam's order.
@@ -99,16 +85,18 @@ class ParsingTask(Task):
         words = split_words(source)
         parses: list[tuple[int, Parse]] = []
         aligned = 0
-        for text, score, log_prob, ids in hypotheses:
-            tree = None
-            repairs: Counter[str] = Counter()
+        for each in hypotheses:
+            parse = Parse("", each.score, each.log_prob, each.ids, each.text)
             misaligned = 0
             if words:
-                restored = self.linearisation.read(text, words)
-                tree = restored.tree
-                repairs = restored.repairs
+                restored = self.linearisation.read(each.text, words)
                 misaligned = restored.misaligned
-            parse = Parse(tree, score, log_prob, repairs, text, ids)
+                parse = dataclasses.replace(
+                    parse,
+                    text=format_tree(restored.tree),
+                    tree=restored.tree,
+                    repairs=restored.repairs,
+                )
             parses.append((misaligned, parse))
             aligned += misaligned == 0
             if aligned == wanted:
@@ -219,8 +207,7 @@ class SequenceTask(Task):
         parses = []
         for source, target, output in zip(sources, references, outputs, strict=True):
             gold.append(self.parsing.reference(source, target))
-            sequence = Hypothesis(output.text, output.score, output.log_prob)
-            parses += self.parsing.choose(source, [sequence], 1)
+            parses += self.parsing.choose(source, [output], 1)
         return self.parsing.score(sources, gold, parses)
 
 

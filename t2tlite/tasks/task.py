@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from t2tlite import registry
 from t2tlite.metrics.corpus_metrics import (
@@ -26,52 +26,30 @@ from t2tlite.tasks.bracketing import Bracketing
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
-class Hypothesis(NamedTuple):
-    """A decoded sequence as text; for a translation model, a translation.
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What a task made of a decoded sequence: a translation, or a subclass such as
+    `Parse`.
 
     Attributes:
-        text: the decoded text.
+        text: the translation, or the tree in brackets, on one line.
         score: the log-probability divided by the length penalty.
         log_prob: the log-probability (natural) of the decoded sequence, its EOS
             included.
-        ids: the ids of its tokens, without the EOS.
+        ids: the ids of the sequence's tokens, without the EOS.
+        decoded: the sequence as text, if `text` is another.
     """
 
     text: str
     score: float
     log_prob: float
     ids: tuple[int, ...] = ()
+    decoded: str = ""
 
     @property
     def sequence(self) -> str:
         """The text as it was decoded."""
-        return self.text
-
-
-class Output(Protocol):
-    """A task's output for a hypothesis: its text on one line, and the hypothesis
-    itself.
-    """
-
-    @property
-    def text(self) -> str:
-        """The translation, or the tree in brackets, on one line."""
-
-    @property
-    def score(self) -> float:
-        """The log-probability divided by the length penalty."""
-
-    @property
-    def log_prob(self) -> float:
-        """The log-probability (natural) of the decoded sequence, its EOS included."""
-
-    @property
-    def sequence(self) -> str:
-        """The text as it was decoded."""
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """The ids of its tokens, without the EOS."""
+        return self.decoded or self.text
 
 
 class Score(NamedTuple):
@@ -165,7 +143,7 @@ class Task:
         return wanted
 
     def choose(
-        self, source: str, hypotheses: Sequence[Hypothesis], wanted: int
+        self, source: str, hypotheses: Sequence[Output], wanted: int
     ) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first; by default the
         hypotheses themselves.

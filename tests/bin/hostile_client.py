@@ -55,7 +55,7 @@ def _expensive_reading() -> Iterator[Request]:
     yield _form(b"q=%41&" * 150_000, FORM)
     yield _form(b"q=" + b"%2e" * 300_000 + b"&source=en&target=de", FORM)
     for piece in (".", " ", "A. ", "1. ", "a\n", "。", '."'):
-        yield _json("/v1/translate", q=(piece * 20_000)[:20_000])
+        yield _json("/translate", q=(piece * 20_000)[:20_000])
     for piece in ("<a '", "<!--", "<script>", "<a>", "&amp", "<p>a"):
         yield _json(
             "/translate",
@@ -74,34 +74,38 @@ def _expensive_reading() -> Iterator[Request]:
                 "alternatives": alternatives,
             }
             yield _json("/translate", q=(piece * 20_000)[:characters] + "a", **options)
-    yield _json("/v1/translate", q=[1] * 300_000)
-    yield _json("/v1/translate", **{f"a{i}": 1 for i in range(60_000)})
-    yield Request("/v1/translate", b"[" * 1_000_000)
-    yield Request("/v1/translate", b'{"q": ' + b"1" * 1_000_000 + b"}")
+    yield _json("/translate", q=[1] * 300_000)
+    yield _json("/translate", q="a", **{f"a{i}": 1 for i in range(60_000)})
+    yield Request("/translate", b"[" * 1_000_000)
+    yield Request("/translate", b'{"q": ' + b"1" * 1_000_000 + b"}")
     yield _json("/detect", q=["ab 猫"] * 4_000)
 
 
 def _expensive_computing() -> Iterator[Request]:
     """Bodies that make searches long or wide, or fill the queue."""
-    yield _json("/v1/translate", q=[""] * 200_000)
-    yield _json("/v1/score", pairs=[["", ""]] * 100_000)
-    yield _json("/v1/score", pairs=[[WORDS, WORDS]] * 4)
+    yield _json("/translate", q=[""] * 200_000)
+    yield _json("/score", q=["a"] * 100_000, translation=["a"] * 100_000)
+    yield _json("/score", q=[WORDS] * 4, translation=[WORDS] * 4)
     yield _json("/translate", q=[""] * 1_000, source="en", target="de", alternatives=15)
-    yield _json("/v1/translate", q="red\n" * 4_000)
-    yield _json("/v1/translate", q="a\n" * 10_000, n_best=16)
-    yield _json("/v1/translate", q="a\n" * 1_250, n_best=16)
-    yield _json("/v1/translate", q="a\n" * 1_250, n_best=16, alignments=True)
-    yield _json("/v1/translate", q="cat " * 120, n_best=16, alignments=True)
-    yield _json("/v1/translate", q=["dog " * 30] * 150, beam_size=16)
+    yield _json("/translate", q="red\n" * 4_000)
+    yield _json("/translate", q="a\n" * 10_000, alternatives=15, segments=True)
+    yield _json("/translate", q="a\n" * 1_250, alternatives=15, segments=True)
+    yield _json(
+        "/translate", q="a\n" * 1_250, alternatives=15, segments=True, alignments=True
+    )
+    yield _json(
+        "/translate", q="cat " * 120, alternatives=15, segments=True, alignments=True
+    )
+    yield _json("/translate", q=["dog " * 30] * 150, beam_size=16)
     for beam_size, words in ((16, 1_000), (16, 120), (16, 30), (8, 60), (4, 120)):
         yield _json(
-            "/v1/translate",
+            "/translate",
             q="cat " * words,
             beam_size=beam_size,
             alpha=random.Random(words).random(),
         )
-    yield _json("/v1/attention", q="cat " * 120)
-    yield _json("/v1/attention", q="cat " * 120, translation="hund " * 90)
+    yield _json("/attention", q="cat " * 120)
+    yield _json("/attention", q="cat " * 120, translation="hund " * 90)
 
 
 def hostile_requests() -> list[Request]:
@@ -144,7 +148,7 @@ def send_requests(requests: list[Request]) -> Attack:
 
 def ask_for_pages(port: int, end: threading.Event) -> None:
     """Pages with as many weights as a sentence may have, and long addresses."""
-    pages = [_json("/v1/attention.html", q=WORDS[:480], translation=WORDS[:480])] * 30
+    pages = [_json("/attention.html", q=WORDS[:480], translation=WORDS[:480])] * 30
     with (
         ThreadPoolExecutor(len(pages)) as threads,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client,
@@ -199,8 +203,8 @@ def keep_connections_open(port: int, end: threading.Event) -> None:
         silent, slow = Connections(port, ends), Connections(port, ends)
         for _ in range(25):
             silent.add(b"")
-            silent.add(head("/v1/translate", 1 << 20))
-            slow.add(b"POST /v1/translate HTTP/1.1\r\nHost: loc")
+            silent.add(head("/translate", 1 << 20))
+            slow.add(b"POST /translate HTTP/1.1\r\nHost: loc")
             slow.add(head("/detect", 9000))
         while not end.wait(0.5):
             slow.send(b" ")
@@ -257,13 +261,17 @@ def leave_answers_unread(port: int, end: threading.Event) -> None:
     """Streams and long answers that are asked for and not read; the connections are
     closed after some seconds.
     """
-    streamed = json.dumps({"q": "a\n" * 1_250, "stream": True, "n_best": 16}).encode()
-    whole = json.dumps({"q": "red. \n" * 500, "n_best": 16}).encode()
+    streamed = json.dumps(
+        {"q": "a\n" * 1_250, "stream": True, "alternatives": 15, "segments": True}
+    ).encode()
+    whole = json.dumps(
+        {"q": "red. \n" * 500, "alternatives": 15, "segments": True}
+    ).encode()
     while not end.is_set():
         with contextlib.ExitStack() as ends:
             connections = Connections(port, ends)
             for body in (streamed, whole, streamed):
-                connections.add(head("/v1/translate", len(body)) + body)
+                connections.add(head("/translate", len(body)) + body)
             end.wait(3)
 
 
@@ -276,7 +284,7 @@ def read_answers_slowly(port: int, end: threading.Event) -> None:
             slow.read(1)
             for connections in (unread, slow):
                 if len(connections.open) < 50:
-                    connections.add(head("/v1/attention", len(body)) + body)
+                    connections.add(head("/attention", len(body)) + body)
 
 
 def break_off(port: int, end: threading.Event) -> None:
@@ -284,7 +292,7 @@ def break_off(port: int, end: threading.Event) -> None:
     not HTTP; and many in a row.
     """
     body = json.dumps({"q": "red cat sees dog\n" * 500, "beam_size": 16}).encode()
-    whole = head("/v1/translate", len(body)) + body
+    whole = head("/translate", len(body)) + body
     pipelined = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
     long_head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500_000
     for content in itertools.cycle(

@@ -13,7 +13,7 @@ import pytest
 import t2tlite
 from t2tlite.bin import command as frame
 from t2tlite.bin import t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
-from t2tlite.bin.command import Command, CommandError
+from t2tlite.bin.command import Command, CommandError, load_tensorflow
 from t2tlite.bin.flag_fields import all_flags_of
 from t2tlite.bin.flag_parser import help_text, parse
 from t2tlite.bin.groups import ProblemFlags, TensorFlowFlags
@@ -212,7 +212,7 @@ def test_verbosity(capsys, monkeypatch):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
 
     def run(flags: TensorFlowFlags) -> None:
-        flags.load_tensorflow()
+        load_tensorflow()
         raise ValueError("Bad.")
 
     command = Command(TensorFlowFlags, "Doc.", run)

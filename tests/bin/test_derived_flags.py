@@ -20,7 +20,7 @@ from t2tlite.checked_fields import (
     facts_of,
     optional_field,
 )
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
 
@@ -29,14 +29,14 @@ def test_the_training_loops_flags(capsys):
     """Every field of LoopConfig is a flag with the field's default, and fills that
     field.
     """
-    hparams = HParams(train_steps=7)
     flags = parse(TrainerFlags, [])
-    assert flags.loop_config(hparams) == LoopConfig(train_steps=7)
+    assert LoopConfig(train_steps=7, **vars(flags.loop)) == LoopConfig(train_steps=7)
     given = {}
     for number, field in enumerate(dataclasses.fields(LoopConfig), start=1):
         given[field.name] = number
     flags = parse(TrainerFlags, [f"--{name}={value}" for name, value in given.items()])
-    assert flags.loop_config(hparams) == LoopConfig(**given)
+    assert flags.train_steps == given.pop("train_steps")
+    assert vars(flags.loop) == given
     assert Command(TrainerFlags, "Doc.", print)(["--help"]) == 0
     keep = (
         "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"

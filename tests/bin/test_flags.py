@@ -250,7 +250,7 @@ def test_words_with_defaults():
 
 def test_run_folder():
     def named(*argv: str) -> str:
-        return str(parse(groups.RunFlags, argv).run_folder())
+        return str(groups.run_folder(parse(groups.RunFlags, argv)))
 
     both = ["--problem=wmt_ende_rev", "--hparams_set=transformer_big"]
     assert named(*both) == "runs/wmt_ende_rev-transformer_big"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 SPLIT = [t2t_decoder, "--split=test"]
 AVERAGE = [t2t_avg_checkpoints]
 TRAIN = [t2t_trainer, "--train_steps=130"]
-EXPORT = [t2t_export, "--format=keras", "--export_dir=run/export", "--overwrite"]
+EXPORT = [t2t_export, "--format=ctranslate2", "--export_dir=run/export", "--overwrite"]
 CTRANSLATE2 = [t2t_decoder, "--split=dev", "--engine=ctranslate2"]
 ATTENTION = [t2t_attention, "--source=cat"]
 
@@ -54,7 +54,8 @@ def run(tiny_run, tmp_path, monkeypatch):
         ("decodes/test.120.txt", "mine/hparams.json", SPLIT),
         ("decodes/test.120.src", "new", SPLIT),
         ("decodes/test.120.json", "mine/hparams.json", SPLIT),
-        ("decodes/test.120.txt.windows", "mine/windows", SPLIT),
+        ("decodes/test.120.txt.part", "mine/hparams.json", SPLIT),
+        ("decodes/test.120.txt.pieces", "mine", SPLIT),
         ("attention", "mine", ATTENTION),
         ("report.html", "mine/hparams.json", [t2t_report]),
         ("report.md", "new", [t2t_report]),
@@ -66,11 +67,9 @@ def run(tiny_run, tmp_path, monkeypatch):
     ],
 )
 def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):
-    window = tmp_path / "mine" / "windows" / f"{'0' * 32}.json"
     record = tmp_path / "mine" / "export" / "export.json"
-    for file in (window, record):
-        file.parent.mkdir()
-        file.write_text("{}", encoding="utf-8")
+    record.parent.mkdir()
+    record.write_text("{}", encoding="utf-8")
     path = run / link
     path.parent.mkdir(exist_ok=True)
     if path.is_dir():

@@ -22,7 +22,7 @@ from t2tlite.bin import (
 )
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-WINDOW = f"out.de.windows/{'0' * 32}.json"  # removed when the output is complete
+PART = "out.de.part"  # removed when the output is complete
 OVERWRITES = "A command must not write over a file that it reads. Received: "
 
 
@@ -60,18 +60,17 @@ def refused(tmp_path, monkeypatch, capsys):
         ("link.en", "new.en"),
         ("new.en", "hard.en"),
         ("new.en.gz", "run/../new.en.gz"),
-        (WINDOW, "out.de"),
-        ("linked.json", "out.de"),
+        (PART, "out.de"),
+        ("linked.part", "out.de"),
     ],
 )
 @pytest.mark.parametrize("flag", ["decode_from_file", "score_file"])
 def test_decoded_text(run, refused, flag, source, target):
     folder = run.parent
     text = b"red cat sees dog\trot\n"
-    (folder / WINDOW).parent.mkdir()
-    for name in ("new.en", WINDOW):
+    for name in ("new.en", PART):
         (folder / name).write_bytes(text)
-    (folder / "linked.json").hardlink_to(folder / WINDOW)
+    (folder / "linked.part").hardlink_to(folder / PART)
     (folder / "new.en.gz").write_bytes(gzip.compress(text))
     (folder / "link.en").symlink_to("new.en")
     (folder / "hard.en").hardlink_to(folder / "new.en")

@@ -18,15 +18,15 @@ from t2tlite.data.dataset import open_dataset
 
 SLOW = """
 import sys, time
-from t2tlite.data import encode_shards
+from t2tlite.data import encode_shards, generate
 from t2tlite.bin import t2t_datagen
 encode_shards.CHUNK_PAIRS = 40
-chunks = encode_shards.chunks
+tasks = generate._tasks
 def slow(*args):
-    for chunk in chunks(*args):
+    for task in tasks(*args):
         time.sleep(0.3)
-        yield chunk
-encode_shards.chunks = slow
+        yield task
+generate._tasks = slow
 if __name__ == "__main__":
     sys.exit(t2t_datagen.main(sys.argv[1:]))
 """

@@ -29,13 +29,13 @@ def write(path, text):
         ("--split=test --decode_hparam=beam_size=2", "Unknown command line flag 'decode_hparam'."),
         # flags that do not go together
         ("--decode_from_file={} --alignments",
-         "--alignments goes with --output_format=jsonl. Received: no --output"),
-        ("--decode_from_file={} --alignments --output_format=text", "Received: --output_format=text."),
+         "--alignments goes with --output_format=jsonl. Received: none."),
+        ("--decode_from_file={} --alignments --output_format=text", "Received: text."),
         ("--score_file={} --output_format=nbest",
-         "--score_file writes text or jsonl, without alignments, and reads pairs. Received: --output_format=nbest as"),
-        ("--score_file={} --prefixes", "Received: --prefixes as well."),
-        ("--score_file={} --alignments", "Received: --alignments as well."),
-        ("--split=dev --output_format=jsonl", "--output_format and --prefixes go with files and pipes. Received: --"),
+         "--score_file writes text or jsonl. Received: --output_format=nbest."),
+        ("--score_file={} --prefixes", "--prefixes goes with --decode_from_file or --decode_interactive. Received: --score_file."),
+        ("--score_file={} --alignments", "--alignments goes with --decode_from_file or --decode_interactive. Received: --score_file."),
+        ("--split=dev --output_format=jsonl", "--output_format goes with --decode_from_file or --decode_interactive or --score_file. Received: --split."),
         ("--split=dev --decode_to_file=-", "--split prints its report. Received: --decode_to_file=- as well."),
         ("--split=dev --raw_text", "--raw_text goes with --decode_from_file or --decode_interactive."),
         ("--decode_interactive --raw_text --prefixes", "--raw_text is for a parser, and --prefixes for translation."),
@@ -80,13 +80,8 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
         == 1
     )
     stderr = capsys.readouterr().err
-    assert (
-        "The data must have the split test. Received: that of twenty_words in" in stderr
-    )
-    assert (
-        "which has train, dev. Run t2t-datagen again with its files (for parallel_text"
-        " --test_source and" in stderr
-    )
+    assert f"must be dev. Received: test, which {data}/twenty_words does not" in stderr
+    assert "or decode its source with --decode_from_file." in stderr
 
 
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):

@@ -139,10 +139,10 @@ def test_a_server_from_start_to_sigterm(tiny_run):
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         body = json.dumps({"q": "red cat sees dog"}).encode()
         request = urllib.request.Request(
-            f"{address}/v1/translate", body, {"Content-Type": "application/json"}
+            f"{address}/translate", body, {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=60) as response:
-            assert json.load(response)["translations"][0]["text"]
+            assert json.load(response)["translatedText"]
         assert server.sigterm() == (
             0,
             "SIGTERM: answering what was accepted; once more ends at once.\n",

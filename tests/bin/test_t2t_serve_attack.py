@@ -176,7 +176,7 @@ def test_hostile_client_delays_nobody(
         list(
             threads.map(
                 lambda client: [
-                    client.send("/v1/translate", SENTENCE) for _ in range(REQUESTS)
+                    client.send("/translate", SENTENCE) for _ in range(REQUESTS)
                 ],
                 clients,
             )
@@ -192,7 +192,7 @@ def test_hostile_client_delays_nobody(
         idle = Client(connections.enter_context(idle_server()), connections)
         clients = [Client(address, connections) for _ in range(CLIENTS)]
         tasks = [
-            threads.submit(client.send_until, end, "/v1/translate", SENTENCE)
+            threads.submit(client.send_until, end, "/translate", SENTENCE)
             for client in clients
         ]
         tasks += [

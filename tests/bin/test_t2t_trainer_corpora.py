@@ -16,7 +16,7 @@ from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.manifest import read_manifest
 from t2tlite.files import atomic_file
-from t2tlite.programs.runs.train import warm_start_hparams
+from t2tlite.programs.runs.start import warm_start_hparams
 from t2tlite.run_folder import RunFolder
 
 
@@ -128,7 +128,7 @@ def test_data_of_other_corpora_is_noticed(
 
 
 def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkeypatch):
-    """Of the files vocab.model, unfinished.json, train, train2, dev, manifest.json the
+    """Of the files vocab.model, unfinished.json, dev, train, train2, manifest.json the
     fourth is not written.
     """
     counter = itertools.count()
@@ -144,7 +144,7 @@ def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkey
     (kept,) = (tmp_path / "again").glob("*/*.arrow")
     written = kept.stat().st_mtime_ns
     assert t2t_datagen.main([*files, "--data_dir=again"]) == 0
-    assert (kept.name, kept.stat().st_mtime_ns) == ("train-00000.arrow", written)
+    assert (kept.name, kept.stat().st_mtime_ns) == ("dev-00000.arrow", written)
     assert contents(tmp_path / "again" / "parallel_text") == contents(data[0])
 
 

@@ -104,11 +104,9 @@ def test_resumed_without_the_set_its_flags_still_name_it(
         assert t2t_trainer.main([*how, f"--train_steps={steps}", *changes]) == 0
         after = RunFolder(run).flags()
         assert after["hparams_set"] == "twenty_words_tiny"
-        assert after["hparams"] == f"{SMALL},label_smoothing=0.1,batch_size=512"
-        assert (after["train_steps"], after["global_batch_tokens"]) == (
-            str(steps),
-            "1024",
-        )
+        changes = f"{SMALL},batch_size=512,global_batch_tokens=1024"
+        assert set(changes.split(",")) <= set(after["hparams"].split(","))
+        assert after["train_steps"] == str(steps)
 
 
 @pytest.mark.slow
@@ -128,22 +126,18 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, ca
     noted = (tiny_run_copy / "flags.txt").read_text()
     assert small(tiny_run, tiny_run_copy) == 1
     stderr = capsys.readouterr().err
-    assert "holds a run of another model:" in stderr
-    assert "hidden_size 32 -> 8, filter_size 64 -> 8" in stderr
+    assert "which differs in hidden_size (32, 8), filter_size (64, 8)" in stderr
     # a command that is refused leaves the run alone
     assert (tiny_run_copy / "flags.txt").read_text() == noted
-    for name, value in (
-        ("dtype_policy", "mixed_float16"),
-        ("self_attention_radius", "2"),
+    for change, difference in (
+        ("dtype_policy=mixed_float16", "mixed_float16 (False, True)"),
+        ("self_attention_radius=2", "self_attention_radius (0, 2)"),
     ):
-        assert train(tiny_run, tiny_run_copy, f"{CHANGED},{name}={value}") == 1
-        assert f"A run's {name} cannot change." in capsys.readouterr().err
+        assert train(tiny_run, tiny_run_copy, f"{CHANGED},{change}") == 1
+        assert f"which differs in {difference}." in capsys.readouterr().err
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
-    assert (
-        "holds a run of the other direction, twenty_words. Received: twenty_words_rev."
-        in stderr
-    )
+    assert "differs in problem (twenty_words, twenty_words_rev)." in stderr
 
 
 def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
@@ -192,14 +186,13 @@ def test_another_vocabulary_for_the_same_run(
         hashlib.sha256((folder / "vocab.model").read_bytes()).hexdigest()[:12]
         for folder in (tiny_run_copy, data / "twenty_words")
     ]
-    of = "vocab.model of 500 pieces (SHA-256 "
     assert (
-        f"{tiny_run_copy} holds a run of twenty_words with another vocabulary:"
-        f" {of}{digests[0]}...). Received: {of}{digests[1]}...), in"
-        f" {data}/twenty_words. Options: user_symbols was [], now ['<a>']. To train the"
-        " run further, make the data with its vocabulary: t2t-datagen"
-        f" --vocab_file={tiny_run_copy}/vocab.model with another --data_dir. Otherwise"
-        " use another --output_dir." in stderr
+        f"Received: {tiny_run_copy}, which differs in vocabulary ({', '.join(digests)})."
+        f" Give the same as before, or another --output_dir" in stderr
+    )
+    assert (
+        " Make data with the run's vocabulary, t2t-datagen"
+        f" --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir." in stderr
     )
 
 

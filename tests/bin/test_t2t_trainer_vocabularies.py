@@ -89,7 +89,7 @@ def test_runs_that_share_them_already_continue(
     """
     fake_dev_losses += [3.0] * 5
     with monkeypatch.context() as patch:
-        patch.setattr(start_checks, "check_shared_embeddings", lambda *_: None)
+        patch.setattr(start_checks, "_check_shared_embeddings", lambda *_: None)
         assert train("two", "old", SET, "--train_steps=1") == 0
     assert train("two", "old", "--train_steps=2") == 0
     old = RunFolder(tmp_path / "old")

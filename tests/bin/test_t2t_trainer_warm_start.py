@@ -357,8 +357,8 @@ def test_warm_start_from_another_vocabulary_is_refused(
     )
     stderr = capsys.readouterr().err
     assert (
-        f"Received: {tiny_run_copy}, whose vocabulary is not that of twenty_words in"
-        f" {tiny_run.data}/twe" in stderr
+        f"Received: {tiny_run_copy}, which differs from {tiny_run.data}/twenty_words in"
+        f" vocabulary ({'0' * 12}, " in stderr
     )
     assert (
         f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir."
@@ -376,8 +376,8 @@ def test_weights_of_another_model_that_fit_are_reported(
     run = tmp_path / "run"
     assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
     assert (
-        f"The weights of {tiny_run.run}/model.ckpt-120 were trained in another model:"
-        " num_heads 2 -> 4." in capsys.readouterr().err
+        f"The weights of {tiny_run.run}/model.ckpt-120 were trained in another model,"
+        " which differs in num_heads (2, 4)." in capsys.readouterr().err
     )
 
 

@@ -87,7 +87,7 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
     with pytest.raises(
         ChildProcessError,
-        match=r"must see --data_dir .* Received: no .*/train-00000\.arrow, although",
+        match=r"must see --data_dir .* Received: no .*/dev-00000\.arrow, although",
     ):
         generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
     assert not list(tmp_path.rglob("*.tmp"))

@@ -1,10 +1,9 @@
 """What a user's problem may yield, and what is said if it is not pairs of texts."""
 
 import dataclasses
-import os
 
 import pytest
-from tiny_task import FileTask, TinyTask, write_pairs
+from tiny_task import TinyTask
 
 from t2tlite.data.checked_pairs import checked_pairs
 from t2tlite.data.generate import generate
@@ -165,20 +164,3 @@ def test_mistakes_are_found_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"tiny_task, train pair 231: a pair \(source"):
         generate(TinyTask(train=train), tmp_path, num_processes=1)
     assert not list(tmp_path.iterdir())
-
-
-def test_files_of_a_problem_must_not_be_pipes(tmp_path):
-    raw = write_pairs(tmp_path / "raw.tsv")
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-
-    @dataclasses.dataclass(frozen=True)
-    class Piped(FileTask):
-        def files(self, tmp_dir):
-            return [raw, pipe]
-
-    with pytest.raises(
-        ValueError,
-        match=r"The files of piped must be files, which are read twice; a pip",
-    ):
-        generate(Piped(train=str(raw)), tmp_path / "data", num_processes=1)

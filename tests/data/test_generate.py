@@ -2,8 +2,10 @@
 test_generate_again.py interrupts and repeats it.
 """
 
+import collections
 import hashlib
 import json
+import random
 
 import numpy as np
 import pytest
@@ -48,6 +50,30 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
     assert data.store("test").target_text() == [target for _, target in task.test]
     with pytest.raises(ValueError, match="Only dev and test"):
         data.store("train").source_text()
+
+
+def test_text_is_read_once(tmp_path):
+    """Random numbers need no seed: all steps use the pairs of one reading."""
+    yielded = collections.defaultdict(list)
+
+    class Shuffled(TinyTask):
+        def pairs(self, split, tmp_dir):
+            assert split not in yielded
+            yielded[split] = random.sample(getattr(self, split), 20)
+            yield from yielded[split]
+
+    data = generate(Shuffled(), tmp_path, num_processes=1).dataset
+    for split, pairs in yielded.items():
+        store = data.store(split)
+        rows = store.sources(np.arange(len(store)), int(store.source_lengths.max()))
+        texts = [data.encoders[0].decode(row) for row in rows]
+        assert texts == [source for source, _ in pairs]
+    text = hashlib.sha256()
+    for split in ("train", "dev", "test"):
+        lines = "".join(f"{source}\n{target}\n" for source, target in yielded[split])
+        digest = hashlib.sha256(lines.encode()).digest()
+        text.update(f"{split}\n".encode() + digest)
+    assert data.manifest.text_sha256 == text.hexdigest()
 
 
 def test_manifest(tmp_path):

@@ -174,6 +174,24 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     assert contents(data) == before
 
 
+def test_raw_file_that_changes_while_data_is_made(tmp_path, monkeypatch):
+    """The manifest records the file that was read."""
+    raw, data = write_pairs(tmp_path / "raw.tsv"), tmp_path / "data"
+    generate(FileTask(train=str(raw)), tmp_path / "unchanged", num_processes=1)
+    encode_chunk = encode_shards._encode_chunk
+
+    def change(*args):
+        raw.write_text("other\tpairs\n")
+        return encode_chunk(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards, "_encode_chunk", change)
+        generate(FileTask(train=str(raw)), data, num_processes=1)
+    assert contents(data) == contents(tmp_path / "unchanged")
+    with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv it was made"):
+        generate(FileTask(train=str(raw)), data)
+
+
 def test_a_users_problem_that_yields_other_pairs(tmp_path, monkeypatch, capsys):
     """Its options and files are the same; its code, or what that reads, is not."""
     raw, data = write_pairs(tmp_path / "raw.tsv"), tmp_path / "data"

@@ -15,7 +15,7 @@ from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.problems import grammar
-from t2tlite.tasks.task import Hypothesis, open_task
+from t2tlite.tasks.task import Output, open_task
 from t2tlite.trees.evalb_parses import read_parses
 from t2tlite.trees.tree import clean_tree, format_tree, read_trees
 
@@ -168,9 +168,7 @@ def test_spaces_inside_words_are_written_as_one_character(
         store.source_text(), sequences, store.target_text(), gold, strict=True
     ):
         assert sequence == target
-        (parse,) = task.choose(
-            task.source(source), [Hypothesis(sequence, -1.0, -1.0)], 1
-        )
+        (parse,) = task.choose(task.source(source), [Output(sequence, -1.0, -1.0)], 1)
         parses.append(parse)
         assert parse.repairs == {}
         assert parse.tree.words() == tree.words()
@@ -222,7 +220,7 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
     stderr = capsys.readouterr().err
     assert f"{file}, line {line}: {message}" in stderr
     assert "Traceback" not in stderr
-    assert not (tmp_path / "data").exists()
+    assert not list((tmp_path / "data").glob("*"))
 
 
 def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):

@@ -18,7 +18,7 @@ from t2tlite.decoding.alignment import (
 )
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Output
 
 # S source pieces, T target pieces, without EOS
 
@@ -149,7 +149,7 @@ def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
     monkeypatch.setattr(
         model, "target_encoder", Pieces("▁A", "▁C", "▁B", ".", words=words)
     )
-    n_best = [[Hypothesis("A C B.", -1.0, -1.0, (0, 1, 2, 3))]]
+    n_best = [[Output("A C B.", -1.0, -1.0, (0, 1, 2, 3))]]
     assert model.align(["a b c."], n_best) == [[[(0, 0), (2, 1), (1, 2)]]]
     # A is as near to b as to c
     assert model.align(["a b c."], n_best, tag_words=1) == [[[(0, 0), (1, 1), (0, 2)]]]
@@ -163,7 +163,7 @@ def test_word_of_punctuation_alone_is_aligned():
 
 
 def test_an_empty_translation_has_no_alignment(model):
-    assert model.align(["red cat"], [[Hypothesis("", -1.0, -1.0)]]) == [[[]]]
+    assert model.align(["red cat"], [[Output("", -1.0, -1.0)]]) == [[[]]]
 
 
 def test_target_that_fills_all_learned_positions_is_aligned():

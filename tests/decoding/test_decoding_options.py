@@ -16,7 +16,7 @@ from t2tlite.decoding import tensorflow_engine
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.metrics.bleu import compound_split_bleu
 from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
-from t2tlite.tasks.task import Hypothesis, open_task
+from t2tlite.tasks.task import Output, open_task
 
 SENTENCES = [
     "red cat sees dog",
@@ -353,14 +353,14 @@ def test_other_lists_of_strings_are_accepted(model, make):
         (["red cat"], [None], r"Received: None among them\."),
         (
             ["red cat"],
-            [Hypothesis("rote katze", -1.0, -1.0, (3, 4))],
-            r"Received: Hypothesis\(text='rote katze', .* among them\.",
+            [Output("rote katze", -1.0, -1.0, (3, 4))],
+            r"Received: Output\(text='rote katze', .* among them\.",
         ),
         (["red cat", "dog"], [[]], r"Received: 2 sentences, 1 lists\."),
         (
             ["red cat"],
-            [Hypothesis("rote katze", -1.0, -1.0)] * 2,
-            r"Received: Hypothesis\(text='rote katze', .* among them\. n_best of",
+            [Output("rote katze", -1.0, -1.0)] * 2,
+            r"Received: Output\(text='rote katze', .* among them\. n_best of",
         ),
     ],
 )

@@ -9,13 +9,12 @@ import tensorflow as tf
 from fake_engine import FakeEngine
 
 import t2tlite
-from t2tlite.bin.groups import EngineFlags
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding import engine
 from t2tlite.decoding.engine import Sentence, TokenHypothesis, batches_by_length
+from t2tlite.machine import decoding_threads
 from t2tlite.programs.runs import keras_run
 from t2tlite.programs.runs.load import load
-from t2tlite.run_folder import RunFolder
 
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
 
@@ -142,10 +141,10 @@ def test_one_batch_at_a_time_on_a_gpu(tiny_run, monkeypatch):
 
 def test_commands_decode_a_batch_on_each_core(tiny_run, monkeypatch):
     monkeypatch.setattr("t2tlite.machine.available_cores", lambda: 3)
-    model = EngineFlags().load_run(RunFolder(tiny_run.run))
+    model = load(tiny_run.run, threads=decoding_threads())
     assert model.engine.threads == 3
     monkeypatch.setattr("t2tlite.machine.available_cores", lambda: 100)
-    model = EngineFlags().load_run(RunFolder(tiny_run.run))
+    model = load(tiny_run.run, threads=decoding_threads())
     assert model.engine.threads == 8
 
 

@@ -223,24 +223,6 @@ def test_empty_compressed_file_is_refused(tmp_path: Path, ending: str) -> None:
         list(text_files.read_lines(path))
 
 
-def test_what_can_be_read_once_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    path.write_bytes(b"a\n")
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    assert text_files.check_rereadable(link, "--train_source") == link
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    message = r"--train_source must be files, which are read twice; a pipe can be read"
-    for name, shown in ((pipe, "pipe"), ("-", "standard input"), ("/dev/null", "null")):
-        with pytest.raises(
-            ValueError, match=rf"{message} once\. Received: .*{shown}\."
-        ):
-            text_files.check_rereadable(name, "--train_source")
-    with pytest.raises(FileNotFoundError, match="which does not exist"):
-        text_files.check_rereadable(tmp_path / "nothing", "--train_source")
-
-
 def test_missing_file_and_folder_are_refused_before_reading(tmp_path: Path) -> None:
     with pytest.raises(
         FileNotFoundError, match=r"Received: .*nothing\.txt, which does not exist"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from t2tlite.bin import t2t_evalb
 from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Output
 from t2tlite.trees.evalb import score_sentence
 from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
 from t2tlite.trees.linearise import LINEARISATIONS
@@ -99,7 +99,7 @@ def test_linearised_and_read_again(form, tree):
 def test_any_sequence_becomes_a_tree_over_the_words(form, sequence, sentence):
     task = ParsingTask(LINEARISATIONS[form])
     source = task.source(sentence)
-    hypothesis = Hypothesis(sequence, -1.0, -1.0)
+    hypothesis = Output(sequence, -1.0, -1.0)
     (output,) = task.choose(source, [hypothesis], 1)
     assert output.tree is None or output.tree.words() == words(source)
     if source:

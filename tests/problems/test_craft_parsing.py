@@ -86,8 +86,8 @@ def copy_trees(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "error", "message"),
     [
-        (remove_trees, FileNotFoundError, r"without the trees of 17194222 \(dev\)\."),
-        (remove_list, FileNotFoundError, r"without a file craft-ids-test\.txt\."),
+        (remove_trees, FileNotFoundError, r"without 17194222\.tree \(dev\)\."),
+        (remove_list, FileNotFoundError, r"without craft-ids-test\.txt \(test\)\."),
         (copy_trees, ValueError, r"once\. Received: .*/11604102\.tree and .*/penn/"),
     ],
 )

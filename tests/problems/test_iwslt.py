@@ -88,24 +88,16 @@ def test_iwslt15(tmp_path: Path):
     assert problem.files(tmp_path)[0] == folder / "train.en"
 
 
-@pytest.mark.parametrize(
-    ("cls", "first", "second"),
-    [
-        (Iwslt14Deen, "train.tags.de-en.de", "train.tags.de-en.en"),
-        (Iwslt15Envi, "train.en", "train.vi"),
-    ],
-)
-def test_missing_files(tmp_path: Path, cls: type, first: str, second: str):
-    problem = cls()
-    with pytest.raises(FileNotFoundError, match="Received: no --tmp_dir"):
-        problem.files(None)
-    with pytest.raises(FileNotFoundError, match=f"without {first}"):
-        problem.pairs("train", tmp_path)
-    (tmp_path / first).write_text("a\n", encoding="utf-8")
-    with pytest.raises(FileNotFoundError, match=f"without {second}"):
-        problem.pairs("train", tmp_path)
-    with pytest.raises(ValueError, match=r"train, dev and test\. Received: 'tst2013'"):
-        problem.pairs("tst2013", tmp_path)
+def test_missing_files(tmp_path: Path):
+    unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
+    missing = tmp_path / "de-en" / "IWSLT14.TED.tst2011.de-en.en.xml"
+    missing.unlink()
+    (tmp_path / "de-en.tgz").touch()
+    message = rf"iwslt14_deen needs .* and {missing.name}: unpack .*/de-en\.tgz$"
+    with pytest.raises(FileNotFoundError, match=rf"(?s){message}"):
+        Iwslt14Deen().pairs("train", tmp_path)
+    with pytest.raises(ValueError, match=r"train, dev, test\. Received: 'tst2013'"):
+        Iwslt15Envi().pairs("tst2013", tmp_path)
 
 
 def test_test_files_of_different_length(tmp_path: Path):

@@ -115,7 +115,7 @@ def test_without_a_network_it_fails_at_once(
     assert (
         files[0] == "Download and unpack these in a folder, and name it by --tmp_dir:"
     )
-    assert "europarl-v7.de-en.en and europarl-v7.de-en.de: in https" in files[1]
+    assert "europarl-v7.de-en.en and europarl-v7.de-en.de: from https" in files[1]
 
 
 def test_what_is_prepared_or_downloaded_needs_no_network(

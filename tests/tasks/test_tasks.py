@@ -5,7 +5,7 @@ from tiny_task import run_manifest
 
 from t2tlite.metrics.corpus_metrics import MetricOptions, Scoring
 from t2tlite.tasks.parsing import parser
-from t2tlite.tasks.task import Hypothesis, Score, open_task, signature_lines
+from t2tlite.tasks.task import Output, Score, open_task, signature_lines
 from t2tlite.trees import linearise
 
 WORDS = "the cat sat ."
@@ -42,9 +42,9 @@ def test_an_unknown_task():
 def test_the_best_translations_are_those_of_highest_score():
     task = open_task("translation", {})
     hypotheses = [
-        Hypothesis("eins", -0.1, -0.1),
-        Hypothesis("zwei", -0.2, -0.2),
-        Hypothesis("drei", -0.3, -0.3),
+        Output("eins", -0.1, -0.1),
+        Output("zwei", -0.2, -0.2),
+        Output("drei", -0.3, -0.3),
     ]
     chosen = task.choose("one", hypotheses, 2)
     assert [(output.text, output.sequence, output.score) for output in chosen] == [
@@ -71,8 +71,8 @@ def test_the_best_translations_are_those_of_highest_score():
 def test_parse_that_fits_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
     hypotheses = [
-        Hypothesis(SHORT, -0.1, -0.1),
-        Hypothesis(RIGHT, -0.9, -1.8, (7, 8, 9)),
+        Output(SHORT, -0.1, -0.1),
+        Output(RIGHT, -0.9, -1.8, (7, 8, 9)),
     ]
     best, second = task.choose(WORDS, hypotheses, 2)
     assert (best.text, best.sequence, best.score, best.log_prob, best.ids) == (
@@ -94,7 +94,7 @@ def test_parse_that_fits_comes_before_a_more_probable_one():
 
 
 def test_a_blank_sentence_has_no_tree():
-    (parse,) = open_task("parsing", {}).choose("", [Hypothesis("", 0.0, 0.0)], 1)
+    (parse,) = open_task("parsing", {}).choose("", [Output("", 0.0, 0.0)], 1)
     assert (parse.tree, parse.text) == (None, "")
 
 
@@ -102,13 +102,13 @@ def test_sequences_stay_as_they_are_but_are_scored_as_trees():
     parsing = open_task("parsing", {})
     task = parsing.as_sequences()
     (output,) = task.choose(
-        WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 1
+        WORDS, [Output(SHORT, -0.1, -0.1), Output(RIGHT, -0.9, -0.9)], 1
     )
     assert (output.text, output.score) == (SHORT, -0.1)
     assert task.source(" the  (cat) ") == " the  (cat) "
     assert task.reference(WORDS, RIGHT) == RIGHT
     assert task.constraint(WORDS, None) is None
-    (parse,) = parsing.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1)], 1)
+    (parse,) = parsing.choose(WORDS, [Output(SHORT, -0.1, -0.1)], 1)
     score = task.score([WORDS], [RIGHT], [output])
     assert score == parsing.score([WORDS], [TREE], [parse])
     # by hand: the words without a tag join NP, so of the gold brackets S, NP and VP only
@@ -119,7 +119,7 @@ def test_sequences_stay_as_they_are_but_are_scored_as_trees():
 
 def test_no_tree_is_restored_twice(monkeypatch):
     task = open_task("parsing", {})
-    (parse,) = task.choose(WORDS, [Hypothesis(RIGHT, -0.9, -0.9)], 1)
+    (parse,) = task.choose(WORDS, [Output(RIGHT, -0.9, -0.9)], 1)
     reference = task.reference(WORDS, RIGHT)
     monkeypatch.setattr(linearise, "restore", None)  # to restore another would fail
     assert task.score([WORDS], [reference], [parse]).value == 100.0
@@ -135,7 +135,7 @@ def test_scores_are_sacrebleus():
             "a dog ran away",
         ],
     )
-    outputs = [Hypothesis(sequence, -1.0, -1.0) for sequence in sequences]
+    outputs = [Output(sequence, -1.0, -1.0) for sequence in sequences]
     score = open_task("translation", {}).score(["", ""], references, outputs)
     chrf = sacrebleu.corpus_chrf(sequences, [references]).score
     assert score.value == sacrebleu.corpus_bleu(sequences, [references]).score
@@ -160,7 +160,7 @@ def test_scores_are_sacrebleus():
 def test_outputs_of_which_one_is_right():
     """By hand: of 3 + 2 positions, 4 have the reference's token."""
     task = open_task("text_to_text", {})
-    outputs = [Hypothesis("K AE T", -1.0, -1.0), Hypothesis("D AO", -1.0, -1.0)]
+    outputs = [Output("K AE T", -1.0, -1.0), Output("D AO", -1.0, -1.0)]
     score = task.score(["cat", "dog"], ["K AE T", "D AA"], outputs)
     assert (score.name, score.value) == ("exact_match", 50.0)
     assert score.metrics == {"exact_match": 50.0, "token_accuracy": 80.0}
@@ -177,7 +177,7 @@ def test_metrics_and_references_can_be_chosen():
     references = ["Der Hund bellt laut.", "Die Katze schläft."]
     outputs = ["Ein Hund bellt laut.", "Katzen schlafen."]
     score = scored.score(
-        ["", ""], references, [Hypothesis(text, -1.0, -1.0) for text in outputs]
+        ["", ""], references, [Output(text, -1.0, -1.0) for text in outputs]
     )
     expected = sacrebleu.corpus_chrf(outputs, [references, more], word_order=2).score
     assert (score.name, score.value) == ("chrF2++", expected)

@@ -18,7 +18,7 @@ import t2tlite.problems  # noqa: F401  registered before the tests' package
 from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.problem import Problem
-from t2tlite.tasks.task import Hypothesis, Score, Task
+from t2tlite.tasks.task import Output, Score, Task
 
 @registry.register_task
 class Spelling(Task):

@@ -62,10 +62,7 @@ def parameters(
 def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
     model = build_transformer(hparams, 50, 50)
-    sizes = [
-        int(tf.size(variable))
-        for variable in (*model.trainable_variables, *model.non_trainable_variables)
-    ]
+    sizes = [int(tf.size(variable)) for variable in model.weights]
     assert parameters(hparams, 50) == model.count_params() == sum(sizes)
 
 

@@ -6,7 +6,7 @@ import pytest
 from fixture_files import tree_files
 
 from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Output
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import WORDS
 from t2tlite.trees.tree import format_tree, parse_tree, read_trees
@@ -87,7 +87,7 @@ def test_the_parse_that_fits_the_words_comes_first():
         CAT_SEQUENCE.replace("(S", "(NP"),
     ]
     hypotheses = [
-        Hypothesis(sequence, -float(place), -float(place))
+        Output(sequence, -float(place), -float(place))
         for place, sequence in enumerate(sequences)
     ]
 

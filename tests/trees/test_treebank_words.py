@@ -40,9 +40,7 @@ def test_words_are_those_of_the_treebank(text, words):
 )
 def test_last_words_that_end_in_punctuation_are_reported(word, warns):
     task, tree = ParsingTask(), parse_tree(f"(TOP (NN cat) (XX {word}))")
-    summary = task.summary(
-        task.tally([Parse(tree, 0.0, 0.0, type(task.tally([]))(), "")])
-    )
+    summary = task.summary(task.tally([Parse("", 0.0, 0.0, tree=tree)]))
     warning = (
         "Sentences whose last word ends in punctuation, which --raw_text would"
         " separate: 1"

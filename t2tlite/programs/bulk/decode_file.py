@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -19,14 +20,13 @@ from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import compressed
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob
-from t2tlite.programs.bulk.window_folder import (
-    WindowFolder,
+from t2tlite.programs.bulk.part import (
+    Part,
     encode_lines,
-    interrupt_at_sigterm,
-    open_windows,
-    write_output,
+    encoded,
+    open_part,
 )
-from t2tlite.programs.bulk.windows import Input, Totals, Window
+from t2tlite.programs.bulk.windows import Input, Window
 
 # Sentences that are sorted by length together: 2 % more padding than if all are
 # (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
@@ -38,48 +38,40 @@ progress_bar = functools.partial(
 )
 
 
-class JobLines:
-    """The lines of an input, of which those that a job cannot decode are blank; each is
-    reported, once.
+def text_input(job: DecodeJob, path: str | Path) -> Input:
+    """A text file, a pipe or standard input to decode."""
+    is_pipe = Path(path) == STANDARD_INPUT or not Path(path).is_file()
+    reported: set[int] = set()  # a file is read twice
+    lines = functools.partial(_lines, job, path, is_pipe, reported)
+    return Input(Origin(shown(path)), lines, is_pipe)
+
+
+def _lines(
+    job: DecodeJob, path: str | Path, is_pipe: bool, reported: set[int]
+) -> Iterator[str]:
+    """Yields the lines of an input, blank where a job cannot decode one, which is
+    reported.
 
     A line of a file is blank only if it is too long. Other faults, encoding and
     columns, are nearly always those of the whole file, and raise a ValueError. A stream
     has begun, so that there no fault of a line is an error.
     """
-
-    def __init__(self, job: DecodeJob, path: str | Path, is_pipe: bool) -> None:
-        self._job = job
-        self._path = path
-        self._is_pipe = is_pipe
-        self._reported = -1  # the last line; a file is read twice
-
-    def __call__(self) -> Iterator[str]:
-        """Reads the input from its beginning."""
-        origin = Origin(shown(self._path))
-        blank = ValueError if self._is_pipe else TooLong
-        lines = read_lines(self._path, _report if self._is_pipe else None)
-        for number, line in enumerate(lines):
-            try:
-                if line or not self._is_pipe:
-                    self._job.check(Window([line], origin.after(number)))
-            except blank as fault:
-                if number > self._reported:
-                    _report(fault)
-                    self._reported = number
-                line = ""
-            yield line
+    origin = Origin(shown(path))
+    fault_of_line = ValueError if is_pipe else TooLong
+    for number, line in enumerate(read_lines(path, _report if is_pipe else None)):
+        try:
+            if line or not is_pipe:
+                job.check(Window([line], origin.after(number)))
+        except fault_of_line as fault:
+            if number not in reported:
+                _report(fault)
+                reported.add(number)
+            line = ""
+        yield line
 
 
 def _report(fault: ValueError) -> None:
     say(f"{fault} It counts as blank.")
-
-
-def text_input(job: DecodeJob, path: str | Path) -> Input:
-    """A text file, a pipe or standard input to decode."""
-    is_standard_input = Path(path) == STANDARD_INPUT
-    is_pipe = is_standard_input or not Path(path).is_file()
-    lines = JobLines(job, path, is_pipe)
-    return Input(Origin(shown(path)), lines, is_pipe, is_standard_input)
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
@@ -87,32 +79,26 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     link; resumes; returns a summary.
 
     Raises ValueError for a bad line of a file, before anything is decoded, or as
-    `open_windows`.
+    `open_part`.
     """
-    text = text_input(job, source)
-    with open_windows(target, job.key) as folder:
-        decode_windows(job, text, FILE_WINDOW, folder)
-        totals = folder.publish()
+    with open_part(target, job.key) as part:
+        decode_windows(job, text_input(job, source), FILE_WINDOW, part)
+        totals = part.publish()
     return job.summary(totals)
 
 
-def decode_windows(
-    job: DecodeJob, text: Input, size: int, folder: WindowFolder
-) -> None:
-    """Decodes the windows of an input that have no output in the folder yet.
+def decode_windows(job: DecodeJob, text: Input, size: int, part: Part) -> None:
+    """Decodes the windows of an input that have no output yet.
 
     A file is read twice: first to check it, then to decode it.
     """
+    total = None
     if not text.is_pipe:
-        folder.plan(job.windows(text, size))
-    with progress_bar(
-        total=folder.lines_total(),
-        initial=folder.lines_done(),
-        disable=text.is_standard_input or None,
-    ) as bar:
-        for file, window in folder.missing(job.windows(text, size)):
+        total = part.plan(job.windows(text, size))
+    with progress_bar(total=total, disable=text.is_pipe or None) as bar:
+        for key, window in part.missing(job.windows(text, size)):
             before = bar.n
-            write_output(file, job.run(window, bar.update))
+            part.add(encoded(key, job.run(window, bar.update)))
             bar.n = before + len(window.lines)  # blank lines too
 
 
@@ -130,22 +116,21 @@ def decode_stream(
     twice, as by `decode_windows`.
     """
     text = text_input(job, source)
-    is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
+    is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
     total = None
     if not text.is_pipe:
         total = sum(1 for _ in text.lines())
-    totals = Totals()
+    totals: Counter[str] = Counter()
     with (
         full_disk_is_named(target or "standard output"),
-        interrupt_at_sigterm(),
         _opened(target) as file,
         progress_bar(total=total, disable=is_quiet or None) as bar,
     ):
         for window in job.prompt_windows(text, PROMPT_WINDOW, one_by_one):
-            output = job.run(window, bar.update)
-            _write(file, output.lines)
-            totals.add(output)
-            bar.n = totals.counts["sentences"]  # blank lines too
+            lines, counts = job.run(window, bar.update)
+            _write(file, lines)
+            totals.update(counts)
+            bar.n = totals["sentences"]  # blank lines too
     return job.summary(totals)
 
 

@@ -1,8 +1,8 @@
 """Decodes the windows of a large file by the workers of a pipeline, on one machine or
 many.
 
-The lines of each window wait in the folder of windows, where a worker writes their
-output beside them (`window_folder.py`).
+The lines of each window wait in a folder, where a worker writes their output beside
+them (`part.py`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from pathlib import Path
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.files.atomic_file import replaceable
+from t2tlite.files.atomic_file import atomic_file, replaceable
+from t2tlite.files.records import read_record, write_record
 from t2tlite.programs.bulk.decode_file import FILE_WINDOW, text_input
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
-from t2tlite.programs.bulk.window_folder import (
-    open_windows,
-    read_input,
-    write_input,
-    write_output,
-)
+from t2tlite.programs.bulk.part import encoded, open_part
+from t2tlite.programs.bulk.windows import Window
 from t2tlite.programs.runs.load import load
 
 
@@ -39,29 +36,30 @@ def decode_by_workers(
         raise ValueError(
             f"A pipeline reads a file and writes one. Received: {source} and {target}."
         )
-    with open_windows(path, job.key) as folder:
-        folder.plan(job.windows(text, FILE_WINDOW))
-        outputs = []
-        for output, window in folder.missing(job.windows(text, FILE_WINDOW)):
-            write_input(output, window)
-            outputs.append(output.absolute())
-        if outputs:
+    with open_part(path, job.key) as part:
+        part.plan(job.windows(text, FILE_WINDOW))
+        pieces = {}
+        for key, window in part.missing(job.windows(text, FILE_WINDOW)):
+            piece = part.pieces.absolute() / f"{key}.json"
+            part.pieces.mkdir(exist_ok=True)
+            write_record(piece, window)
+            pieces[key] = piece
+        if pieces:
             start = functools.partial(
                 _start_decoding, _model(job, run), job.options, job.line_format
             )
             try:
-                pipeline.run(start, outputs)
+                pipeline.run(start, list(pieces.values()))
             finally:
-                folder.remove_leftovers()
-        for output in outputs:
-            if not output.exists():
-                raise ChildProcessError(
-                    f"The workers of a pipeline must see {folder.path} under the same"
-                    f" path as this machine. Received: no {output.name}, although all"
-                    " have finished. Write to a file system that all share."
-                )
-        totals = folder.publish()
-    return job.summary(totals, seconds_of=" of all workers together")
+                part.take_up_pieces()
+        if not all(key in part for key in pieces):
+            raise ChildProcessError(
+                f"The workers of a pipeline must see {part.pieces} under the same path"
+                " as this machine. Received: no output of some lines, although all"
+                " have finished. Write to a file system that all share."
+            )
+        totals = part.publish()
+    return job.summary(totals, whose=" of all workers together")
 
 
 def _model(job: DecodeJob, run: Path) -> tuple[Path, Path, str, str | None]:
@@ -76,10 +74,12 @@ def _start_decoding(
     options: DecodeHParams,
     line_format: LineFormat,
 ) -> Callable[[Path], None]:
-    """What a worker does: it decodes windows, each given as the path of its output."""
+    """What a worker does: it decodes windows, each given as a file of its lines."""
     job = DecodeJob(load(*model), options, line_format)
-    return functools.partial(_decode_window, job)
+    return functools.partial(_decode_piece, job)
 
 
-def _decode_window(job: DecodeJob, output: Path) -> None:
-    write_output(output, job.run(read_input(output)))
+def _decode_piece(job: DecodeJob, piece: Path) -> None:
+    window = read_record(piece, Window, "The same command writes it again.")
+    with atomic_file(piece.with_suffix(".part")) as file:
+        file.write(encoded(job.key(window), job.run(window)))

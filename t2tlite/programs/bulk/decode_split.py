@@ -1,12 +1,13 @@
 """Decodes a split of a run's data, scores it and records the scores; a killed process
 can resume.
 
-`window_folder.py` keeps what is done. `RunFolder` names what is written at the end.
+`part.py` keeps what is done. `RunFolder` names what is written at the end.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,47 +24,24 @@ from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
 from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
-from t2tlite.programs.bulk.jobs import DecodeJob, NBest, RecordJob, read_records
-from t2tlite.programs.bulk.window_folder import open_windows
-from t2tlite.programs.bulk.windows import Input, Totals
+from t2tlite.programs.bulk.jobs import (
+    DecodeJob,
+    NBest,
+    RecordJob,
+    read_records,
+    seconds_of,
+)
+from t2tlite.programs.bulk.part import open_part
+from t2tlite.programs.bulk.windows import Input
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
-from t2tlite.tasks.task import Score, signature_lines
+from t2tlite.tasks.task import signature_lines
 
 EXAMPLES = 5  # in the report
 # sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
-
-
-@dataclasses.dataclass(frozen=True)
-class SplitFiles:
-    """The files that are written for a split."""
-
-    outputs: Path
-    sources: Path
-    references: Path
-    record: Path
-
-    def check(self, dataset: Dataset) -> None:
-        """Raises OSError if a file cannot be written, and ValueError if two are the
-        same, or one is a file of the data.
-        """
-        outputs = []
-        for path in dataclasses.astuple(self):
-            check_writable(path)
-            outputs.append((str(path), path))
-        inputs = []
-        for entry in dataset.manifest.entries():
-            path = dataset.folder / entry.file
-            inputs.append((f"{path}, which is of the data", path))
-        check_not_overwritten(outputs, inputs)
-
-    def remove_temporary_files(self) -> None:
-        """Removes what a killed process left."""
-        for path in (self.sources, self.references, self.record):
-            remove_temporary_files(path.parent, path.name)
 
 
 def decode_split(
@@ -79,37 +57,35 @@ def decode_split(
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and
     references to RUN/decodes/NAME.*; examples, scores and speed are printed before.
-    Raises ValueError if there is no such split, and OSError, before anything is
-    decoded, if a file cannot be written.
+    Raises OSError, before anything is decoded, if a file cannot be written. The split
+    is as `check_split` requires.
     """
-    check_split(dataset, split)
     model = job.model
     task = model.task_under(job.options).scored_by(scoring)
     store = dataset.store(split)
     sources = store.source_text()
     targets = store.target_text()
     name = _name(job, folder, split)
-    files = SplitFiles(
-        outputs=Path(target or folder.decoded_file(name)),
-        sources=folder.decoded_file(name, "src"),
-        references=folder.decoded_file(name, task.references_ending),
-        record=folder.decoded_file(name, "json"),
-    )
-    files.check(dataset)
+    outputs_file = Path(target or folder.decoded_file(name))
+    sources_file = folder.decoded_file(name, "src")
+    references_file = folder.decoded_file(name, task.references_ending)
+    own_files = [sources_file, references_file, folder.decoded_file(name, "json")]
+    _check_files([outputs_file, *own_files], dataset)
     origin = Origin(f"the sources of {split}")
     model.check_lengths(sources, origin)
     text = Input(origin, lambda: iter(sources))
     recording = RecordJob(model, job.options)
-    # a device has no windows beside it
-    path = replaceable(files.outputs) or folder.decoded_file(name)
-    with open_windows(path, recording.key) as windows:
-        files.remove_temporary_files()
-        decode_windows(recording, text, SPLIT_WINDOW, windows)
+    # nothing can be beside a device
+    path = replaceable(outputs_file) or folder.decoded_file(name)
+    with open_part(path, recording.key) as part:
+        for file in own_files:
+            remove_temporary_files(file.parent, file.name)
+        decode_windows(recording, text, SPLIT_WINDOW, part)
         n_best: NBest = []
-        totals = Totals()
-        for output in windows.outputs():
-            n_best += read_records(output.lines)
-            totals.add(output)
+        totals: Counter[str] = Counter()
+        for lines, counts in part.outputs():
+            n_best += read_records(lines)
+            totals.update(counts)
         references = model.references(sources, targets, job.options)
         score = model.score_outputs(
             sources, references, n_best, job.options, slow_metrics=True, task=task
@@ -123,35 +99,41 @@ def decode_split(
         print(
             f"Run {folder}, checkpoint {', '.join((model.checkpoint, *model.others))},"
             f" {task.outputs}"
-            f" {files.outputs}, references {files.references}",
+            f" {outputs_file}, references {references_file}",
             flush=True,
         )
-        write_lines(files.outputs, job.lines(sources, n_best))
-        write_lines(files.sources, sources)
-        write_lines(files.references, references)
-        record = _record(job, split, name, score, len(sources), totals.seconds)
+        write_lines(outputs_file, job.lines(sources, n_best))
+        write_lines(sources_file, sources)
+        write_lines(references_file, references)
+        record = DecodeRecord(
+            split=split,
+            step=model.step,
+            checkpoint=model.checkpoint,
+            sentences=len(sources),
+            scores=score.scores,
+            signatures=score.signatures,
+            decode_hparams=dataclasses.asdict(job.options),
+            seconds=round(seconds_of(totals), 2),
+            engine=model.engine.name,
+            quantization=model.engine.quantization,
+            other_checkpoints=model.others,
+            name=name,
+        )
         folder.write_decode_record(record)
-        windows.remove()
+        part.remove()
 
 
-def _record(
-    job: DecodeJob, split: str, name: str, score: Score, sentences: int, seconds: float
-) -> DecodeRecord:
-    model = job.model
-    return DecodeRecord(
-        split=split,
-        step=model.step,
-        checkpoint=model.checkpoint,
-        sentences=sentences,
-        scores=score.scores,
-        signatures=score.signatures,
-        decode_hparams=dataclasses.asdict(job.options),
-        seconds=round(seconds, 2),
-        engine=model.engine.name,
-        quantization=model.engine.quantization,
-        other_checkpoints=model.others,
-        name=name,
-    )
+def _check_files(outputs: Sequence[Path], dataset: Dataset) -> None:
+    """Raises OSError if a file cannot be written, and ValueError if two are the same,
+    or one is a file of the data.
+    """
+    for path in outputs:
+        check_writable(path)
+    inputs = []
+    for entry in dataset.manifest.entries():
+        path = dataset.folder / entry.file
+        inputs.append((f"{path}, which is of the data", path))
+    check_not_overwritten([(str(path), path) for path in outputs], inputs)
 
 
 def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
@@ -191,19 +173,16 @@ def check_split(dataset: Dataset, split: str) -> None:
     there = [name for name in dataset.manifest.splits if not is_training(name)]
     if split in there:
         return
-    if split in SPLITS and not is_training(split):
-        raise ValueError(
-            f"The data must have the split {split}. Received: that of {dataset.name} in"
-            f" {dataset.folder}, which has {', '.join(dataset.manifest.splits)}. Run"
-            f" t2t-datagen again with its files (for parallel_text --{split}_source and"
-            f" --{split}_target), or decode the source with --decode_from_file and"
-            " score the output with t2t-bleu."
-        )
     received = f"{split!r}. {did_you_mean(split, there)}"
     if split in dataset.manifest.corpora:
         received = (
             f"{split}, which is kept as tokens, without its text. Decode its text with"
             " --decode_from_file."
+        )
+    elif split in SPLITS:
+        received = (
+            f"{split}, which {dataset.folder} does not have. Make the data again with"
+            " its files, or decode its source with --decode_from_file."
         )
     raise ValueError(
         f"A split to decode must be {' or '.join(there)}. Received: {received}"

@@ -11,8 +11,8 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import t2tlite
 from t2tlite.config import DecodeHParams
@@ -23,7 +23,6 @@ from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.programs.bulk.windows import (
     Input,
-    Totals,
     Window,
     WindowOutput,
     cut,
@@ -31,7 +30,7 @@ from t2tlite.programs.bulk.windows import (
 )
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser
-from t2tlite.tasks.task import Hypothesis, Output
+from t2tlite.tasks.task import Output
 from t2tlite.trees.words import penn_words
 
 # of each source, best first; of a line to score, its target alone
@@ -42,7 +41,7 @@ PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
 DIGITS = 6  # of log-probabilities and scores after the point
 KEY_DIGITS = 32
 # source and target of a blank line to score
-UNSCORED = "", Hypothesis("", math.nan, math.nan)
+UNSCORED = "", Output("", math.nan, math.nan)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,11 +63,9 @@ class LineFormat:
                 f" {self.output_format!r}."
             )
         if self.alignments and self.output_format != JSONL:
-            received = "no --output_format"
-            if self.output_format:
-                received = f"--output_format={self.output_format}"
             raise ValueError(
-                f"--alignments goes with --output_format=jsonl. Received: {received}."
+                "--alignments goes with --output_format=jsonl. Received:"
+                f" {self.output_format or 'none'}."
             )
 
 
@@ -139,7 +136,8 @@ class DecodeJob:
             tokens += len(output.ids) + 1  # the EOS
         counts = Counter(sentences=len(sources), tokens=tokens)
         counts += self.model.task_under(self.options).tally(best)
-        return WindowOutput(lines, dict(counts), time.monotonic() - started)
+        counts["milliseconds"] = round(1000 * (time.monotonic() - started))
+        return WindowOutput(lines, dict(counts))
 
     def decode(
         self, window: Window, done: Done = lambda count: None
@@ -178,19 +176,18 @@ class DecodeJob:
         content = json.dumps([self._provenance, before, window.lines])
         return hashlib.sha256(content.encode()).hexdigest()[:KEY_DIGITS]
 
-    def summary(self, totals: Totals, seconds_of: str = "") -> str:
+    def summary(self, counts: Counter[str], whose: str = "") -> str:
         """Sentences and tokens per second, and what the task had to do to make the
-        outputs. `seconds_of` says whose seconds they are.
+        outputs. `whose` says whose seconds they are.
         """
-        sentences = totals.counts["sentences"]
-        tokens = totals.counts["tokens"]
-        seconds = max(totals.seconds, 1e-9)
+        sentences = counts["sentences"]
+        seconds = max(seconds_of(counts), 1e-9)
         speed = (
-            f"{sentences:,} sentences in {totals.seconds:.1f} s{seconds_of},"
-            f" {sentences / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target"
-            " tokens/s"
+            f"{sentences:,} sentences in {seconds:.1f} s{whose},"
+            f" {sentences / seconds:,.1f} sentences/s,"
+            f" {counts['tokens'] / seconds:,.0f} target tokens/s"
         )
-        repairs = self.model.task_under(self.options).summary(totals.counts)
+        repairs = self.model.task_under(self.options).summary(counts)
         return f"{speed}\n{repairs}".rstrip()
 
     @property
@@ -287,16 +284,6 @@ class ScoreJob(DecodeJob):
         return lines
 
 
-class RecordedOutput(NamedTuple):
-    """An `Output` as a split records it until all outputs are scored."""
-
-    text: str
-    score: float
-    log_prob: float
-    sequence: str
-    ids: tuple[int, ...]
-
-
 class RecordJob(DecodeJob):
     """Decodes the sentences of a split, and writes what scores need of the outputs."""
 
@@ -310,11 +297,11 @@ class RecordJob(DecodeJob):
 
 def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
     """The outputs of each sentence as a JSON array, from which `read_records` reads
-    them as they were.
+    them as they were, but without trees.
     """
     lines = []
     for outputs in n_best:
-        records = [(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]
+        records = [(o.text, o.score, o.log_prob, o.ids, o.decoded) for o in outputs]
         lines.append(json.dumps(records))
     return lines
 
@@ -323,12 +310,16 @@ def read_records(lines: Iterable[str]) -> NBest:
     """The outputs of each sentence, best first."""
     n_best: NBest = []
     for line in lines:
-        outputs: list[Output] = []
-        for text, score, log_prob, sequence, ids in json.loads(line):
-            output = RecordedOutput(text, score, log_prob, sequence, tuple(ids))
-            outputs.append(output)
+        outputs = []
+        for text, score, log_prob, ids, decoded in json.loads(line):
+            outputs.append(Output(text, score, log_prob, tuple(ids), decoded))
         n_best.append(outputs)
     return n_best
+
+
+def seconds_of(counts: Mapping[str, int]) -> float:
+    """The time that decoding took, from the counts of its windows."""
+    return counts["milliseconds"] / 1000
 
 
 def _pairs(window: Window, form: str) -> Iterator[tuple[str, str]]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from t2tlite.decoding.source_text import NO_FILE, Origin
-from t2tlite.files.records import Amount, Count
 
 IsFull = Callable[[Sequence[str]], bool]  # whether these lines are a whole window
 
@@ -20,7 +19,6 @@ class Input:
     origin: Origin  # of the first line, with the name in messages
     lines: Callable[[], Iterable[str]]  # from the first on; of a pipe only once
     is_pipe: bool = False
-    is_standard_input: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,25 +31,11 @@ class Window:
     origin: Origin = NO_FILE  # of the first line
 
 
-@dataclasses.dataclass(frozen=True)
-class WindowOutput:
+class WindowOutput(NamedTuple):
     """The lines that are written for a window, and what the summary counts."""
 
     lines: list[str]
-    counts: dict[str, Count]
-    seconds: Amount  # that decoding took
-
-
-@dataclasses.dataclass
-class Totals:
-    """The sums over windows."""
-
-    counts: Counter[str] = dataclasses.field(default_factory=Counter)
-    seconds: float = 0.0
-
-    def add(self, output: WindowOutput) -> None:
-        self.counts.update(output.counts)
-        self.seconds += output.seconds
+    counts: dict[str, int]  # sentences, tokens, milliseconds, repairs
 
 
 def cut(text: Input, is_full: IsFull) -> Iterator[Window]:

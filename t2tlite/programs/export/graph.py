@@ -32,7 +32,7 @@ from t2tlite.programs.export.graph_text import (
     tree_words,
 )
 from t2tlite.programs.export.verification import NBest, keras_model
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Output
 from t2tlite.types import PAD, Tensor
 
 GraphFunction = Callable[..., dict[str, Tensor]]  # a tf.function
@@ -290,7 +290,7 @@ class LoadedGraph:
             for output, score, log_prob in zip(*columns, strict=True):
                 if is_filled(score):
                     text = self._target.text(output)
-                    hypothesis = Hypothesis(text, float(score), float(log_prob))
+                    hypothesis = Output(text, float(score), float(log_prob))
                     n_best_list.append(hypothesis)
             n_best_lists.append(n_best_list)
         return n_best_lists

@@ -21,6 +21,7 @@ from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs.keras_run import built_model
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import Identity
 from t2tlite.training.checkpoints import (
     average_checkpoints,
     reason_of,
@@ -65,8 +66,7 @@ def average_run(
         path = average_checkpoints(model, checkpoints, folder.averaged_folder)
     if dataset is None:
         return Average(path, {})
-    recorded = folder.manifest()
-    if recorded.splits and recorded.pairs_sha256 != dataset.manifest.pairs_sha256:
+    if folder.identity().difference(Identity.of(dataset.manifest), "pairs"):
         say(f"The pairs in {dataset.folder} are not those that the run was trained on.")
     candidates = {**_newest_and_best(folder), AVERAGE: path}
     try:

@@ -15,18 +15,26 @@ from pathlib import Path
 from t2tlite.checked_fields import checked, plain
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
-from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_files,
+    find_checkpoint,
+    step_of,
+)
+from t2tlite.files.same_file import NamedFile
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
 from t2tlite.programs.export.verification import keras_model
+from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.ctranslate2_run import open_converted
-from t2tlite.programs.runs.same_model import check_same_model
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
-from t2tlite.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import Identity
 from t2tlite.vocabularies.encoders import reading_notes
+
+# what the runs of an ensemble have in common
+DATA = ("problem", "languages", "vocabulary")
 
 
 def load(
@@ -89,7 +97,7 @@ def load(
     hparams = folder.hparams()
     manifest = folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
-    check_same_model(folder, checkpoint)
+    _check_same_model(folder, checkpoint)
     encoders = folder.encoders()
     for note in reading_notes(encoders, manifest.options):
         report(note)
@@ -104,6 +112,8 @@ def load(
         if jit_compile is None:
             jit_compile = hparams.jit_compile
         opened = open_keras(folder, checkpoint, jit_compile, threads)
+    for note in checkpoint_notes(folder, checkpoint):
+        report(note)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
     translator.run = str(folder)
@@ -126,25 +136,31 @@ def check_ensemble(
             " newest, best, averaged or a step of each run. Received:"
             f" engine={engine}, checkpoint_path={checkpoint_path}."
         )
-    for folder in folders:
-        folder.hparams()  # raises if there is no run
-        here = _shared_by_ensemble(folder.manifest())
-        for what, first in _shared_by_ensemble(folders[0].manifest()).items():
-            if here[what] != first:
-                raise ValueError(
-                    f"The runs of an ensemble must have one {what}. Received:"
-                    f" {folders[0]} with {first}, {folder} with {here[what]}. Leave one"
-                    " out, or train both on the same data."
-                )
+    first = folders[0].identity()
+    for folder in folders[1:]:
+        difference = first.difference(folder.identity(), *DATA)
+        if difference:
+            raise ValueError(
+                "The runs of an ensemble must have one problem, language pair and"
+                f" vocabulary. Received: {folders[0]} and {folder}, which differ in"
+                f" {difference}. Leave one out, or train both on the same data."
+            )
 
 
-def _shared_by_ensemble(manifest: RunManifest) -> dict[str, str]:
-    """What the runs of an ensemble have in common."""
-    return {
-        "problem": manifest.name,
-        "language pair": "-".join(manifest.language_pair),
-        "vocabulary (SHA-256)": manifest.vocabulary_sha256,
-    }
+def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
+    """Raises ValueError for a checkpoint of another run whose vocabulary or model
+    differs, even if its weights have the same shapes.
+    """
+    other = run_of(checkpoint)
+    if other.path.resolve() == folder.path.resolve() or not other.exists():
+        return
+    difference = folder.identity().difference(other.identity(), "vocabulary", "model")
+    if difference:
+        raise ValueError(
+            "checkpoint_path must be a checkpoint of the same model. Received:"
+            f" {checkpoint}, whose run differs from {folder} in {difference}. Name the"
+            " run of that checkpoint."
+        )
 
 
 def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Translator:
@@ -205,7 +221,20 @@ def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) ->
     return f"{label}, run {folder}"
 
 
-def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
+def run_files(
+    folders: Sequence[RunFolder], checkpoint_path: str | None
+) -> list[NamedFile]:
+    """Returns the files of the runs that decoding reads. Raises FileNotFoundError if
+    there is no such checkpoint.
+    """
+    files: list[Path] = []
+    for folder in folders:
+        checkpoint = find_checkpoint(folder.path, checkpoint_path)
+        files += [*folder.own_files(), *checkpoint_files(checkpoint)]
+    return [(f"{file}, which is the run's", file) for file in files]
+
+
+def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Dataset:
     """The data that a run was trained on, in `data_dir`, by default where it was during
     training.
 
@@ -215,7 +244,7 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
     manifest = folder.manifest()
     # None: any data of its vocabulary
     name = None if manifest.imported_from else manifest.name
-    if name is None and data_dir is None:
+    if name is None and not data_dir:
         entries = manifest.vocabulary_entries()
         names = ",".join(str(folder.path / entry.file) for entry in entries)
         raise FileNotFoundError(
@@ -229,9 +258,10 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
         raise FileNotFoundError(
             f"{error} Or give --data_dir, where the data of this run is now."
         ) from error
-    if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
+    here = Identity.of(dataset.manifest)
+    if difference := Identity.of(manifest).difference(here, "vocabulary"):
         raise ValueError(
-            f"The data in {dataset.folder} has another vocabulary than the run in"
-            f" {folder}."
+            f"The data of a run must have its vocabulary. Received: {folder} and"
+            f" {dataset.folder}, which differ in {difference}."
         )
     return dataset

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,16 +22,16 @@ from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.generate import Generated, generate
 from t2tlite.data.problem import Problem
-from t2tlite.files.checkpoint_paths import checkpoint_at
+from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
 from t2tlite.machine import check_not_forked
 from t2tlite.quiet import import_tensorflow
-from t2tlite.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 from t2tlite.vocabularies.encoders import reading_notes
 
 if TYPE_CHECKING:
-    from t2tlite.programs.runs.train import TrainingOptions
     from t2tlite.training.evaluation import Evaluation
 
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
@@ -45,6 +46,31 @@ class Devices:
     cluster_resolver: str = "tf_config"  # how the workers are found
 
 
+@dataclasses.dataclass(frozen=True)
+class DataToMake:
+    """Data that is made before it is used, unless it is complete."""
+
+    problem: Problem
+    data_dir: str | Path
+    tmp_dir: str | Path | None = None
+    num_processes: int | None = None  # None: one per CPU core
+    pipeline: Pipeline | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """What is trained, on which data and devices, and for how long."""
+
+    folder: RunFolder
+    data: Dataset | DataToMake
+    hparams: HParams
+    config: LoopConfig
+    command: Sequence[str]  # t2t-trainer and its flags, recorded in flags.txt
+    eval_bleu: bool = False
+    warm_start_from: str | None = None
+    devices: Devices = Devices()
+
+
 class Trained(NamedTuple):
     """What a training that ended has to say."""
 
@@ -52,18 +78,52 @@ class Trained(NamedTuple):
     summary: list[str]  # lines for the user
 
 
-def make_data(
-    problem: Problem,
-    data_dir: str | Path,
-    tmp_dir: str | Path | None = None,
-    num_processes: int | None = None,
-    pipeline: Pipeline | None = None,
-) -> Generated:
+def make_data(data: DataToMake) -> Generated:
     """Makes the data of a problem, unless it is complete. Raises as `generate`, and
     ValueError if the problem's task is unknown.
     """
-    registry.get_task(problem.task)  # raises if there is none, before hours of work
-    return generate(problem, data_dir, tmp_dir, num_processes, pipeline)
+    importlib.import_module("t2tlite.tasks")
+    # raises if there is none, before hours of work
+    registry.get_task(data.problem.task)
+    return generate(
+        data.problem, data.data_dir, data.tmp_dir, data.num_processes, data.pipeline
+    )
+
+
+def dataset_of(data: Dataset | DataToMake) -> Dataset:
+    """Returns the data, which is made now if it has to be."""
+    if isinstance(data, Dataset):
+        return data
+    generated = make_data(data)
+    say(str(generated))
+    return generated.dataset
+
+
+def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
+    """Opens complete data; `command` makes it. Raises as `open_dataset`, and ValueError
+    if there is neither such data nor such a problem.
+    """
+    try:
+        dataset = open_dataset(data_dir, problem or None, command)
+    except FileNotFoundError:
+        if problem:
+            registry.get_problem(problem)  # an unknown name is the first mistake
+        raise
+    for note in reading_notes(dataset.encoders, dataset.manifest.options):
+        say(note)
+    return dataset
+
+
+def check_folders(
+    folder: RunFolder, data_dir: Path, problem: str | None, warm_start_from: str | None
+) -> None:
+    """Raises ValueError if the run cannot be in its folder, and FileNotFoundError if a
+    new run has no checkpoint to start from.
+    """
+    folder.check_path()
+    check_apart(folder.path, data_dir, problem)
+    if warm_start_from and not folder.checkpoints():
+        checkpoint_at(warm_start_from)
 
 
 def check_apart(output_dir: Path, data_dir: Path, problem: str | None) -> None:
@@ -88,9 +148,6 @@ def run_hparams(folder: RunFolder, warm_start_from: str | None) -> HParams | Non
         return folder.hparams()
     if not warm_start_from:
         return None
-    import_tensorflow()
-    from t2tlite.programs.runs.train import warm_start_hparams
-
     hparams = warm_start_hparams(warm_start_from)
     say(
         f"Without --hparams_set: the hparams of {warm_start_from}, with"
@@ -100,38 +157,58 @@ def run_hparams(folder: RunFolder, warm_start_from: str | None) -> HParams | Non
     return hparams
 
 
-def train_on(
-    devices: Devices,
-    open_data: Callable[[], Dataset],
-    hparams: HParams,
-    folder: RunFolder,
-    config: LoopConfig,
-    options: TrainingOptions,
-) -> Trained:
-    """Trains a new run on the devices, or resumes the run in `folder`. First says on
-    which device, in which type, and whether XLA compiles.
+def warm_start_hparams(path: str) -> HParams:
+    """The hparams of the run to start from, with a learning rate that rises only to
+    where that run stopped.
 
-    `open_data` is called by one worker after the other, the chief first. Raises as
+    A new run warms up from step 0; the peak of the old schedule would undo what the
+    weights have learned. The old run's corpus_weights are left out, since they belong
+    to its data. `path` is a run or one of its checkpoints; FileNotFoundError if there
+    is no checkpoint, or it belongs to no run.
+    """
+    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
+    step = step_of(checkpoint_at(path))
+    schedule = SCHEDULES[hparams.learning_rate_schedule]
+    constant = schedule.continued_from(
+        step, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
+    )
+    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
+
+
+def train(training: Training) -> Trained:
+    """Trains a new run, or resumes the run in the folder. First says on which device,
+    in which type, and whether XLA compiles.
+
+    Of several workers, the chief makes the data before the others. Raises as
     `train_run`, and MemoryError if there is not enough memory.
     """
+    import_tensorflow()
     import tensorflow as tf
 
-    from t2tlite.programs.runs import checkpoint_choice, train
+    from t2tlite.programs.runs import checkpoint_choice
+    from t2tlite.programs.runs.train import TrainingOptions, train_run
     from t2tlite.training import checkpoints, cluster, run_cost, strategy, workers
 
     check_not_forked()
+    folder = training.folder
+    hparams = training.hparams
+    devices = training.devices
     machines = cluster.find_cluster(devices.cluster_resolver)
     replicas = strategy.make_strategy(devices.gpus, machines, devices.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
     for line in strategy.device_lines(hparams, replicas, recorded, devices.gpus):
         say(line)
     say(f"The run is in {folder}.")
+    options = TrainingOptions(
+        training.eval_bleu, training.warm_start_from, training.command
+    )
+    config = training.config
     try:
         with workers.lost_worker_is_an_error(replicas):
             # the other workers find the data that it makes in a shared folder
             with workers.chief_first(replicas):
-                dataset = open_data()
-            evaluation, _ = train.train_run(
+                dataset = dataset_of(training.data)
+            evaluation, _ = train_run(
                 dataset, hparams, folder, config, replicas, options
             )
     except tf.errors.ResourceExhaustedError as error:
@@ -161,7 +238,6 @@ def train_by_name(
 ) -> None:
     """The work of `t2tlite.train`, which explains the arguments and the errors."""
     folder = RunFolder(output_dir)
-    folder.check_path()
     known = [field.name for field in dataclasses.fields(LoopOptions)]
     for argument in loop:
         if argument not in known:
@@ -173,31 +249,37 @@ def train_by_name(
     settings = LoopOptions.of(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
     name, data_dir = _data_named(problem, data_dir)
-    check_apart(folder.path, data_dir, name)
     start = None if warm_start_from is None else str(warm_start_from)
-    if start and not folder.checkpoints():
-        checkpoint_at(start)  # raises if there is none
+    check_folders(folder, data_dir, name, start)
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
     config = LoopConfig(train_steps=steps, **vars(settings))
-    dataset = problem if isinstance(problem, Dataset) else _opened(name, data_dir)
-    import_tensorflow()
-    from t2tlite.programs.runs.train import TrainingOptions
-
+    if isinstance(problem, Dataset):
+        dataset = problem
+    else:
+        command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
+        dataset = open_data(data_dir, name, command)
+    given = hparams if isinstance(hparams, str) else None
+    hparams_set, changes = set_and_changes(given, changed, folder, start)
     flags = {
         "problem": name,
         "data_dir": data_dir,
         "output_dir": folder,
-        **_hparams_flags(hparams, changed, folder),
+        "hparams_set": hparams_set,
+        "hparams": changes,
         "eval_bleu": str(eval_bleu).lower(),
         **vars(config),
     }
     if start:
         flags["warm_start_from"] = start
-    command = [f"--{flag}={value}" for flag, value in flags.items()]
-    options = TrainingOptions(eval_bleu, start, ["t2t-trainer", *command])
+    words = ["t2t-trainer"]
+    for flag, value in flags.items():
+        words.append(f"--{flag}={value}")
+    import_tensorflow()  # which makes its logger
     with _quiet_tensorflow():
-        trained = train_on(Devices(), lambda: dataset, changed, folder, config, options)
+        trained = train(
+            Training(folder, dataset, changed, config, words, eval_bleu, start)
+        )
     for line in trained.summary:
         say(line)
 
@@ -230,19 +312,6 @@ def _data_named(
     return problem, Path(data_dir)
 
 
-def _opened(name: str, data_dir: Path) -> Dataset:
-    """Opens complete data. Raises ValueError if there is none, and no such problem."""
-    try:
-        command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
-        dataset = open_dataset(data_dir, name, command)
-    except FileNotFoundError:
-        registry.get_problem(name)  # an unknown name is the first mistake to report
-        raise
-    for note in reading_notes(dataset.encoders, dataset.manifest.options):
-        say(note)
-    return dataset
-
-
 def _changed_hparams(
     hparams: str | HParams | Mapping[str, object],
     folder: RunFolder,
@@ -264,18 +333,21 @@ def _changed_hparams(
     return dataclasses.replace(base, **hparams)  # type: ignore[arg-type]
 
 
-def _hparams_flags(
-    given: str | HParams | Mapping[str, object], hparams: HParams, folder: RunFolder
-) -> dict[str, str]:
-    """The flags that make these hparams: the given set, that of the run to resume, or
-    transformer_base, and the changes to it.
+def set_and_changes(
+    name: str | None, hparams: HParams, folder: RunFolder, warm_start_from: str | None
+) -> tuple[str, str]:
+    """The values of --hparams_set and --hparams that make these hparams. Without the
+    name of a set, it is that of the run to resume or to start from, or
+    transformer_base.
     """
-    name = given if isinstance(given, str) else ""
-    if not name and folder.checkpoints():
-        name = folder.flags().get("hparams_set", "")
+    if not name:
+        run = folder
+        if warm_start_from and not folder.checkpoints():
+            run = run_of(warm_start_from)
+        name = run.flags().get("hparams_set")
     if name not in registry.list_hparams():
         name = TRANSFORMER_BASE
     changes = []
     for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
         changes.append(f"{field}={new}")
-    return {"hparams_set": name, "hparams": ",".join(changes)}
+    return name, ",".join(changes)

@@ -4,23 +4,21 @@ is refused or reported.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 
-from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.manifest import RunManifest
+from t2tlite.data.splits import DEV
 from t2tlite.files.checkpoint_paths import checkpoint_at
-from t2tlite.programs.runs.same_model import (
-    check_shared_embeddings,
-    report_other_dev_sets,
-    report_other_model,
-    report_unused_start,
-)
 from t2tlite.run_folder import RunFolder, run_of
-from t2tlite.run_records import TrainedWith
+from t2tlite.run_records import Identity, TrainedWith
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters
+
+# what cannot change when a run resumes
+FIXED = ("problem", "vocabulary", "pairs", "random_seed", "model", "mixed_float16")
 
 
 def check_new(
@@ -32,15 +30,14 @@ def check_new(
     share embeddings of two vocabularies. Reports hparams of the model that differ from
     those of its run.
     """
-    warm_start = None
-    if warm_start_from:
-        warm_start = _warm_start(warm_start_from, dataset)
-    check_shared_embeddings(hparams, dataset, warm_start_from)
-    if warm_start:
-        report_other_model(warm_start, hparams)
-        sizes = dataset.manifest.vocabulary_sizes
-        check_size(warm_start, count_parameters(hparams, sizes))
-    return warm_start
+    _check_shared_embeddings(hparams, dataset, warm_start_from)
+    if not warm_start_from:
+        return None
+    checkpoint = checkpoint_at(warm_start_from)
+    _check_start(checkpoint, dataset, hparams)
+    sizes = dataset.manifest.vocabulary_sizes
+    check_size(checkpoint, count_parameters(hparams, sizes))
+    return checkpoint
 
 
 def check_resumed(
@@ -57,103 +54,39 @@ def check_resumed(
     another global batch, a `warm_start_from` that is not used, and dev sets that
     changed.
     """
-    _check_hparams(folder, hparams)
-    _check_data(folder.manifest(), dataset, folder)
-    old = folder.trained_with()
-    if old is None:  # deleted: only the manifest identifies the data
-        old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
-    _check_trained_with(old, new, folder)
-    report_unused_start(warm_start_from, old, folder)
-    report_other_dev_sets(folder, dataset)
-    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
-
-
-def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
-    """Raises ValueError if a run cannot resume with these hparams, and reports those
-    that differ.
-    """
     if folder.manifest().imported_from is not None:
         raise ValueError(
             "A run can be resumed only with the state of its optimizer. Received:"
             f" {folder}, imported without one. Use another --output_dir with"
             f" --warm_start_from={folder}."
         )
-    before = folder.hparams()
-    changes = hparams.diff(before)
-    if not changes:
-        return
-    listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
-    fixed = [name for name in MODEL_FIELDS if name in changes]
-    if hparams.max_positions != before.max_positions and "pos" not in changes:
-        fixed.append("max_length")
-    if "mixed_float16" in changes.get("dtype_policy", ()):
-        fixed.append("dtype_policy")  # the optimizer has a loss scale only with float16
-    if fixed:
+    old = folder.trained_with() or new
+    then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
+    now = Identity.of(dataset.manifest, hparams, new.random_seed)
+    if difference := then.difference(now, *FIXED):
+        is_vocabulary = difference.startswith("vocabulary")
+        advice = _with_vocabulary_of(folder) if is_vocabulary else ""
         raise ValueError(
-            f"{folder} holds a run of another model: {listed}. A run's"
-            f" {', '.join(fixed)} cannot change. Use another --output_dir, or the run's"
-            " own hparams."
+            "A run resumes with the model, data and seed that it has. Received:"
+            f" {folder}, which differs in {difference}. Give the same as before, or"
+            f" another --output_dir, with --warm_start_from={folder} to start from its"
+            f" weights.{advice}"
         )
-    say(f"Changed hparams, from here on: {listed}.")
+    _report_changes(folder, hparams, old, new)
+    _report_unused_start(warm_start_from, old, folder)
+    _report_other_dev_sets(folder, dataset)
+    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
-def _check_data(old: RunManifest, dataset: Dataset, folder: RunFolder) -> None:
-    """Raises ValueError for data of another problem, direction or vocabulary."""
-    new = dataset.manifest
-    if old.problem != new.problem:
-        difference = f"another problem, {old.name}. Received: {new.name}."
-    elif old.reverse != new.reverse:
-        difference = f"the other direction, {old.name}. Received: {new.name}."
-    elif old.vocabulary_sha256 != new.vocabulary_sha256:
-        difference = (
-            f"{old.name} with another vocabulary: {_vocabulary(old)}. Received:"
-            f" {_vocabulary(new)}, in {dataset.folder}.{_changed_options(old, new)} To"
-            " train the run further, make the data with its vocabulary:"
-            f" {_with_vocabulary_of(folder)} with another --data_dir."
-        )
-    else:
-        return
-    raise ValueError(
-        f"{folder} holds a run of {difference} Otherwise use another --output_dir."
-    )
-
-
-def _vocabulary(manifest: RunManifest) -> str:
-    """Files, sizes and the start of the hashes of vocabularies."""
-    shown = []
-    for entry in manifest.vocabulary_entries():
-        digest = f"SHA-256 {entry.sha256[:12]}..."
-        shown.append(f"{entry.file} of {entry.size:,} pieces ({digest})")
-    return " and ".join(shown)
-
-
-def _changed_options(old: RunManifest, new: RunManifest) -> str:
-    """A sentence on the options of the data that differ; empty if none do."""
+def _report_changes(
+    folder: RunFolder, hparams: HParams, old: TrainedWith, new: TrainedWith
+) -> None:
+    """Reports other hparams and another global batch."""
     changes = []
-    for name in sorted({*old.options, *new.options}):
-        before = old.options.get(name)
-        now = new.options.get(name)
-        if before != now:
-            changes.append(f"{name} was {before}, now {now}")
-    return f" Options: {'; '.join(changes)}." if changes else ""
-
-
-def _check_trained_with(old: TrainedWith, new: TrainedWith, folder: RunFolder) -> None:
-    """Raises ValueError for another seed or other pairs, and reports another global
-    batch.
-    """
-    if new.random_seed != old.random_seed:
-        raise ValueError(
-            f"A run's --random_seed cannot change: it is {old.random_seed} in {folder}."
-            f" Received: {new.random_seed}. Leave the seed as it is, or use another"
-            " --output_dir."
-        )
-    if new.data_sha256 != old.data_sha256:
-        raise ValueError(
-            f"A run's training and dev pairs cannot change. Received: {folder}, trained"
-            " on other pairs of the same vocabulary. Name those with --data_dir, or"
-            f" use another --output_dir with --warm_start_from={folder}."
-        )
+    for name, (now, then) in hparams.diff(folder.hparams()).items():
+        changes.append(f"{name} {then} -> {now}")
+    if changes:
+        say(f"Changed hparams, from here on: {', '.join(changes)}.")
     if new.global_batch_tokens != old.global_batch_tokens:
         say(
             f"Changed global batch, from here on: {old.global_batch_tokens:,} ->"
@@ -162,29 +95,105 @@ def _check_trained_with(old: TrainedWith, new: TrainedWith, folder: RunFolder) -
         )
 
 
-def _warm_start(path: str, dataset: Dataset) -> str:
-    """Returns the checkpoint at `path`. Raises ValueError if its run was trained with a
-    vocabulary other than that of `dataset`.
+def _check_start(checkpoint: str, dataset: Dataset, hparams: HParams) -> None:
+    """Raises ValueError if the run of a checkpoint has another vocabulary than that of
+    `dataset`, and reports other hparams of its model: the weights may fit, but mean
+    something else.
     """
-    checkpoint = checkpoint_at(path)
-    run = run_of(path)
+    run = run_of(checkpoint)
     if not run.has_manifest():
         say(
             f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
             f" embeddings must be of the vocabulary of {dataset.folder}."
         )
-    elif run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
+    if not run.exists():
+        return
+    then = run.identity()
+    now = Identity.of(dataset.manifest, hparams)
+    if difference := then.difference(now, "vocabulary"):
         raise ValueError(
             "--warm_start_from needs a run of the same vocabulary: its embeddings are"
-            f" of other tokens otherwise. Received: {run}, whose vocabulary is not that"
-            f" of {dataset.name} in {dataset.folder}. Make the data with the run's"
-            f" vocabulary, {_with_vocabulary_of(run)}, in another --data_dir."
+            f" of other tokens otherwise. Received: {run}, which differs from"
+            f" {dataset.folder} in {difference}.{_with_vocabulary_of(run)}"
         )
-    return checkpoint
+    if difference := then.difference(now, "model"):
+        say(
+            f"The weights of {checkpoint} were trained in another model, which differs"
+            f" in {difference}."
+        )
 
 
 def _with_vocabulary_of(run: RunFolder) -> str:
-    """The command, without --data_dir, that makes data with the vocabulary of a run."""
+    """A sentence on how to make data with the vocabulary of a run."""
     entries = run.manifest().vocabulary_entries()
-    files = [str(run.path / entry.file) for entry in entries]
-    return f"t2t-datagen --vocab_file={','.join(files)}"
+    files = ",".join(str(run.path / entry.file) for entry in entries)
+    return (
+        f" Make data with the run's vocabulary, t2t-datagen --vocab_file={files}, in"
+        " another --data_dir."
+    )
+
+
+def _check_shared_embeddings(
+    hparams: HParams, dataset: Dataset, warm_start_from: str | None = None
+) -> None:
+    """Raises ValueError if source and target would share embeddings, but have different
+    vocabularies, even of the same size.
+
+    A run imported from tensor2tensor may share them nevertheless, and then so does a
+    run that starts from its weights.
+    """
+    manifest = dataset.manifest
+    if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
+        return
+    if warm_start_from:
+        with contextlib.suppress(FileNotFoundError):
+            if run_of(warm_start_from).hparams().shared_embedding_and_softmax_weights:
+                return
+    source, target = manifest.vocabularies
+    raise ValueError(
+        "Shared embeddings need one vocabulary for source and target, since an id is"
+        f" one row of them. Received: {dataset.folder / source.file} of"
+        f" {source.size:,} pieces, and {dataset.folder / target.file} of"
+        f" {target.size:,} pieces, whose contents differ."
+        " Set shared_embedding_and_softmax_weights=false with --hparams, or make data"
+        " with one vocabulary."
+    )
+
+
+def _report_unused_start(
+    given: str | None, trained_with: TrainedWith, folder: RunFolder
+) -> None:
+    """Reports that a run resumes instead of starting from the run `given` for a warm
+    start, unless it did start from that.
+    """
+    if given is None:
+        return
+    started_from = trained_with.warm_start_from
+    if started_from:
+        if str(given) == started_from:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            first = run_of(started_from)
+            if run_of(given).path.resolve() == first.path.resolve():
+                return
+    say(
+        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
+        f" {started_from or 'random weights'}. To start from {given}, use another"
+        " --output_dir."
+    )
+
+
+def _report_other_dev_sets(folder: RunFolder, dataset: Dataset) -> None:
+    """Reports dev sets other than dev whose pairs have changed, which is allowed: they
+    decide nothing.
+    """
+    before = folder.manifest().splits
+    changed = []
+    for split, name in dataset.manifest.dev_sets.items():
+        if split == DEV:
+            continue
+        now = dataset.manifest.splits[split].shards
+        if split not in before or before[split].shards != now:
+            changed.append(name)
+    if changed:
+        say(f"Other pairs than before, from here on: {', '.join(changed)}.")

@@ -22,14 +22,13 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
+from t2tlite.files.checkpoint_paths import remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
-from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Environment, TrainedWith
-from t2tlite.schedules import SCHEDULES
 from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
@@ -86,7 +85,6 @@ def train_run(
         check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
         trained_with = TrainedWith(
             random_seed=config.random_seed,
-            data_sha256=dataset.manifest.pairs_sha256,
             replicas=strategy.num_replicas_in_sync,
             global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         )
@@ -159,24 +157,6 @@ def _begin(
         run.write_flags(command)
     run.write_environment(_environment(setup.strategy))
     run.write_trained_with(trained_with)
-
-
-def warm_start_hparams(path: str) -> HParams:
-    """The hparams of the run to start from, with a learning rate that rises only to
-    where that run stopped.
-
-    A new run warms up from step 0; the peak of the old schedule would undo what the
-    weights have learned. The old run's corpus_weights are left out, since they belong
-    to its data. `path` is a run or one of its checkpoints; FileNotFoundError if there
-    is no checkpoint, or it belongs to no run.
-    """
-    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
-    step = step_of(checkpoint_at(path))
-    schedule = SCHEDULES[hparams.learning_rate_schedule]
-    constant = schedule.continued_from(
-        step, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
-    )
-    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
 def _settings(

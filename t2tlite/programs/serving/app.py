@@ -1,68 +1,64 @@
-"""The web application: its endpoints, what surrounds every request, and what an error
-looks like.
-"""
+"""The web application: its paths."""
 
 from __future__ import annotations
 
 import importlib.resources
-import time
-from collections.abc import Collection
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
-from starlette.datastructures import Headers
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import t2tlite
-from t2tlite.programs.serving import attention_api, libretranslate, own_api
-from t2tlite.programs.serving.options import (
-    DEFAULT_PORTS,
-    MAX_ANSWER_BYTES,
-    Host,
-    ServerOptions,
-    is_address,
-    read_host,
+from t2tlite.data.language_codes import language_name
+from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving.attention import (
+    Answer,
+    attention_work,
+    page_answer,
+    words_answer,
 )
+from t2tlite.programs.serving.batching import BatchFunction, Work
+from t2tlite.programs.serving.guard import Guard
+from t2tlite.programs.serving.languages import detect_each
+from t2tlite.programs.serving.models import ServedModel
+from t2tlite.programs.serving.options import MAX_ANSWER_BYTES
 from t2tlite.programs.serving.requests import (
-    CLIENT_GONE,
-    SHOWN,
+    JSON,
     RequestError,
-    error_response,
-    log_failure,
+    body_description,
     long_answer,
 )
-from t2tlite.programs.serving.schemas import ErrorResponse, StatusResponse
+from t2tlite.programs.serving.schemas import (
+    ErrorResponse,
+    StatusResponse,
+    TextRequest,
+    TranslateRequest,
+)
 from t2tlite.programs.serving.service import READY, CurrentService, Service
+from t2tlite.programs.serving.translate import NBest, Translation
+from t2tlite.texts import as_list, one_or_all
 
 DESCRIPTION = (
-    "Translates and parses with trained runs of t2tlite. Clients of LibreTranslate can"
-    " use /translate, /languages, /detect and /frontend/settings; /v1 is t2tlite's own"
-    " API. Where an API key is needed, it is sent as Authorization: Bearer KEY, or to"
-    " LibreTranslate's paths as the field api_key."
+    "Translates and parses with trained runs of t2tlite. LibreTranslate's clients can"
+    " use it. Where an API key is needed, it is sent as Authorization: Bearer KEY, or"
+    " as the field api_key."
 )
 STATUSES = {
     400: "A bad request, no API key, or a host that the server does not know.",
     403: "A wrong API key, or a request from another site's page.",
-    413: "Too much text.",
-    415: "A body that is neither JSON nor, where forms are accepted, a form.",
+    413: "Too much to compute.",
+    415: "A body that is neither JSON nor a form.",
     503: (
         "The server is loading, draining, or has too many requests; Retry-After says"
         " when to try again."
     ),
     504: "The request took too long.",
 }
-NO_SUCH_PATH = "There is nothing at this path."
-OTHER = "other"  # in metrics, the path of requests to paths that do not exist
-# what needs no model
-ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})
-FAILURE = RequestError(
-    500, "The server could not answer this request; its log says why."
-)
 
-router = APIRouter(tags=["Server"])
+router = APIRouter()
 
 
 def make_app(service: Service) -> FastAPI:
@@ -77,11 +73,9 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=statuses,
-        exception_handlers={RequestError: answer_error, HTTPException: answer_error},
+        exception_handlers={HTTPException: refuse},
     )
     app.state.service = service
-    for part in (own_api, attention_api, libretranslate):
-        app.include_router(part.router)
     app.include_router(router)
     app.add_middleware(Guard, service=service, paths=list(app.openapi()["paths"]))
     if service.options.cors_origins:
@@ -94,22 +88,203 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def answer_error(request: Request, error: Exception) -> Response:
-    """The response to a refused request, and to an unknown path or method."""
-    if isinstance(error, RequestError):
-        return error_response(error)
+async def refuse(request: Request, error: Exception) -> Response:
+    """Raises the RequestError of an unknown path or method."""
     if not isinstance(error, HTTPException):
         raise error
-    problem = error.detail
+    problem = "There is nothing at this path."
     headers = {}
-    if error.status_code == 404:
-        problem = NO_SUCH_PATH
-    elif error.status_code == 405:
+    if error.status_code == 405:
         methods = (error.headers or {}).get("Allow", "").replace("GET", "GET, HEAD")
         headers["allow"] = methods
         problem = f"This path takes {methods}. Received: {request.method}."
     problem += " The page /docs lists what there is."
-    return error_response(RequestError(error.status_code, problem, **headers))
+    raise RequestError(error.status_code, problem, **headers)
+
+
+# what computes
+
+
+@router.post(
+    "/translate",
+    summary="Translate or parse a text or texts",
+    openapi_extra=body_description(TranslateRequest),
+    response_model=schemas.TranslateResponse,
+    response_model_exclude_none=True,
+)
+async def translate(
+    service: CurrentService, request: Request
+) -> schemas.TranslateResponse | Response:
+    """Translates a text, or each text of a list; with `stream` line by line."""
+    body = await service.read(request, TranslateRequest)
+    translation = await service.in_thread(Translation, service.catalogue, body)
+    if body.stream:
+        lines = _lines(service, body, translation)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+    results = []
+    for part in translation.parts:
+        results.append(await service.compute(request, part.work))
+    segments = body.segments or body.alignments
+    return await service.in_thread(translation.response, results, segments)
+
+
+async def _lines(
+    service: Service, body: TranslateRequest, translation: Translation
+) -> AsyncIterator[bytes]:
+    """The lines of a stream."""
+    count = sum(len(part.work.items) for part in translation.parts)
+    yield b'{"segments":%d}\n' % count
+    results: list[list[NBest]] = []
+    size = 0
+    try:
+        for part in translation.parts:
+            results.append([])
+            segments = iter(part.segments())
+            async for outputs in service.stream(part.work):
+                results[-1].append(outputs)
+                line = _line(translation.segment(next(segments), outputs))
+                size += len(line)
+                if size > MAX_ANSWER_BYTES:
+                    raise long_answer()
+                yield line
+        yield _line(await service.in_thread(translation.response, results, False))
+    except RequestError as error:
+        yield _line(ErrorResponse(error=error.message))
+
+
+def _line(content: schemas.ResponseBody) -> bytes:
+    return content.model_dump_json(exclude_none=True).encode() + b"\n"
+
+
+@router.post(
+    "/detect",
+    summary="Detect the language of a text, or of each text of a list",
+    openapi_extra=body_description(TextRequest),
+)
+async def detect_language(
+    service: CurrentService, request: Request
+) -> list[schemas.Detection] | list[list[schemas.Detection]]:
+    """The served languages that a text may be in, most likely first."""
+    body = await service.read(request, TextRequest)
+    candidates = list(service.catalogue.languages())
+    detected = await service.in_thread(detect_each, body.texts(), candidates)
+    return one_or_all(body.q, detected)
+
+
+@router.post(
+    "/score",
+    summary="Log-probabilities of translations",
+    openapi_extra=body_description(TranslateRequest),
+)
+async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
+    """Scores the translation of each text as one sentence."""
+    body = await service.read(request, TranslateRequest)
+    model = service.catalogue.model(body.source, body.target)
+    work = await service.in_thread(_scoring, model, body)
+    return schemas.ScoreResponse(scores=await service.compute(request, work))
+
+
+def _scoring(
+    model: ServedModel, body: TranslateRequest
+) -> Work[tuple[str, str], float]:
+    sources = as_list(body.q)
+    targets = as_list(body.translation or [])
+    if len(sources) != len(targets) or model.makes_trees:
+        raise RequestError(
+            400,
+            "To score, each text of q needs a translation, and a model that translates."
+            f" Received: {len(sources)} texts, {len(targets)} translations,"
+            f" {model.source}-{model.target}.",
+        )
+    tokens = map(max, model.token_counts(sources), model.token_counts(targets, True))
+    pairs = list(zip(sources, targets, strict=True))
+    return Work(BatchFunction(model.score), pairs, list(tokens))
+
+
+@router.post(
+    "/attention",
+    summary="Which source words each target word attends to",
+    openapi_extra=body_description(TranslateRequest),
+    response_model=schemas.AttentionResponse,
+)
+async def attention_by_words(service: CurrentService, request: Request) -> Response:
+    """Cross-attention between words."""
+    content = await _attention(service, request, words_answer)
+    return Response(content, media_type=JSON)
+
+
+@router.post(
+    "/attention.html",
+    summary="A page to explore the attention of every head of every layer",
+    openapi_extra=body_description(TranslateRequest),
+    response_class=HTMLResponse,
+)
+async def attention_page(service: CurrentService, request: Request) -> Response:
+    """The page of `t2t-attention --html`, without the folder of the run.
+
+    It takes POST alone: a page of another site could make a browser send a GET, as an
+    image's address, without a word of where it comes from.
+    """
+    return HTMLResponse(await _attention(service, request, page_answer))
+
+
+async def _attention(service: Service, request: Request, answer: Answer) -> bytes:
+    body = await service.read(request, TranslateRequest)
+    model = service.catalogue.model(body.source, body.target)
+    work = await service.in_thread(attention_work, model, body, answer)
+    [content] = await service.compute(request, work, service.attention_batcher)
+    return content
+
+
+# what is served
+
+
+@router.get("/languages", summary="The languages served")
+async def languages(service: CurrentService) -> list[schemas.Language]:
+    """The languages, and what each can be translated to."""
+    served = []
+    for code, targets in service.catalogue.languages().items():
+        name = language_name(code)
+        served.append(schemas.Language(code=code, name=name, targets=targets))
+    return served
+
+
+@router.get("/frontend/settings", summary="Limits, defaults, and the models served")
+async def settings(service: CurrentService) -> schemas.Settings:
+    """Limits, defaults and models."""
+    source, target = "", ""
+    for model in service.catalogue.translators[:1]:
+        source, target = model.source, model.target
+    has_key = bool(service.options.api_key)
+    models = []
+    for model in service.catalogue.models:
+        models.append(_description(model, () if has_key else model.examples))
+    return schemas.Settings(
+        apiKeys=has_key,
+        keyRequired=has_key,
+        charLimit=service.options.max_characters,
+        language=schemas.Defaults(
+            source=schemas.LanguageName(code=source, name=language_name(source)),
+            target=schemas.LanguageName(code=target, name=language_name(target)),
+        ),
+        models=models,
+    )
+
+
+def _description(
+    model: ServedModel, examples: tuple[str, ...]
+) -> schemas.ModelDescription:
+    return schemas.ModelDescription(
+        source=model.source,
+        target=model.target,
+        source_name=language_name(model.source),
+        target_name=language_name(model.target),
+        problem=model.translator.manifest.name,
+        step=model.translator.step,
+        beam_size=model.options.beam_size,
+        alpha=model.options.alpha,
+        examples=examples,
+    )
 
 
 # pages, and what watches the server
@@ -125,6 +300,11 @@ async def translation_page() -> HTMLResponse:
 async def docs_page() -> HTMLResponse:
     """The page that describes the API."""
     return _page("docs.html")
+
+
+def _page(name: str) -> HTMLResponse:
+    folder = importlib.resources.files("t2tlite.programs.serving")
+    return HTMLResponse(folder.joinpath(name).read_text(encoding="utf-8"))
 
 
 @router.get("/health", summary="Whether the process lives")
@@ -148,158 +328,3 @@ async def metrics(service: CurrentService) -> Response:
     """Counters, in Prometheus's text format."""
     body, content_type = service.metrics.text()
     return Response(body, media_type=content_type)
-
-
-def _page(name: str) -> HTMLResponse:
-    folder = importlib.resources.files("t2tlite.programs.serving")
-    return HTMLResponse(folder.joinpath(name).read_text(encoding="utf-8"))
-
-
-# around every request
-
-
-class Guard:
-    """An ASGI application around another. It refuses requests of strangers, those that
-    arrive while the server loads or drains, and answers that are too long; it counts
-    and times all requests. HEAD is answered as GET, and uvicorn leaves out the body.
-    """
-
-    def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]) -> None:
-        self._app = app
-        self._service = service
-        self._paths = frozenset(paths) | ALWAYS
-        self._headers = security_headers(service.options)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started = time.monotonic()
-        status: int | None = None
-        is_refused = False
-        method = scope["method"]
-        if method == "HEAD":
-            scope = {**scope, "method": "GET"}
-
-        async def observed(message: Message) -> None:
-            nonlocal status, is_refused
-            if is_refused:
-                return
-            if message["type"] == "http.response.start":
-                length = Headers(raw=message["headers"]).get("content-length", "0")
-                if int(length) > MAX_ANSWER_BYTES:
-                    await error_response(long_answer())(scope, receive, observed)
-                    is_refused = True
-                    return
-                status = message["status"]
-                message["headers"] = [*message["headers"], *self._headers]
-            await send(message)
-
-        self._service.active += 1
-        try:
-            if scope["path"] not in ALWAYS:
-                check_sender(Headers(scope=scope), self._service.options)
-                # before the body is read: what is accepted is answered
-                self._service.check_ready()
-            await self._app(scope, receive, observed)
-        except RequestError as error:  # of these checks; endpoints' are answered
-            await error_response(error)(scope, receive, observed)
-        except Exception as error:
-            log_failure(error)
-            if status is None:
-                await error_response(FAILURE)(scope, receive, observed)
-            else:  # uvicorn cuts off a response that is not complete
-                status = 500
-        finally:
-            self._service.active -= 1
-            path = scope["path"] if scope["path"] in self._paths else OTHER
-            if method not in ("GET", "HEAD", "POST"):
-                method = OTHER
-            seconds = time.monotonic() - started
-            self._service.metrics.observe_request(
-                path, method, status or CLIENT_GONE, seconds
-            )
-
-
-def security_headers(options: ServerOptions) -> list[tuple[bytes, bytes]]:
-    """The headers of every response.
-
-    Only pages that may send requests may show a page in a frame: the page translates
-    the text behind the # of its address as soon as it is shown.
-    """
-    ancestors = " ".join(["frame-ancestors 'self'", *options.cors_origins])
-    return [
-        (b"x-content-type-options", b"nosniff"),
-        (b"content-security-policy", ancestors.encode()),
-    ]
-
-
-def check_sender(headers: Headers, options: ServerOptions) -> None:
-    """Raises RequestError if another site's page in a browser may have sent the
-    request, unless --cors_origins names the site.
-
-    A page can send simple requests to any address. The browser names the site: in
-    Sec-Fetch-Site, or on connections without TLS in Origin, which every POST has. A
-    page whose own name resolves to this server (DNS rebinding) sends that name as Host.
-    The status is 400 for a host name that the server does not know, and 403 for another
-    site or an origin that is not one.
-    """
-    host = headers.get("host", "")
-    named = read_host(host)
-    if host and not is_known_host(named, options):
-        advice = "Use its IP address"
-        if named:
-            advice += f", or start it with --allowed_hosts={named.name[:SHOWN]}"
-        raise RequestError(
-            400, f"The server does not know the host {host[:SHOWN]!r}. {advice}."
-        )
-    origin = headers.get("origin")
-    if origin in options.cors_origins or "*" in options.cors_origins:
-        return
-    site = headers.get("sec-fetch-site")
-    if site is None and origin is not None and not _is_own(origin, headers, options):
-        site = "cross-site"
-    if site not in (None, "same-origin", "none"):
-        sender = "of another site" if origin is None else f"of {origin[:SHOWN]!r}"
-        raise RequestError(
-            403,
-            f"Pages of other sites may not send requests. Received: one {sender}, to"
-            f" {host[:SHOWN]!r}. --cors_origins names sites whose pages may; a proxy"
-            " before the server must send it the Host that it received.",
-        )
-
-
-def _is_own(origin: str, headers: Headers, options: ServerOptions) -> bool:
-    """Whether an origin is that of the server's own pages: at the host of the request,
-    or at the host that a proxy received.
-
-    A page of another site cannot send X-Forwarded-Host. A page whose name resolves to
-    the proxy can send its own name, but not a name that the server knows.
-    """
-    scheme, _, place = origin.lower().partition("://")
-    port = DEFAULT_PORTS.get(scheme)
-    if port is None:
-        return False
-    hosts = [headers.get("host", "")]
-    forwarded = headers.get("x-forwarded-host", "").partition(",")[0].strip()
-    if forwarded and is_known_host(read_host(forwarded), options):
-        hosts.append(forwarded)
-    own_places = [host.lower().removesuffix(port) for host in hosts]
-    return place.removesuffix(port) in own_places
-
-
-def is_known_host(host: Host | None, options: ServerOptions) -> bool:
-    """Whether a host is a name of this server, or an IP address."""
-    if "*" in options.allowed_hosts:
-        return True
-    if host is None:
-        return False
-    known = (
-        "localhost",
-        options.host.lower().removesuffix("."),
-        *options.allowed_hosts,
-    )
-    if is_address(host.name) or host.name in known:
-        return True
-    below = [name[1:] for name in known if name.startswith("*.")]
-    return host.name.endswith(tuple(below))

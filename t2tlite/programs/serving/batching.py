@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,21 +33,20 @@ logger = logging.getLogger("t2tlite.programs.serving")
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-ItemIn = TypeVar("ItemIn", contravariant=True)
-ValueOut = TypeVar("ValueOut", covariant=True)
 
 
-class BatchFunction(Protocol[ItemIn, ValueOut]):
-    """Computes items. Equal functions can share a batch."""
+class BatchFunction(NamedTuple):
+    """A method that computes items, with its other arguments. Equal functions can share
+    a batch.
+    """
 
-    @property
-    def width(self) -> int:
-        """Cost factor per token: the beam size of a search."""
+    method: Callable[..., Sequence[Any]]
+    arguments: tuple[Any, ...] = ()
+    width: int = 1  # cost factor per token: the beam size of a search
 
-    def run(self, items: Sequence[ItemIn]) -> Sequence[ValueOut]:
+    def run(self, items: Sequence[Any]) -> Sequence[Any]:
         """The result of each item, in order."""
-
-    def __hash__(self) -> int: ...
+        return self.method(items, *self.arguments)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Limits:
 class Work(Generic[Item, Value]):
     """What a request asks for."""
 
-    function: BatchFunction[Item, Value]
+    function: BatchFunction
     items: Sequence[Item]
     tokens: Sequence[int]  # of each item
 
@@ -265,9 +264,7 @@ class Batcher:
                 self._changed.wait(left)
         return []
 
-    def _choose(
-        self, function: BatchFunction[Any, Any]
-    ) -> tuple[list[QueuedItem], bool]:
+    def _choose(self, function: BatchFunction) -> tuple[list[QueuedItem], bool]:
         """The items of this function that make a batch, and whether others are left.
         The item that has waited longest is in the batch.
         """
@@ -276,7 +273,7 @@ class Batcher:
         chosen = best_batch([item.tokens for item in items], batch_tokens)
         return [items[index] for index in chosen], len(chosen) < len(items)
 
-    def _in_turn(self, function: BatchFunction[Any, Any]) -> Iterator[QueuedItem]:
+    def _in_turn(self, function: BatchFunction) -> Iterator[QueuedItem]:
         """The items of this function by turns: the first of each request, then the
         second of each, and so on.
         """

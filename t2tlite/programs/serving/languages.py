@@ -10,7 +10,6 @@ import functools
 from collections.abc import Sequence
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
-from pydantic import Field
 
 from t2tlite.data.language_codes import (
     pair_of_run,
@@ -19,7 +18,7 @@ from t2tlite.data.language_codes import (
 )
 from t2tlite.data.manifest import RunManifest
 from t2tlite.programs.serving.options import ServedRunOptions
-from t2tlite.programs.serving.schemas import Code, ResponseBody
+from t2tlite.programs.serving.schemas import Detection
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import open_task
 
@@ -97,14 +96,7 @@ def _pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[st
     return pair_of_run(run, manifest, given)
 
 
-class LibreDetection(ResponseBody):
-    """A language that a text may be in."""
-
-    confidence: float = Field(description="Percent.", examples=[90.0])
-    language: Code
-
-
-def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
+def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     """The candidates that a text may be in, most likely first.
 
     If the text decides for none (it has no letter, or two candidates are about as
@@ -113,7 +105,7 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
     """
     undecided = []
     for code in candidates[:1]:
-        undecided.append(LibreDetection(language=code, confidence=0.0))
+        undecided.append(Detection(language=code, confidence=0.0))
     text = text[:MAX_READ]
     if not any(character.isalpha() for character in text):
         return undecided
@@ -135,17 +127,17 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
     for code, label in labels.items():
         percent = round(100 * probabilities[label], 1)
         if percent > 0:
-            detected.append(LibreDetection(language=code, confidence=percent))
+            detected.append(Detection(language=code, confidence=percent))
     return sorted(detected, key=_unlikeliness)
 
 
-def _unlikeliness(detection: LibreDetection) -> float:
+def _unlikeliness(detection: Detection) -> float:
     return -detection.confidence
 
 
 def detect_each(
     texts: Sequence[str], candidates: Sequence[str]
-) -> list[list[LibreDetection]]:
+) -> list[list[Detection]]:
     """The candidates that each text of a list may be in, most likely first.
 
     A text that is short and not clear, or that decides for no candidate, has the

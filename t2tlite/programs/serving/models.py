@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.language_codes import distance, language_name
@@ -18,7 +18,7 @@ from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.languages import TREE, detect
+from t2tlite.programs.serving.languages import detect
 from t2tlite.programs.serving.options import (
     MAX_ATTENTION_WEIGHTS,
     MAX_SEARCH_TOKENS,
@@ -43,7 +43,7 @@ MAX_EXAMPLE = 60  # characters of an example
 class AlignedOutput(NamedTuple):
     """An output, and its word alignment if that was computed."""
 
-    output: Output
+    output: Output | Parse
     alignment: Alignment | None = None
 
 
@@ -66,8 +66,8 @@ class ServedModel:
 
     @property
     def aligns(self) -> bool:
-        """Whether its engine computes word alignments."""
-        return ALIGNMENTS in self.translator.engine.supported
+        """Whether word alignments can be computed."""
+        return ALIGNMENTS in self.translator.engine.supported and not self.makes_trees
 
     @functools.cached_property
     def hparams(self) -> HParams:
@@ -79,7 +79,12 @@ class ServedModel:
     def decode(
         self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
     ) -> list[list[AlignedOutput]]:
-        """The n-best list of each sentence, with word alignments if `aligned`."""
+        """The n-best list of each sentence, with word alignments if `aligned`, or its
+        parse.
+        """
+        if self.makes_trees:
+            parses = self.translator.parse(sentences, **dataclasses.asdict(options))
+            return [[AlignedOutput(parse)] for parse in parses]
         sources = self._tagged(sentences)
         n_best = self.translator.decode(sources, options)
         if not aligned:
@@ -89,10 +94,6 @@ class ServedModel:
         for outputs, their_alignments in zip(n_best, alignments, strict=True):
             results.append(list(map(AlignedOutput, outputs, their_alignments)))
         return results
-
-    def parse(self, sentences: Sequence[str]) -> list[Parse]:
-        """The best parse of each sentence."""
-        return self.translator.parse(sentences, **dataclasses.asdict(self.options))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each pair of source and target."""
@@ -110,15 +111,27 @@ class ServedModel:
         self.check_weights(len(pair.source_tokens), len(pair.target_tokens))
         return self.translator.attention_of(pair)
 
+    def attend(
+        self,
+        pairs: Sequence[tuple[str, str | None]],
+        answer: Callable[[Attention, str, int], bytes],
+    ) -> list[bytes]:
+        """The answers that `answer` makes of the attention of each pair, of its source,
+        and of the number of the tag's words before it.
+        """
+        answers = []
+        for source, target in pairs:
+            attention = self.attention(source, target)
+            answers.append(answer(attention, source, self.tag_words))
+        return answers
+
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""
         # with CTranslate2, the first request for attention loads TensorFlow
         if self.translator.engine.name == TENSORFLOW:
             self.attention(WARM_UP, WARM_UP)
-        if self.makes_trees:
-            self.parse([WARM_UP])
-            return
-        self.score([(WARM_UP, WARM_UP)])
+        if not self.makes_trees:
+            self.score([(WARM_UP, WARM_UP)])
         self.decode([WARM_UP], self.decode_options(), self.aligns)
 
     def _tagged(self, sources: Sequence[str]) -> list[str]:
@@ -143,18 +156,19 @@ class ServedModel:
         beam, so that lists of different lengths can share a batch.
         """
         beam = beam_size or max(self.options.beam_size, n_best)
-        if n_best > beam:
+        most = 1 if self.makes_trees else beam
+        if n_best > most:
             raise RequestError(
                 400,
-                "n_best must be at most beam_size. Received:"
-                f" n_best={n_best}, beam_size={beam}. Ask for fewer.",
+                f"alternatives must be at most {most - 1}: less than beam_size, and 0"
+                f" to parse. Received: {n_best - 1}. Ask for fewer.",
             )
-        alpha = self.options.alpha if alpha is None else float(alpha)
-        return_beams = beam if n_best > 1 else 1
+        changes: dict[str, Any] = {"beam_size": beam}
+        changes["return_beams"] = beam if n_best > 1 else 1
+        if alpha is not None:
+            changes["alpha"] = alpha
         try:
-            return dataclasses.replace(
-                self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
-            )
+            return dataclasses.replace(self.options, **changes)
         except ValueError as error:
             raise RequestError(400, str(error)) from error
 
@@ -226,72 +240,22 @@ class Catalogue:
 
     def __init__(self, models: Sequence[ServedModel]) -> None:
         self.models = list(models)
-        self.translators: list[ServedModel] = []
-        self.parsers: list[ServedModel] = []
-        for model in models:
-            (self.parsers if model.makes_trees else self.translators).append(model)
+        self.translators = [model for model in models if not model.makes_trees]
 
-    def translator(
-        self, source: str | None = None, target: str | None = None
-    ) -> ServedModel:
-        """The model of a language pair. Raises RequestError 400 if there is none, or
-        several and none is named.
+    def model(self, source: str | None, target: str | None) -> ServedModel:
+        """The model of a language pair, whose target may be TREE. Raises RequestError
+        400 if there is none, or several and not both languages are given.
         """
-        matches = _nearest(self.translators, source, target)
+        matches = _nearest(self.models, source, target)
         if len(matches) == 1:
             return matches[0]
-        if not self.translators:
-            raise RequestError(
-                400,
-                "A model that translates must be served. Received: a server of parsers."
-                " Send sentences to /v1/parse, or start t2t-serve with another run.",
-            )
-        served = ", ".join(f"{each.source}-{each.target}" for each in self.translators)
-        received = "neither. Give both."
-        if source and target:
-            received = f"{source[:SHOWN]}-{target[:SHOWN]}. Choose one of these."
-        elif source:
-            received = f"source {source[:SHOWN]} without a target. Give both."
-        elif target:
-            received = f"target {target[:SHOWN]} without a source. Give both."
+        served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
+        received = f"source {source or 'missing'}, target {target or 'missing'}"
         raise RequestError(
             400,
             f"source and target must be one of the pairs served: {served}. Received:"
-            f" {received}",
+            f" {received[: 2 * SHOWN]}.",
         )
-
-    def parser(self, source: str | None = None) -> ServedModel:
-        """The parser of a language. Raises RequestError 400 if there is none, or
-        several and none is named.
-        """
-        matches = _nearest(self.parsers, source)
-        if len(matches) == 1:
-            return matches[0]
-        if not self.parsers:
-            raise RequestError(
-                400,
-                "A parser must be served to parse. Received: a server without one."
-                " Start t2t-serve with the run of a parser.",
-            )
-        received = "none. Add the field source."
-        if source is not None:
-            received = f"{source[:SHOWN]}. Choose one of these."
-        raise RequestError(
-            400,
-            "source must be a language that a parser is served for:"
-            f" {', '.join(model.source for model in self.parsers)}. Received:"
-            f" {received}",
-        )
-
-    def any_model(
-        self, source: str | None = None, target: str | None = None
-    ) -> ServedModel:
-        """The model of a pair, whose target may be TREE. Raises RequestError 400 as the
-        others do.
-        """
-        if target == TREE:
-            return self.parser(source)
-        return self.translator(source, target)
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that each language can be translated to; every language served
@@ -303,7 +267,7 @@ class Catalogue:
             targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
-    def targets(self, wanted: str) -> list[str]:
+    def targets(self, wanted: str | None) -> list[str]:
         """The served targets that a request may mean by a language."""
         codes = {model.target for model in self.translators}
         return sorted(code for code in codes if distance(wanted, code) is not None)

@@ -8,7 +8,6 @@ milliseconds.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import gzip
 import io
@@ -24,17 +23,18 @@ from typing import Any, TypeVar
 from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import ErrorDetails
 from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
+from t2tlite.json_depth import check_depth
 from t2tlite.programs.serving.options import (
     MAX_ANSWER_BYTES,
     MAX_BODIES_BYTES,
     MAX_BODY_BYTES,
 )
-from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody, TextRequest
+from t2tlite.programs.serving.schemas import ErrorResponse, TextRequest
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -51,9 +51,6 @@ ENCODINGS = {
     "windows-1252": "cp1252",
 }
 CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
-NOT_A_FORM = (
-    "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
-)
 CODINGS = ("identity", "gzip", "x-gzip")  # values of Content-Encoding
 SHOWN = 80  # characters of a client's value in a message
 MAX_CAUSES = 8  # of an error that are logged
@@ -131,21 +128,10 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def unsupported_type(request: Request, required: str, advice: str) -> RequestError:
-    """The error of a body whose media type is not the required one."""
-    received = media_type(request)[:SHOWN] or "none"
-    return RequestError(
-        415, f"The body must be {required}. Received: {received}. {advice}"
-    )
-
-
-def body_description(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:
+def body_description(kind: type[BaseModel]) -> dict[str, Any]:
     """The description of a body for /openapi.json."""
-    types = [JSON]
-    if form:
-        types += [FORM, MULTIPART]
-    description = {"schema": kind.model_json_schema()}
-    content = dict.fromkeys(types, description)
+    media = {"schema": kind.model_json_schema()}
+    content = {JSON: media, FORM: media, MULTIPART: media}
     return {"requestBody": {"required": True, "content": content}}
 
 
@@ -249,20 +235,35 @@ def decompressed(body: bytearray, request: Request) -> bytes:
     return content
 
 
+def fields_of(body: bytes, request: Request) -> Fields:
+    """The fields of a body, as JSON or a form, and of the address. Raises RequestError
+    400 or 415.
+    """
+    kind = request.headers.get("content-type", "")
+    fields = form_fields(request.scope["query_string"])
+    if media_type(request) == JSON:
+        return fields | json_object(body, kind)
+    if media_type(request) in (FORM, MULTIPART):
+        return fields | form_fields(body, kind)
+    if body:
+        raise RequestError(
+            415,
+            f"The body must be JSON, with Content-Type: {JSON}, or a form. Received:"
+            f" {media_type(request)[:SHOWN] or 'none'}. Name the type that it has.",
+        )
+    return fields
+
+
 def json_object(body: bytes, content_type: str = JSON) -> Fields:
-    """The fields of a JSON object, perhaps behind a byte order mark.
+    """The fields of a JSON object.
 
     Raises RequestError 400 if the body is not an object, or has a field twice, and 415
     if the server does not know its charset.
     """
-    encoding = _encoding(content_type)
     try:
-        if encoding != "utf-8":
-            body = body.decode(encoding).encode()
-        text = body.removeprefix(codecs.BOM_UTF8)
-        content = from_json(text)
-        # `from_json` keeps the last of several values; this reads names alone
-        json.loads(text, object_pairs_hook=_check_names, parse_int=_no_number)
+        text = _text(body, content_type)
+        check_depth(text)
+        content = json.loads(text, object_pairs_hook=_object)
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):
@@ -272,71 +273,68 @@ def json_object(body: bytes, content_type: str = JSON) -> Fields:
     return content
 
 
-def _check_names(pairs: Sequence[tuple[str, object]]) -> None:
-    names: set[str] = set()
-    for name, _ in pairs:
-        if name in names:
+def _object(pairs: Sequence[tuple[str, object]]) -> Fields:
+    fields: Fields = {}
+    for name, value in pairs:
+        if name in fields:
             raise RequestError(
                 400, f"Each field must be given once. Received: {name[:SHOWN]!r} twice."
             )
-        names.add(name)
+        fields[name] = value
+    return fields
 
 
-def _no_number(digits: str) -> None:
-    """Stands for a number, whose digits may be more than Python reads."""
-
-
-def checked(fields: Fields, kind: type[Body], absent: str = "missing") -> Body:
-    """A request from its fields. Raises RequestError 400 if a field is wrong, `absent`,
-    or unknown where `kind` forbids that.
+def checked(fields: Fields, kind: type[Body]) -> Body:
+    """A request from its fields, of which empty ones count as missing. Raises
+    RequestError 400 if one is wrong.
     """
-    if issubclass(kind, RequestBody):
-        # before pydantic, which would make a record of each unknown field
-        for name in fields:
-            if name not in kind.model_fields:
-                raise RequestError(
-                    400,
-                    f"There is no field {name[:SHOWN]!r}. The page /docs lists the"
-                    " fields.",
-                )
+    filled = {}
+    for name, value in fields.items():
+        if value not in (None, "", []):
+            filled[name] = value
     try:
-        return kind.model_validate(fields)
+        return kind.model_validate(filled)
     except ValidationError as error:
-        raise RequestError(
-            400, sentence_about(error.errors(include_url=False), absent)
-        ) from error
+        raise RequestError(400, sentence_about(error)) from error
 
 
-def form_fields(body: bytes, content_type: str) -> Fields:
-    """The fields of a form; a field that is given several times is a list.
+def form_fields(content: bytes, content_type: str = FORM) -> Fields:
+    """The fields of a form or an address; one that is given several times is a list.
 
-    Raises RequestError 400 if the body is not a form, and 415 if the server does not
+    Raises RequestError 400 if the content is not a form, and 415 if the server does not
     know its charset.
     """
-    encoding = _encoding(content_type)
     try:
         if content_type.lower().startswith(MULTIPART):
-            pairs = _multipart(body, content_type, encoding)
+            pairs = _multipart(content, content_type)
         else:
-            pairs = _url_encoded(body, encoding)
-    except ValueError as error:
-        problem = NOT_A_FORM
-        if encoding != "utf-8":
-            problem = "The body must be a form in the charset of its Content-Type."
-        raise RequestError(400, problem) from error
-    return _fields(pairs)
-
-
-def address_fields(query: bytes) -> Fields:
-    """The fields of an address. Raises RequestError 400 if they are not in UTF-8."""
-    try:
-        return _fields(_url_encoded(query, "utf-8"))
+            # a file that is sent may end its line
+            pairs = urllib.parse.parse_qsl(
+                _text(content, content_type).rstrip("\r\n"),
+                keep_blank_values=True,
+                encoding=_encoding(content_type),
+                errors="strict",
+                max_num_fields=MAX_FIELDS,
+            )
     except ValueError as error:
         raise RequestError(
             400,
-            f"The address must have at most {MAX_FIELDS} fields, percent-encoded in"
-            " UTF-8.",
+            f"A form or an address must have at most {MAX_FIELDS} fields, in UTF-8 or"
+            " the charset of its Content-Type. Received: another. Send the fields as"
+            f" JSON, with Content-Type: {JSON}.",
         ) from error
+    values_of: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values_of.setdefault(name, []).append(value)
+    fields: Fields = {}
+    for name, values in values_of.items():
+        fields[name] = values[0] if len(values) == 1 else values
+    return fields
+
+
+def _text(content: bytes, content_type: str) -> str:
+    """The text of a body, without a byte order mark."""
+    return content.decode(_encoding(content_type)).removeprefix("\ufeff")
 
 
 def _encoding(content_type: str) -> str:
@@ -353,22 +351,8 @@ def _encoding(content_type: str) -> str:
     return ENCODINGS[name]
 
 
-def _url_encoded(text: bytes, encoding: str) -> list[tuple[str, str]]:
-    """The names and values of a form or an address, percent-encoded or not.
-
-    A form may be sent from a file, with a byte order mark at its beginning and a line
-    end at its end.
-    """
-    return urllib.parse.parse_qsl(
-        text.decode(encoding).removeprefix("\ufeff").rstrip("\r\n"),
-        keep_blank_values=True,
-        encoding=encoding,
-        errors="strict",
-        max_num_fields=MAX_FIELDS,
-    )
-
-
-def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
+def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
+    encoding = _encoding(content_type)
     pairs: list[tuple[str, str]] = []
 
     def add(name: bytes | None, value: bytes | None) -> None:
@@ -390,42 +374,22 @@ def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str,
     return pairs
 
 
-def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """The values by name; a name that is given several times has a list."""
-    values_of: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values_of.setdefault(name, []).append(value)
-    fields: Fields = {}
-    for name, values in values_of.items():
-        fields[name] = values[0] if len(values) == 1 else values
-    return fields
-
-
-def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> str:
-    """A sentence about the first of pydantic's errors."""
-    first = errors[0]
-    field = str(first["loc"][0])
+def sentence_about(error: ValidationError) -> str:
+    """A sentence about one of pydantic's errors."""
+    # for a text or a list of texts, the error of an entry says most
+    errors = error.errors(include_url=False)
+    first = max(errors, key=_depth)
+    field, *places = first["loc"]
     if first["type"] == "missing":
-        return f"The field {field} is required. It is {absent}."
+        return f"The field {field} is required. It is missing or empty."
+    indices = [f"[{place}]" for place in places if isinstance(place, int)]
     needed = first["msg"].removeprefix("Input should be ")
-    if first["type"] == "int_parsing_size":  # thousands of digits, as text
-        needed = "a smaller number"
-    # a text, or a list of texts: one error for each choice, the list's at its entry
-    same_field = [error for error in errors if error["loc"][0] == field]
-    if len(same_field) > 1:
-        needed = "a string or a list of strings"
-        for error in same_field:
-            if _indices(error):
-                first = error
-                needed = "a string"
-                break
-    where = field + "".join(f"[{index}]" for index in _indices(first))
+    where = "".join([str(field), *indices])
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
 
 
-def _indices(error: ErrorDetails) -> list[int]:
-    """The indices in the field that an error is about."""
-    return [part for part in error["loc"] if isinstance(part, int)]
+def _depth(error: ErrorDetails) -> int:
+    return len(error["loc"])
 
 
 def _shown(value: object) -> str:

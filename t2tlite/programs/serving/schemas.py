@@ -1,49 +1,117 @@
-"""Requests and responses of the API under /v1: what is checked, what is sent, and what
-/docs shows.
-
-Requests are strict: a number is not accepted as text, nor an unknown field. The check
-of a list stops at its first wrong entry, so that a list of wrong entries costs no more
-than another.
+"""The request and the responses of the API: LibreTranslate's names, and optional fields
+for what t2tlite's models know besides. /docs shows them.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_TREE_DEPTH
+from t2tlite.programs.serving.options import (
+    MAX_BEAM_SIZE,
+    MAX_BODY_BYTES,
+    MAX_TREE_DEPTH,
+)
 from t2tlite.texts import as_list
 
 SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
 
 
 class StopAtFirst(FailFast):
-    """Stops the check of a list at its first wrong entry; unlike FailFast it can be
-    part of a union.
+    """Stops the check of a list at its first wrong entry, so that a list of wrong
+    entries costs no more than another; unlike FailFast it can be part of a union.
     """
 
     __hash__ = object.__hash__
 
 
-class TextRequest(BaseModel):
-    """A request with texts, whose number and characters are limited."""
+# Any text of a body is shorter; with a limit, pydantic refuses lone surrogates.
+Text = Annotated[str, Field(max_length=MAX_BODY_BYTES)]
+TextOrTexts = Text | Annotated[list[Text], StopAtFirst()]
 
-    too_much: ClassVar[int] = 413  # the status of a request with too much text
+
+class TextRequest(BaseModel):
+    """A request with texts. Forms have numbers as text; other fields are ignored, as
+    LibreTranslate does.
+    """
+
+    q: TextOrTexts = Field(
+        description="A text, or a list of texts.", examples=[SENTENCE]
+    )
+    api_key: str = Field(default="", description="Where one is needed.")
 
     def texts(self) -> list[str]:
         """All its texts."""
-        return as_list(self.q)  # type: ignore[attr-defined]
-
-    def count(self) -> int:
-        """The number of texts, of which the server limits the most."""
-        return len(self.texts())
+        return as_list(self.q)
 
 
-class RequestBody(TextRequest):
-    """A request in JSON."""
+class TranslateRequest(TextRequest):
+    """Text to translate or to parse."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    source: str | None = Field(
+        default=None,
+        description="Language code, or `auto`; needed where several are served.",
+        examples=["en"],
+    )
+    target: str | None = Field(
+        default=None,
+        description=(
+            "Language code, or `tree` to parse; needed where several are served."
+        ),
+        examples=["de"],
+    )
+    format: Literal["text", "html"] = Field(
+        default="text",
+        description=(
+            "`text`, or `html`: each sentence is translated whole, its inline tags are"
+            " put around the words aligned to theirs, and other markup, scripts, style"
+            " sheets, code, and elements with translate=no stay as they are."
+        ),
+    )
+    alternatives: int = Field(
+        default=0, description="Further translations.", ge=0, lt=MAX_BEAM_SIZE
+    )
+    beam_size: int | None = Field(
+        default=None,
+        description="Hypotheses kept in the search. By default the model's.",
+        ge=1,
+        le=MAX_BEAM_SIZE,
+    )
+    alpha: float | None = Field(
+        default=None,
+        description="Exponent of the length penalty. By default the model's.",
+    )
+    segments: bool = Field(
+        default=False,
+        description="Also each sentence with its translations, scores and trees.",
+    )
+    alignments: bool = Field(
+        default=False,
+        description=(
+            "Also word alignments in the segments, from the mean cross-attention over"
+            " heads and layers. Needs the engine TensorFlow."
+        ),
+    )
+    stream: bool = Field(
+        default=False,
+        description=(
+            "Answer line by line (application/x-ndjson): the number of segments, each"
+            " segment as soon as it is translated, and the response."
+        ),
+    )
+    translation: TextOrTexts | None = Field(
+        default=None,
+        description=(
+            "The translation of each text, to score it or to see its attention (there"
+            " by default the model's own)."
+        ),
+    )
+
+    def texts(self) -> list[str]:
+        """All its texts."""
+        return as_list(self.q) + as_list(self.translation or [])
 
 
 class ResponseBody(BaseModel):
@@ -52,253 +120,83 @@ class ResponseBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-Texts = Annotated[list[str], StopAtFirst()]
-TextOrTexts = Annotated[
-    str | Texts,
-    Field(description="A text, or a list of texts.", examples=[SENTENCE]),
-]
-Pair = Annotated[tuple[str, str], Strict(False)]  # JSON has no tuples
-Source = Annotated[
-    str | None,
-    Field(
-        description=(
-            "Language code of the text; needed where several models are served."
-        ),
-        examples=["en"],
-    ),
-]
-Target = Annotated[
-    str | None,
-    Field(
-        description=(
-            "Language code of the translation; needed where several models are served."
-        ),
-        examples=["de"],
-    ),
-]
 Code = Annotated[str, Field(description="Language code.", examples=["en"])]
-Count = Annotated[int, Field(ge=1, le=MAX_BEAM_SIZE)]
-LogProb = Annotated[
-    float,
-    Field(
-        description=(
-            "Log-probability (natural) of the translation, end of the sentence"
-            " included."
-        ),
-        examples=[-1.2],
-    ),
-]
-Normalised = Annotated[
-    float,
-    Field(
+Name = Annotated[str, Field(description="English name.", examples=["English"])]
+
+
+class Detection(ResponseBody):
+    """A language that a text may be in."""
+
+    confidence: float = Field(description="Percent.", examples=[90.0])
+    language: Code
+
+
+class Hypothesis(ResponseBody):
+    """A translation of a sentence, or its tree."""
+
+    text: str = Field(description="The translation, or the tree in brackets.")
+    score: float = Field(
         description="Log-probability divided by the length penalty.", examples=[-0.31]
-    ),
-]
-
-
-class TranslateRequest(RequestBody):
-    """Text to translate."""
-
-    q: TextOrTexts
-    source: Source = None
-    target: Target = None
-    n_best: Count = Field(
-        default=1,
-        description="Translations of each sentence, best first.",
-        examples=[3],
     )
-    beam_size: Count | None = Field(
-        default=None,
-        description=(
-            "Hypotheses kept in the search; 1 is greedy search. By default the model's."
-        ),
-        examples=[4],
+    log_prob: float = Field(
+        description="Natural logarithm; the end of the sentence included.",
+        examples=[-1.2],
     )
-    alpha: Annotated[float, Field(ge=0)] | None = Field(
-        default=None,
-        description="Exponent of the length penalty. By default the model's.",
-        examples=[0.6],
-    )
-    alignments: bool = Field(
-        default=False,
-        description=(
-            "Also the word alignment of each hypothesis, from the mean cross-attention"
-            " over heads and layers. Needs the engine TensorFlow."
-        ),
-    )
-    stream: bool = Field(
-        default=False,
-        description=(
-            "Answer line by line (application/x-ndjson): a segment as soon as it is"
-            " translated; q is one text."
-        ),
-    )
-
-
-class TranslationHypothesis(ResponseBody):
-    """A translation of a sentence."""
-
-    text: str
-    score: Normalised
-    log_prob: LogProb
     alignment: str | None = Field(
         default=None,
         description=(
-            "With alignments: pairs of a word of `source` and a word of `text`, counted"
-            " from 0. Words are separated by white space."
+            "Pairs of a word of `source` and a word of `text`, counted from 0. Words"
+            " are separated by white space."
         ),
         examples=["0-0 1-1 2-2 3-3 4-4"],
     )
+    tree: list[object] | None = Field(
+        default=None,
+        description=(
+            "The tree as nested lists: a label, then children; words are strings."
+            f" Absent above {MAX_TREE_DEPTH} levels."
+        ),
+    )
+    svg: str | None = Field(default=None, description="A drawing of the tree.")
+    repairs: dict[str, int] | None = Field(
+        default=None,
+        description="Repairs that made the decoded sequence a tree, by kind.",
+    )
 
 
-class TranslatedSegment(ResponseBody):
+class Segment(ResponseBody):
     """A sentence and its translations."""
 
     source: str = Field(description="The sentence.", examples=[SENTENCE])
     before: str = Field(
         description=(
             "White space, and text without a letter or digit, before the sentence."
-        ),
-        examples=["", " ", "\n\n"],
+        )
     )
-    hypotheses: list[TranslationHypothesis] = Field(
-        description="Its translations, best first."
-    )
-
-
-class Translation(ResponseBody):
-    """A translated text."""
-
-    text: str = Field(
-        description="The whole translation, with the text's white space.",
-        examples=[TRANSLATION],
-    )
-    segments: list[TranslatedSegment]
-    after: str = Field(
-        description=(
-            "White space, and text without a letter or digit, after the last sentence."
-        ),
-        examples=[""],
-    )
+    hypotheses: list[Hypothesis] = Field(description="Best first.")
 
 
 class TranslateResponse(ResponseBody):
-    """A translation for each text."""
+    """Lists where q was a list."""
 
-    translations: list[Translation]
-
-
-class StreamStart(ResponseBody):
-    """The first line of a stream."""
-
-    segments: int = Field(description="The number of segments that follow.")
-
-
-class StreamedSegment(TranslatedSegment):
-    """A line of a stream."""
-
-    index: int = Field(description="Its place among the segments, counted from 0.")
-
-
-class StreamEnd(ResponseBody):
-    """The last line of a stream."""
-
-    after: str = Field(description="The text after the last sentence.")
-
-
-class ScoreRequest(RequestBody):
-    """Pairs of sentences to score."""
-
-    pairs: Annotated[list[Pair], StopAtFirst()] = Field(
-        description="Each a sentence and its translation.",
-        examples=[[[SENTENCE, TRANSLATION]]],
+    translatedText: str | list[str] = Field(  # noqa: N815
+        description="The translation of each text.", examples=[TRANSLATION]
     )
-    source: Source = None
-    target: Target = None
-
-    def texts(self) -> list[str]:
-        """Both texts of each pair."""
-        return [text for pair in self.pairs for text in pair]
-
-    def count(self) -> int:
-        """The number of pairs."""
-        return len(self.pairs)
-
-
-class PairScore(ResponseBody):
-    """The log-probability of a pair."""
-
-    log_prob: LogProb
+    alternatives: list[str] | list[list[str]] | None = Field(
+        default=None, description="Where alternatives were wanted."
+    )
+    detectedLanguage: Detection | list[Detection] | None = Field(  # noqa: N815
+        default=None, description="Where source was `auto`."
+    )
+    segments: list[Segment] | list[list[Segment]] | None = Field(
+        default=None, description="Where segments were wanted."
+    )
 
 
 class ScoreResponse(ResponseBody):
-    """A score for each pair."""
+    """The log-probability of each translation, its end of the sentence included."""
 
-    scores: list[PairScore]
-
-
-class ParseRequest(RequestBody):
-    """Sentences to parse, their words and punctuation separated by spaces."""
-
-    q: str | Texts = Field(
-        description="A text, which is split into sentences, or a list of sentences.",
-        examples=["The cat sleeps ."],
-    )
-    source: Source = None
-
-
-class ParsedSentence(ResponseBody):
-    """A sentence and its tree."""
-
-    sentence: str = Field(description="The sentence.", examples=["The cat sleeps ."])
-    brackets: str = Field(
-        description="The tree in brackets; empty for a blank sentence.",
-        examples=["(TOP (S (NP (DT The) (NN cat)) ...))"],
-    )
-    tree: list[object] | None = Field(
-        description=(
-            "The tree as nested lists: a label, then children; words are strings. Null"
-            f" for a blank sentence and for a tree above {MAX_TREE_DEPTH} levels."
-        )
-    )
-    score: Normalised
-    repairs: dict[str, int] = Field(
-        description="Repairs that made the decoded sequence a tree, by kind."
-    )
-    svg: str = Field(
-        description=(
-            "A drawing of the tree, an <svg> element; empty for a blank sentence."
-        )
-    )
-
-
-class ParseResponse(ResponseBody):
-    """A parse for each sentence."""
-
-    parses: list[ParsedSentence]
-
-
-class AttentionRequest(RequestBody):
-    """A sentence whose cross-attention is wanted."""
-
-    q: str = Field(description="The sentence.", examples=[SENTENCE])
-    translation: str | None = Field(
-        default=None, description="Its translation; by default the model's own."
-    )
-    source: Source = None
-    target: Target = None
-
-    def texts(self) -> list[str]:
-        """The sentence, and its translation if that is given."""
-        return [self.q, self.translation] if self.translation else [self.q]
-
-
-class AttentionPageRequest(AttentionRequest):
-    """A sentence whose attention is wanted as a page; also as a form, as browsers send
-    it.
-    """
-
-    api_key: str = Field(default="", description="Where one is needed.")
+    scores: list[float]
 
 
 class PlacedWord(ResponseBody):
@@ -315,8 +213,7 @@ class AttentionResponse(ResponseBody):
     """
 
     translation: str = Field(
-        description="The translation, as given or the model's own.",
-        examples=[TRANSLATION],
+        description="As given, or the model's own.", examples=[TRANSLATION]
     )
     source_words: list[PlacedWord]
     target_words: list[PlacedWord]
@@ -327,44 +224,58 @@ class AttentionResponse(ResponseBody):
     )
 
 
+class LanguageName(ResponseBody):
+    """A language."""
+
+    code: Code
+    name: Name
+
+
+class Language(LanguageName):
+    """A language and what it can be translated to."""
+
+    targets: list[str] = Field(description="Language codes.", examples=[["de"]])
+
+
+class Defaults(ResponseBody):
+    """The languages that a client chooses first."""
+
+    source: LanguageName
+    target: LanguageName
+
+
 class ModelDescription(ResponseBody):
     """A served model."""
 
     source: Code
-    target: str = Field(
-        description="Language code; `tree` for a parser.", examples=["de"]
-    )
-    source_name: str = Field(
-        description="The language's English name.", examples=["English"]
-    )
-    target_name: str = Field(
-        description="The language's English name.", examples=["German"]
-    )
-    task: str = Field(description="translation or parsing.", examples=["translation"])
-    problem: str = Field(
-        description="The problem that it was trained on.", examples=["grammar_ende"]
-    )
-    step: int = Field(description="The step of its checkpoint.", examples=[1000])
-    beam_size: int = Field(description="By default.", examples=[4])
-    alpha: float = Field(description="By default.", examples=[0.6])
-    max_characters: int = Field(
-        description="Most characters of a request.", examples=[20000]
-    )
-    max_beam_size: int = Field(
-        description="Largest beam_size that a request may ask for.", examples=[16]
-    )
-    examples: list[str] = Field(
+    target: str = Field(description="Language code; `tree` for a parser.")
+    source_name: Name
+    target_name: Name
+    problem: str = Field(description="The problem that it was trained on.")
+    step: int = Field(description="The step of its checkpoint.")
+    beam_size: int = Field(description="By default.")
+    alpha: float = Field(description="By default.")
+    examples: Sequence[str] = Field(
         description=(
             "Short sentences of the run's dev split, if its data is there and no API"
             " key is needed."
-        ),
-        examples=[[SENTENCE]],
+        )
     )
 
 
-class ModelsResponse(ResponseBody):
-    """All served models."""
+class Settings(ResponseBody):
+    """Limits and defaults, by the names that LibreTranslate gives them; the models."""
 
+    apiKeys: bool = Field(description="Whether the server has API keys.")  # noqa: N815
+    keyRequired: bool = Field(description="Whether requests need one.")  # noqa: N815
+    charLimit: int = Field(description="Most characters of a request.")  # noqa: N815
+    filesTranslation: bool = False  # noqa: N815
+    frontendTimeout: int = Field(  # noqa: N815
+        default=500, description="Milliseconds that a page waits for typing to end."
+    )
+    language: Defaults
+    suggestions: bool = False
+    supportedFilesFormat: Sequence[str] = ()  # noqa: N815
     models: list[ModelDescription]
 
 
@@ -373,16 +284,11 @@ class ErrorResponse(ResponseBody):
 
     error: str = Field(
         description="What is required, what was received, what to do.",
-        examples=[
-            "source and target must be one of the pairs served: en-de. Received: en-xx."
-            " Choose one of these."
-        ],
+        examples=["The field q is required. It is missing or empty."],
     )
 
 
 class StatusResponse(ResponseBody):
     """The state of the server."""
 
-    status: str = Field(
-        description="ok, loading, ready, draining or broken.", examples=["ok"]
-    )
+    status: str = Field(description="ok, loading, ready, draining or broken.")

@@ -107,7 +107,7 @@ class Service:
                 503, f"The server is {doing}. Try again later.", retry_after="5"
             )
 
-    def check_key(self, received: bytes | None) -> None:
+    def check_key(self, received: bytes) -> None:
         """Raises RequestError if the server has an API key: 400 if none is received,
         403 if another is.
         """
@@ -126,88 +126,43 @@ class Service:
         """Raises RequestError if a request has too many texts or characters. A blank
         text counts as a character.
         """
-        size = body.count()
+        texts = body.texts()
+        size = len(texts)
         limit = self.options.max_texts
         required = f"A request must have at most {limit:,} texts."
         if size <= limit:
-            size = sum(max(1, len(text)) for text in body.texts())
+            size = sum(max(1, len(text)) for text in texts)
             limit = self.options.max_characters
             required = f"The text of a request must have at most {limit:,} characters."
         if size > limit:
             raise RequestError(
-                body.too_much,
+                400,
                 f"{required} Received: {size:,}. Split it into several requests.",
             )
 
     # bodies
 
-    async def read_json(self, request: Request, kind: type[Body]) -> Body:
-        """Reads a request in JSON after a check of its API key, and checks it. Raises
-        RequestError.
-        """
-        self.check_key(_key_outside_body(request))
-        if requests.media_type(request) != requests.JSON:
-            raise requests.unsupported_type(
-                request,
-                f"JSON, with Content-Type: {requests.JSON}",
-                "With curl, send it by --json.",
-            )
-        return await self._parsed(request, self._from_json, kind)
+    async def read(self, request: Request, kind: type[Body]) -> Body:
+        """Reads a request in JSON, a form, or the address, and checks it in a thread.
+        Raises RequestError.
 
-    async def read_fields(self, request: Request, kind: type[Body]) -> Body:
-        """Reads a request in JSON, a form, or the address, as LibreTranslate's clients
-        send it, and checks it. Raises RequestError.
-
-        An API key outside the body is checked before the body is read. Empty fields
-        count as missing.
+        An API key outside the body is checked before the body is read.
         """
         key = _key_outside_body(request)
         if key:
             self.check_key(key)
-        return await self._parsed(request, self._from_fields, kind)
-
-    async def _parsed(
-        self,
-        request: Request,
-        parse: Callable[[bytes, Request, type[Body]], Body],
-        kind: type[Body],
-    ) -> Body:
-        """Reads a body, and parses and checks it in a thread."""
 
         def parsed(received: bytearray) -> Body:
             content = requests.decompressed(received, request)
-            body = parse(content, request, kind)
+            fields = requests.fields_of(content, request)
+            if not key:
+                self.check_key(str(fields.get("api_key", "")).encode(errors="replace"))
+            body = requests.checked(fields, kind)
             self.check_size(body)
             return body
 
         async with self._bodies.read(request, self.options.timeout_s) as received:
             return await self.in_thread(parsed, received)
-
-    def _from_json(self, body: bytes, request: Request, kind: type[Body]) -> Body:
-        fields = requests.json_object(body, request.headers["content-type"])
-        return requests.checked(fields, kind)
-
-    def _from_fields(self, body: bytes, request: Request, kind: type[Body]) -> Body:
-        media_type = requests.media_type(request)
-        content_type = request.headers.get("content-type", "")
-        fields = requests.address_fields(request.scope["query_string"])
-        if media_type == requests.JSON:
-            fields = requests.json_object(body, content_type)
-        elif media_type in (requests.FORM, requests.MULTIPART):
-            fields |= requests.form_fields(body, content_type)
-        elif body:
-            raise requests.unsupported_type(
-                request,
-                f"JSON, with Content-Type: {requests.JSON}, or a form",
-                "Name the type that it has.",
-            )
-        if not _key_outside_body(request):
-            api_key = fields.get("api_key")
-            if not isinstance(api_key, str):
-                api_key = ""
-            self.check_key(api_key.encode("utf-8", "replace"))
-        filled = {name: value for name, value in fields.items() if value}
-        return requests.checked(filled, kind, "missing or empty")
 
     async def in_thread(
         self, function: Callable[P, T], *args: P.args, **named: P.kwargs

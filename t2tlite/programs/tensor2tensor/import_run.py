@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import t2tlite
-from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.config import HParams
+from t2tlite.console import progress_bar
 from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
@@ -39,6 +40,7 @@ from t2tlite.programs.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.run_folder import RunFolder
+from t2tlite.run_records import Identity
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
 from t2tlite.training.checkpoints import restore_weights, save_weights
@@ -52,8 +54,6 @@ DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules
 # Problem -> task and options, unless it is translation. tensor2tensor's only problem
 # whose targets are trees:
 TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
-# fields in which manifests of one model may differ
-NOT_COMPARED = ("imported_from", "t2tlite")
 # Hparams that describe more than this many times the weights of the checkpoint are
 # another model's, which may not fit in memory.
 MAX_SIZE_RATIO = 4
@@ -74,14 +74,12 @@ def import_run(
     files: T2TFiles,
     folder: RunFolder,
     command: Sequence[str],
-    progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may
     have earlier imports.
 
-    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence
-    of checkpoints, say in a tqdm bar. Raises ValueError for an unsupported model, or
-    files or a folder that do not fit. The same call resumes.
+    `command`, the command line, is recorded in flags.txt. Raises ValueError for an
+    unsupported model, or files or a folder that do not fit. The same call resumes.
     """
     paths = files.checkpoints()
     recorded_problem = files.recorded_problem()
@@ -116,7 +114,10 @@ def import_run(
         remove_unfinished(folder.path)
         # the run changes when all are read and checked
         with saving_folder(folder.path) as saving:
-            for path in progress(paths[::-1]):  # the newest first, which has been read
+            newest_first = paths[::-1]  # the newest has been read
+            for path in progress_bar(
+                newest_first, desc="importing", unit=" checkpoints"
+            ):
                 if path != paths[-1]:
                     variables = read_variables(path)
                 load_variables(model, variables, target_space or 0)
@@ -247,32 +248,17 @@ def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) ->
     elif folder.manifest().imported_from is None:
         content = "a run that was not imported"
     else:
-        differing = _differences(folder, hparams, manifest)
-        if not differing:
+        difference = folder.identity().difference(
+            Identity.of(manifest, hparams),
+            *("problem", "vocabulary", "target_space", "model"),
+        )
+        if not difference:
             return
-        content = f"another model, which differs in {', '.join(differing)}"
+        content = f"another model, which differs in {difference}"
     raise ValueError(
         "--output_dir must be a new folder, or hold checkpoints imported from the same"
         f" model. Received: {folder}, which holds {content}. Use another --output_dir."
     )
-
-
-def _differences(
-    folder: RunFolder, hparams: HParams, manifest: RunManifest
-) -> list[str]:
-    """The fields of manifest and hparams in which the model of a run differs."""
-    before = folder.manifest()
-    differing = []
-    for field in dataclasses.fields(RunManifest):
-        name = field.name
-        if name not in NOT_COMPARED and getattr(before, name) != getattr(
-            manifest, name
-        ):
-            differing.append(name)
-    for name in hparams.diff(folder.hparams()):
-        if name in MODEL_FIELDS:
-            differing.append(name)
-    return differing
 
 
 def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:

@@ -60,7 +60,7 @@ def decoded(run, open_job, tmp_path, source):
             decode_file(opened, source, tmp_path / name)
         else:
             decode_by_workers(opened, run, pipeline, source, tmp_path / name)
-        assert not (tmp_path / f"{name}.windows").exists()
+        assert [path.name for path in tmp_path.glob(f"{name}*")] == [name]
         return (tmp_path / name).read_bytes()
 
     return decode
@@ -82,7 +82,7 @@ def test_formats_and_prefixes_are_those_of_one_process(decoded, source):
 
 
 def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
-    expected, calls, decode = decoded("local.txt"), [], decode_pipeline._decode_window
+    expected, calls, decode = decoded("local.txt"), [], decode_pipeline._decode_piece
 
     def counted(job, path):
         calls.append(path)
@@ -90,15 +90,15 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
             raise OSError("the machine is gone")
         decode(job, path)
 
-    monkeypatch.setattr(decode_pipeline, "_decode_window", counted)
+    monkeypatch.setattr(decode_pipeline, "_decode_piece", counted)
     with pytest.raises(
         ChildProcessError,
         match=r"DirectRunner failed: the machine is gone.* Run the same",
     ):
         decoded("out.txt", Pipeline("DirectRunner"))
     assert not (tmp_path / "out.txt").exists()
-    left = list((tmp_path / "out.txt.windows").iterdir())
-    assert sorted(left) == sorted(calls[:2])  # and neither inputs nor half files
+    # neither pieces nor half files
+    assert [path.name for path in tmp_path.glob("out.txt*")] == ["out.txt.part"]
 
     assert decoded("out.txt", HERE) == expected
     assert len(calls) == 3 + 2  # of four windows two were left
@@ -118,7 +118,7 @@ def test_nothing_done_leaves_nothing(decoded, tmp_path, monkeypatch):
     def fail(job, path):
         raise OSError("the machine is gone")
 
-    monkeypatch.setattr(decode_pipeline, "_decode_window", fail)
+    monkeypatch.setattr(decode_pipeline, "_decode_piece", fail)
     with pytest.raises(ChildProcessError):
         decoded("out.txt", Pipeline("DirectRunner"))
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
@@ -177,7 +177,7 @@ def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
     )
     with pytest.raises(
         ChildProcessError,
-        match=r"must see .*out\.txt\.windows under the same path .* Received: no ",
+        match=r"must see .*out\.txt\.pieces under the same path .* Received: no ",
     ):
         decoded("out.txt", HERE)
 

@@ -8,17 +8,17 @@ import gzip
 import os
 import re
 import shutil
-import signal
 import threading
 from unittest.mock import Mock
 
 import pytest
-from bulk_cases import LINES, contents, interrupt, names, terminate, write
+from bulk_cases import LINES, contents, names, write
 
 from t2tlite.data.token_store import TokenStore
 from t2tlite.programs.bulk import decode_split
 from t2tlite.programs.bulk.decode_file import decode_file
 from t2tlite.programs.bulk.jobs import ScoreJob
+from t2tlite.programs.bulk.part import Part
 from t2tlite.run_folder import RunFolder
 
 SAMPLING = "sampling_method=random,sampling_temp=2.0"
@@ -45,20 +45,19 @@ def test_interrupted_work_resumes(case, capsys, calls, changes, more):
     report = capsys.readouterr().out
     (name,) = (name for name in expected if name.endswith(".txt"))
     case.target = case.folder / name
-    windows = f"{case.target}.windows"
+    part = f"{case.target}.part"
     done = sum(case.windows[:2])
     case.interrupted(2, changes, **more)
     output = capsys.readouterr()
     assert output.err.endswith(
-        f"{done} lines are done, in {windows}. The same command decodes the others.\n"
+        f"{done} lines are done, in {part}. The same command decodes the others.\n"
     )
     assert output.out == ""
-    assert [f"{name}.windows/{path.name}" for path in case.outputs()] == names(
-        case.folder
-    )
+    assert names(case.folder) == [f"{name}.part"]
+    assert case.windows_done() == 2
     summary = case(changes, **more)
     output = capsys.readouterr()
-    assert f"Resuming: {done} lines are done, in {windows}.\n" in output.err
+    assert f"Resuming: {done} lines are done, in {part}.\n" in output.err
     assert calls.windows == case.windows  # none of them twice
     assert contents(case.folder) == expected
     speed = (
@@ -94,7 +93,7 @@ def test_interrupted_work_keeps_the_older_output(case, tmp_path, calls, name):
     case(N_BEST, target=target)
     assert target.read_bytes() == expected
     assert calls.windows == case.windows
-    assert not list(tmp_path.glob("*.windows"))
+    assert not list(tmp_path.glob("*.part"))
     if name.endswith(".gz"):
         assert gzip.decompress(expected).decode().startswith("0 ||| ")
 
@@ -103,30 +102,21 @@ def test_outputs_of_a_split_are_written_through_a_link(split, tmp_path):
     link = tmp_path / "link.txt"
     link.symlink_to("linked.txt")
     split.interrupted(1, target=link)
-    assert (tmp_path / "linked.txt.windows").is_dir()
+    assert (tmp_path / "linked.txt.part").exists()
     split(target=link)
     assert link.is_symlink()
     assert len((tmp_path / "linked.txt").read_text().splitlines()) == 40
 
 
-@pytest.mark.parametrize("by", [interrupt, terminate])
-def test_killed_scoring_of_a_split_resumes(split, capsys, calls, by):
+def test_interrupted_scoring_of_a_split_resumes(split, capsys, calls):
     expected = split.whole()
-    split.interrupted("score", by=by)
+    split.interrupted("score")
     assert "40 lines are done, in " in capsys.readouterr().err
     for name in ("src", "json"):
         (split.folder / f".test.120.{name}.0123abcd.tmp").write_text("half of a file")
     split()
     assert calls.windows == split.windows
     assert contents(split.folder) == expected
-
-
-def test_sigterm_keeps_what_is_done(case, capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    case.interrupted(1, by=terminate)
-    assert f"{case.windows[0]} lines are done, in " in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) == before
-    assert len(case.outputs()) == 1
 
 
 def test_interrupted_first_window_leaves_nothing(case):
@@ -139,28 +129,28 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
     case()
     before = contents(case.folder)
     capsys.readouterr()
-    synced, fsync = [], os.fsync
+    added, add = [], Part.add
 
-    def full(handle):
-        synced.append(handle)
-        if len(synced) == window:
+    def full(self, line):
+        added.append(line)
+        if len(added) == window:
             raise OSError(errno.ENOSPC, "No space left on device")
-        fsync(handle)
+        add(self, line)
 
     message = (
         f"The disk of {case.target} is full. Free some space and run the same command"
         " again, which resumes, or name another output."
     )
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(Part, "add", full)
         with pytest.raises(OSError, match=re.escape(message)):
             case()
     done = sum(case.windows[: window - 1])
     stderr = capsys.readouterr().err
-    assert (f"{done} lines are done, in {case.target}.wi" in stderr) == (done > 0)
+    assert (f"{done} lines are done, in {case.target}.pa" in stderr) == (done > 0)
     after = contents(case.folder)
-    assert {name: after[name] for name in after if ".windows" not in name} == before
-    assert len(after) - len(before) == window - 1
+    assert {name: after[name] for name in after if ".part" not in name} == before
+    assert len(after) - len(before) == (window > 1)
     case()
     stderr = capsys.readouterr().err
     assert (f"Resuming: {done} lines are done" in stderr) == (done > 0)
@@ -175,9 +165,7 @@ def test_full_disk_while_the_output_is_compressed(file, capsys, monkeypatch, tmp
         patch.setattr("gzip.GzipFile.write", Mock(side_effect=full))
         with pytest.raises(OSError, match=f"The disk of {target} is full. Free some"):
             file(target=target)
-    assert {name.rpartition("/")[0] for name in names(target.parent)} == {
-        "out.gz.windows"
-    }
+    assert names(target.parent) == ["out.gz.part"]
     file(target=target)
     assert "Resuming: 11 lines are done" in capsys.readouterr().err
     assert file.calls.windows == file.windows
@@ -212,11 +200,11 @@ def test_windows_of_other_options_are_not_used(
     case.interrupted(2)
     case(changes, **more)
     assert (
-        "out.txt.windows also has 2 windows of another input, checkpoint, option or"
+        " of them are of another input, checkpoint, option or"
         in capsys.readouterr().err
     )
     assert calls.windows[2:] == case.windows
-    assert not list(tmp_path.rglob("*.windows"))
+    assert not list(tmp_path.rglob("*.part"))
     case(changes, target=tmp_path / "other.txt", **more)
     assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
 

@@ -35,7 +35,7 @@ def test_window_can_be_decoded_by_itself(model):
     job = DecodeJob(model, model.options(return_beams=2))
     whole = list(windows(job, [*SENTENCES, *SENTENCES]))
     alone = job.run(Window(SENTENCES[:3], Origin("in.txt", 6)))
-    assert (alone.lines, alone.counts) == (whole[2].lines, whole[2].counts)
+    assert alone.lines == whole[2].lines
     assert alone.lines[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
 
 
@@ -43,7 +43,9 @@ def test_counts_are_those_of_the_best_outputs(model):
     job = DecodeJob(model, model.options(return_beams=2))
     best = [outputs[0].text for outputs in model.n_best(SENTENCES[:3], 2)]
     tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch(best))
-    assert job.run(Window(SENTENCES[:3])).counts == {"sentences": 3, "tokens": tokens}
+    counts = job.run(Window(SENTENCES[:3])).counts
+    assert counts.pop("milliseconds") >= 0
+    assert counts == {"sentences": 3, "tokens": tokens}
 
 
 @pytest.mark.parametrize(

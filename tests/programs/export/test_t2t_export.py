@@ -19,6 +19,7 @@ from t2tlite.bin import t2t_export
 from t2tlite.files.lock import only_process
 from t2tlite.programs.export.export import FORMATS
 from t2tlite.programs.export.plan import ExportFormat
+from t2tlite.programs.runs import load as runs
 
 resource = pytest.importorskip("resource", reason="not on Windows")
 
@@ -344,14 +345,14 @@ def test_an_export_made_meanwhile_is_kept(
 ):
     """By another process, while this one loads the model."""
     other = tmp_path / "out"
-    load_run = t2t_export.ExportFlags.load_run
+    load = runs.load
 
-    def load(*arguments):
+    def load_meanwhile(*arguments, **options):
         other.mkdir()
         (other / "export.json").write_text("theirs")
-        return load_run(*arguments)
+        return load(*arguments, **options)
 
-    monkeypatch.setattr(t2t_export.ExportFlags, "load_run", load)
+    monkeypatch.setattr(runs, "load", load_meanwhile)
     message = refused(capsys, export(tiny_run.run, other))
     assert "which holds an export. Name another folder" in message
     assert list(contents(tmp_path)) == ["out/export.json"]

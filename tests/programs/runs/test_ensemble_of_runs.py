@@ -139,10 +139,10 @@ def copied(tiny_run_copy):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"problem": "grammar_ende"}, "must have one problem. Received: RUN with twenty_words, COPY with grammar_ende. Leave"),
-        ({"reverse": True}, "COPY with twenty_words_rev."),
-        ({"languages": {"source": "en", "target": "fr"}}, "must have one language pair. Received: RUN with en-de, COPY with en-fr."),
-        ({"vocabulary": "0" * 64}, f"COPY with {'0' * 64}."),
+        ({"problem": "grammar_ende"}, "Received: RUN and COPY, which differ in problem (twenty_words, grammar_ende). Leave"),
+        ({"reverse": True}, "differ in problem (twenty_words, twenty_words_rev)."),
+        ({"languages": {"source": "en", "target": "fr"}}, "differ in languages (en-de, en-fr)."),
+        ({"vocabulary": "0" * 64}, f", {'0' * 12})."),
     ],
 )  # fmt: skip
 def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):

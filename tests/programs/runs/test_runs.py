@@ -227,12 +227,12 @@ def test_checkpoint_of_another_run_of_the_same_shapes(tiny_run, tmp_path, differ
     if differs == "heads":
         path = other / "hparams.json"
         content = path.read_text().replace('"num_heads": 2', '"num_heads": 4')
-        reason = "has num_heads=4 instead of 2"
+        reason = r"num_heads \(2, 4\)"
     else:
         path = other / "manifest.json"
         sha256 = json.loads(path.read_text())["vocabulary"]["sha256"]
         content = path.read_text().replace(sha256, "0" * 64)
-        reason = "has another vocabulary"
+        reason = r"vocabulary \("
     assert content != path.read_text()
     path.write_text(content)
     with pytest.raises(ValueError, match=f"of the same model.*other/best.*{reason}"):

@@ -147,4 +147,4 @@ def test_restricted_self_attention_trains_and_decodes(tiny_run, tmp_path, capsys
     assert isinstance(translation, str)
     capsys.readouterr()
     assert small(tiny_run, run, "--train_steps=2") == 1
-    assert "A run's self_attention_radius cannot change." in capsys.readouterr().err
+    assert "which differs in self_attention_radius (" in capsys.readouterr().err

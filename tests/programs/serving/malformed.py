@@ -6,16 +6,16 @@ from __future__ import annotations
 
 MALFORMED = (
     b"", b"{", b"[]", b"null", b"1e999", b'{"q": 1}', b'{"q": "\\ud800"}', b'{"q": "\xff"}', b'{"q": [["a"]]}',
-    b'{"q": "a", "beam_size": 1e400}', b'{"q": "a", "n_best": -1}', b'{"q": "a", "alpha": "x"}', b'{"q": "a", "x": 1}',
-    b"[" * 50_000, b'{"q": ' + b'{"q": ' * 5_000, b'{"q": "a", "source": "xx"}', b'{"q": "a", "n_best": 99999}',
+    b'{"q": "a", "beam_size": 1e400}', b'{"q": "a", "alternatives": -1}', b'{"q": "a", "alpha": "x"}',
+    b"[" * 50_000, b'{"q": ' + b'{"q": ' * 5_000, b'{"q": "a", "source": "xx"}', b'{"q": "a", "alternatives": 99999}',
     b'{"q": "a", "beam_size": 1' + b"0" * 5_000 + b"}", b"\x00\x01\x02", b'{"q": "' + b"a" * 100_000 + b'"}',
-    b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"pairs": [["a"]]}', b"q=a&source=en&target=%ff",
+    b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"q": "a", "translation": [["a"]]}', b"q=a&source=en&target=%ff",
 )  # fmt: skip
 PATHS = (
-    "/v1/translate",
-    "/v1/score",
-    "/v1/attention",
-    "/v1/parse",
+    "/translate",
+    "/score",
+    "/attention",
+    "/attention.html",
     "/translate",
     "/detect",
     "/nothing",

@@ -22,7 +22,7 @@ from t2tlite.programs.serving.options import ConnectionLimits, ServerOptions
 from t2tlite.programs.serving.server import DrainingServer, bind
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.parsing import Parse, ParsingTask
-from t2tlite.trees.tree import Tree, parse_tree
+from t2tlite.trees.tree import Tree, format_tree, parse_tree
 
 TIMEOUT_S = 60
 WAIT_S = 30  # in which a test opens a gate
@@ -99,9 +99,12 @@ def parser_of(translator: Any) -> Changed:
 
     def parse(sentences: list[str], **options: Any) -> list[Parse]:
         trees = [tree_of(sentence) if sentence else None for sentence in sentences]
-        return [
-            Parse(tree, -0.25, -1.5, Counter({"added words": 2}), "") for tree in trees
-        ]
+        repairs = Counter({"added words": 2})
+        parses = []
+        for tree in trees:
+            text = format_tree(tree) if tree else ""
+            parses.append(Parse(text, -0.25, -1.5, tree=tree, repairs=repairs))
+        return parses
 
     return Changed(translator, task=ParsingTask(), parse=parse)
 

@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from peers import until
+from raw_peers import until
 from running import WAIT_S, Changed, running, served
 
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
 
 SENTENCE = "red cat sees dog"
-PATHS = ("/v1/attention", "/v1/attention.html")
+PATHS = ("/attention", "/attention.html")
 
 
 @pytest.fixture
@@ -50,10 +50,9 @@ def test_attention_has_a_bounded_queue_of_its_own(gated):
             refused = server.post(path, {"q": SENTENCE})
             assert refused.status_code == 503
             assert refused.headers["retry-after"] == "1"
-        for path in ("/v1/translate", "/v1/score"):
-            body = {"q": SENTENCE, "pairs": [[SENTENCE, SENTENCE]]}
-            field = "pairs" if path == "/v1/score" else "q"
-            assert server.post(path, {field: body[field]}).status_code == 200
+        for path in ("/translate", "/score"):
+            body = {"q": SENTENCE, "translation": SENTENCE}
+            assert server.post(path, body).status_code == 200
         assert f"t2tlite_queue_sentences {MAX_ATTENTION_QUEUE}.0" in (
             server.get("/metrics").text
         )
@@ -75,7 +74,7 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
         assert first.result().status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/translate", "/v1/attention"])
+@pytest.mark.parametrize("path", ["/translate", "/attention"])
 def test_ready_says_that_a_thread_has_ended(translator, caplog, path):
     """As `sys.exit` in a user's package ends it; the other threads answer on."""
 
@@ -91,8 +90,8 @@ def test_ready_says_that_a_thread_has_ended(translator, caplog, path):
         until(lambda: server.get("/ready").status_code == 503)
         assert server.get("/ready").json() == {"status": "broken"}
         assert server.get("/health").status_code == 200
-        pairs = {"pairs": [[SENTENCE, SENTENCE]]}
-        assert server.post("/v1/score", pairs).status_code == 200
+        pair = {"q": SENTENCE, "translation": SENTENCE}
+        assert server.post("/score", pair).status_code == 200
         assert "A thread that computes has ended." in caplog.text
         for _ in range(3):  # all threads end
             refused = server.post(path, {"q": SENTENCE})

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from fastapi import Request
-from peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of, until
+from raw_peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of, until
 from running import WAIT_S, Running
 from starlette.responses import Response, StreamingResponse
 

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of
+from raw_peers import FORM, HEALTH, HOST, LONG, Peer, get, server_of
 from running import WAIT_S, running
 from starlette.responses import StreamingResponse
 
-from t2tlite.programs.serving import app, requests
+from t2tlite.programs.serving import guard, requests
 from t2tlite.programs.serving.options import MAX_BODY_BYTES
 
 PAGES = ("/", "/docs", "/openapi.json")
@@ -59,7 +59,7 @@ def test_connection_goes_on_after_head(server):
         ("HEAD", "/translate", "POST"),
         ("GET", "/translate", "POST"),
         ("POST", "/health", "GET, HEAD"),
-        ("DELETE", "/v1/models", "GET, HEAD"),
+        ("DELETE", "/languages", "GET, HEAD"),
     ],
 )
 def test_other_methods_are_told_what_a_path_takes(server, method, path, allowed):
@@ -208,7 +208,7 @@ def test_longer_body_is_refused_before_it_is_sent(server):
 
 
 def test_no_answer_is_longer_than_the_limit(monkeypatch):
-    monkeypatch.setattr(app, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(guard, "MAX_ANSWER_BYTES", 1000)
     with running([]) as server:
         response = server.get("/")
         assert response.status_code == 413

@@ -11,7 +11,7 @@ import pytest
 from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.languages import (
-    LibreDetection,
+    Detection,
     detect,
     language_pairs,
     with_tags,
@@ -228,4 +228,4 @@ def test_a_language_is_detected(text, candidates, language):
 
 @pytest.mark.parametrize("text", ["", "123 456", "xyzzy"])
 def test_nothing_speaks_for_a_language(text):
-    assert detect(text, ["de", "en"]) == [LibreDetection(language="de", confidence=0.0)]
+    assert detect(text, ["de", "en"]) == [Detection(language="de", confidence=0.0)]

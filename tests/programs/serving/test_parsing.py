@@ -1,4 +1,4 @@
-"""/v1/parse with a parser that tensor2tensor trained: trees of the labels that it
+"""/translate with a parser that tensor2tensor trained: trees of the labels that it
 decoded, over the words sent.
 """
 
@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import Counter
 from xml.etree import ElementTree
 
 import numpy as np
@@ -54,10 +53,19 @@ def labels(node):
     ]
 
 
-def parse(server, content):
-    response = server.post("/v1/parse", content)
+def parse(server, q):
+    """The sentence and the hypothesis of each segment, in each text of a list."""
+    body = {"q": q, "target": "tree", "segments": True}
+    response = server.post("/translate", body)
     assert response.status_code == 200, response.text
-    return response.json()["parses"]
+    segments = response.json()["segments"]
+    if isinstance(q, list):
+        segments = [segment for (segment,) in segments]
+    parses = []
+    for segment in segments:
+        (hypothesis,) = segment["hypotheses"]
+        parses.append((segment["source"], hypothesis))
+    return parses
 
 
 def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixtures):
@@ -67,10 +75,10 @@ def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixt
         len(sentences), -1
     )
     whole = 0  # sequences with as many tags as there are words
-    for sentence, ids, response in zip(
-        sentences, decoded, parse(server, {"q": sentences}), strict=True
+    for sentence, ids, (source, response) in zip(
+        sentences, decoded, parse(server, sentences), strict=True
     ):
-        assert response["sentence"] == sentence
+        assert source == sentence
         assert words(response["tree"]) == sentence.split()
         top, below = response["tree"]
         assert top == "TOP"
@@ -84,9 +92,9 @@ def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixt
 
 
 def test_brackets_tree_and_drawing_are_the_same(server):
-    (response,) = parse(server, {"q": "A president saw A small dog ."})
+    ((_, response),) = parse(server, "A president saw A small dog .")
     assert (
-        response["brackets"]
+        response["text"]
         == "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN"
         " dog))) (. .)))"
     )
@@ -98,44 +106,42 @@ def test_brackets_tree_and_drawing_are_the_same(server):
             else f"({' '.join([node[0], *map(brackets, node[1:])])})"
         )
 
-    assert brackets(response["tree"]) == response["brackets"]
+    assert brackets(response["tree"]) == response["text"]
     drawn = [
         element.text
         for element in ElementTree.fromstring(response["svg"]).iter()
         if element.tag.endswith("text")
     ]
-    assert sorted(drawn) == sorted(re.findall(r"[^\s()]+", response["brackets"]))
+    assert sorted(drawn) == sorted(re.findall(r"[^\s()]+", response["text"]))
 
 
 def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     text = "A president saw A small dog .\nThe old committee saw A committee ."
-    assert [output["sentence"] for output in parse(server, {"q": text})] == text.split(
-        "\n"
-    )
-    blank = {
-        "sentence": "",
-        "brackets": "",
-        "tree": None,
-        "score": 0.0,
-        "repairs": {},
-        "svg": "",
-    }
-    assert parse(server, {"q": [" ", "dogs"], "source": "en"})[0] == blank
-    assert parse(server, {"q": ""}) == []
+    sentences = text.split("\n")
+    assert [source for source, _ in parse(server, text)] == sentences
+    trees = [hypothesis["text"] for _, hypothesis in parse(server, sentences)]
+    answer = server.post("/translate", {"q": text, "source": "en"}).json()
+    assert answer == {"translatedText": "\n".join(trees)}
+    source, blank = parse(server, [" ", "dogs"])[0]
+    assert source == ""
+    assert blank == {"text": "", "score": 0.0, "log_prob": 0.0, "repairs": {}}
+    refused = server.post("/translate", {"q": text, "alternatives": 1})
+    assert refused.status_code == 400
+    assert "alternatives must be at most 0" in refused.json()["error"]
 
 
 @pytest.mark.parametrize("depth", [200, 201, 255, 3000])
 def test_tree_of_any_depth_is_answered(parsing_translator, depth):
     """As nested lists up to the depth that every client's parser reads."""
     brackets = "(A " * (depth - 1) + "(NN dog)" + ")" * (depth - 1)
-    parse_of = Parse(parse_tree(brackets), -0.25, -1.5, Counter(), "")
+    parse_of = Parse(brackets, -0.25, -1.5, tree=parse_tree(brackets))
     deep = Changed(parsing_translator, parse=lambda *_, **__: [parse_of])
     with running([served(deep, "en", "tree")]) as server:
-        (response,) = parse(server, {"q": ["dog"]})
-    assert response["brackets"] == brackets
+        ((_, response),) = parse(server, ["dog"])
+    assert response["text"] == brackets
     assert response["svg"].count("<text") == depth + 1
     levels = 0
-    node = response["tree"]
+    node = response.get("tree")
     while isinstance(node, list):
         levels += 1
         node = node[1]
@@ -143,11 +149,7 @@ def test_tree_of_any_depth_is_answered(parsing_translator, depth):
 
 
 def test_a_parser_does_not_translate_and_is_no_language(server):
-    response = server.post("/v1/translate", {"q": "a"})
+    response = server.post("/translate", {"q": "a", "target": "de"})
     assert response.status_code == 400
-    assert (
-        "A model that translates must be served. Received: a server of parsers."
-        in response.json()["error"]
-    )
+    assert "one of the pairs served: en-tree." in response.json()["error"]
     assert server.get("/languages").json() == []
-    assert server.get("/v1/models").json()["models"][0]["task"] == "parsing"

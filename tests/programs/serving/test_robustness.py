@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from malformed import MALFORMED, PATHS
-from peers import Peer, until
+from raw_peers import Peer, until
 from running import WAIT_S, Changed, Gated, Running, running, served
 
-from t2tlite.programs.serving import own_api
+from t2tlite.programs.serving import app
 from t2tlite.programs.serving.batching import WORKERS
 from t2tlite.programs.serving.requests import log_failure
 from t2tlite.vocabularies.normalisation import is_blank
@@ -40,7 +40,7 @@ def occupy(server, slow, clients):
     """Requests that keep all threads of the server computing."""
     requests = []
     while len(requests) < WORKERS:
-        requests.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
+        requests.append(clients.submit(server.post, "/translate", {"q": SENTENCE}))
         until(lambda: len(slow.seen) == len(requests))
     return requests
 
@@ -48,51 +48,44 @@ def occupy(server, slow, clients):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "The body must be JSON. Received: EOF while parsing a value"),
+        (b"", "The body must be JSON. Received: Expecting value"),
         (b"[]", "The body must be a JSON object. Received: []."),
-        (b"{}", "The field q is required. It is missing."),
-        (b'{"q": 1}', "q must be a string or a list of strings. Received: 1."),
-        (b'{"q": ["a", null]}', "q[1] must be a string. Received: null."),
+        (b"{}", "The field q is required. It is missing or empty."),
+        (b'{"q": 1}', "q must be a valid string. Received: 1."),
+        (b'{"q": ["a", null]}', "q[1] must be a valid string. Received: null."),
         (
-            b'{"q": "a", "n_best": "2"}',
-            'n_best must be a valid integer. Received: "2".',
+            b'{"q": "a", "alternatives": "two"}',
+            "alternatives must be a valid integer, unable to parse string as an"
+            ' integer. Received: "two".',
         ),
         (
-            b'{"q": "a", "n_best": 1e400}',
-            "n_best must be a valid integer. Received: Infinity.",
+            b'{"q": "a", "alternatives": 1e400}',
+            "alternatives must be a finite number. Received: Infinity.",
         ),
         (
-            b'{"q": "a", "n_best": 0}',
-            "n_best must be greater than or equal to 1. Received: 0.",
+            b'{"q": "a", "beam_size": 0}',
+            "beam_size must be greater than or equal to 1. Received: 0.",
         ),
         (b'{"q": "a", "alpha": NaN}', "alpha must be"),
         (
             b'{"q": "a", "alpha": 1e400}',
             "alpha must be at least 0.0 and at most 10.0. Received: inf.",
         ),
-        (
-            b'{"q": "a", "beam": 3}',
-            "There is no field 'beam'. The page /docs lists the fields.",
-        ),
-        (b'{"q": "\\ud800"}', "The body must be JSON."),
+        (b'{"q": "\\ud800"}', "q must be a valid string, unable to parse raw data"),
         (
             b'{"q": "\xff"}',
-            "The body must be JSON. Received: invalid unicode code point",
+            "The body must be JSON. Received: 'utf-8' codec can't decode byte",
         ),
-        (b"[" * 100_000, "The body must be JSON. Received: recursion limit exceeded"),
-        (
-            b'{"q": ["a"], "stream": true}',
-            "With stream, q must be a string. Received: a list.",
-        ),
+        (b"[" * 100_000, "JSON must be nested at most 100 deep"),
         (
             b'{"q": "a", "target": "tree"}',
-            "source and target must be one of the pairs served: en-de. Received: target"
-            " tree without a source. Give both.",
+            "source and target must be one of the pairs served: en-de. Received: source"
+            " missing, target tree.",
         ),
     ],
 )
 def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message):
-    response = server.send("/v1/translate", body)
+    response = server.send("/translate", body)
     assert response.status_code == 400
     assert message in response.json()["error"]
 
@@ -106,24 +99,24 @@ def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message)
     ],
     ids=["characters", "bytes", "tokens"],
 )
-def test_too_much_text_has_status_413(server, text, message):
-    response = server.post("/v1/translate", {"q": text})
-    assert response.status_code == 413
+def test_too_much_text_is_refused(server, text, message):
+    """Of too many characters with the status that LibreTranslate has."""
+    response = server.post("/translate", {"q": text})
+    assert response.status_code == (400 if "characters" in message else 413)
     assert response.json()["error"].startswith(message)
 
 
 def test_a_body_without_a_length_is_limited_too(server):
     assert (
-        server.send("/v1/translate", (b"x" * 65536 for _ in range(20))).status_code
-        == 413
+        server.send("/translate", (b"x" * 65536 for _ in range(20))).status_code == 413
     )
 
 
 def test_unknown_paths_and_methods(server):
     message = "There is nothing at this path. The page /docs lists what there is."
     assert server.get("/nothing").json() == {"error": message}
-    assert server.get("/v1/translate").status_code == 405
-    response = server.post("/v1/attention.html", data={"q": ""})
+    assert server.get("/translate").status_code == 405
+    response = server.post("/attention.html", data={"q": ""})
     assert (response.status_code, response.json()) == (
         400,
         {"error": "The field q is required. It is missing or empty."},
@@ -132,7 +125,7 @@ def test_unknown_paths_and_methods(server):
 
 def test_page_that_is_computed_cannot_be_the_address_of_an_image(server):
     """Browsers send no Origin with a GET, and over plain HTTP nothing else."""
-    response = server.get("/v1/attention.html", params={"q": SENTENCE})
+    response = server.get("/attention.html", params={"q": SENTENCE})
     assert (response.status_code, response.json()) == (
         405,
         {
@@ -154,9 +147,9 @@ def test_strange_text_is_translated(server):
         "é" * 50,
         "%s{0}<script>",
     ):
-        response = server.post("/v1/translate", {"q": text})
+        response = server.post("/translate", {"q": text})
         assert response.status_code == 200, text
-        response = server.post("/v1/attention", {"q": text})
+        response = server.post("/attention", {"q": text})
         assert response.status_code == (400 if is_blank(text) else 200), text
 
 
@@ -172,12 +165,10 @@ def test_damaged_requests_never_have_status_500(server):
                 response = client.post(
                     path, content=body, headers={"Content-Type": kind.encode()}
                 )
-                assert 400 <= response.status_code < 500, (
-                    path,
-                    body[:40],
-                    kind,
-                    response.text,
-                )
+                case = path, body[:40], kind, response.text
+                if path == "/detect" and response.status_code == 200:
+                    continue  # it ignores other fields than q
+                assert 400 <= response.status_code < 500, case
                 assert set(response.json()) == {"error"}
                 assert "Traceback" not in response.text
                 assert ".py" not in response.text
@@ -205,7 +196,7 @@ def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
         raise RuntimeError("a secret of /home/someone")
 
     with running([served(Changed(translator, decode=fail))]) as server:
-        response = server.post("/v1/translate", {"q": SENTENCE})
+        response = server.post("/translate", {"q": SENTENCE})
         assert response.status_code == 500
         assert response.json() == {
             "error": "The server could not compute this request; its log says why."
@@ -220,7 +211,7 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
         for stream in (False, True):
             body = json.dumps({"q": SENTENCE, "stream": stream}).encode()
             lines = [
-                b"POST /v1/translate HTTP/1.0",
+                b"POST /translate HTTP/1.0",
                 b"Content-Type: application/json",
                 b"Content-Length: %d" % len(body),
             ]
@@ -242,11 +233,11 @@ def test_full_queue_has_status_503_and_retry_after(translator):
     ):
         requests = occupy(server, slow, clients)
         requests.append(
-            clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3})
+            clients.submit(server.post, "/translate", {"q": [SENTENCE] * 3})
         )
-        requests.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
+        requests.append(clients.submit(server.post, "/translate", {"q": SENTENCE}))
         until(lambda: server.service.batcher.queue_length == 4)
-        response = server.post("/v1/translate", {"q": SENTENCE})
+        response = server.post("/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         slow.gate.set()
         assert {output.result().status_code for output in requests} == {200}
@@ -261,7 +252,7 @@ def connected(server, length):
         ("127.0.0.1", server.port), timeout=WAIT_S
     ) as connection:
         lines = (
-            "POST /v1/translate HTTP/1.1",
+            "POST /translate HTTP/1.1",
             "Host: localhost",
             "Content-Type: application/json",
         )
@@ -277,7 +268,7 @@ def test_client_that_leaves_within_its_body_is_no_failure(translator, caplog):
             connection.sendall(b"{")
             until(lambda: server.service.active == 1)
         until(lambda: server.service.active == 0)
-        assert 'path="/v1/translate",status="499"} 1.0' in server.get("/metrics").text
+        assert 'path="/translate",status="499"} 1.0' in server.get("/metrics").text
     assert caplog.text == ""
 
 
@@ -301,14 +292,14 @@ def test_accepted_requests_are_answered_after_sigterm(translator):
     """
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(8) as clients:
         requests = [
-            clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"})
+            clients.submit(server.post, "/translate", {"q": f"{SENTENCE} {i}"})
             for i in range(8)
         ]
         until(lambda: server.service.active == 8)
         server.server.handle_exit(signal.SIGTERM, None)
         response = server.get("/ready")
         assert (response.status_code, response.json()) == (503, {"status": "draining"})
-        response = server.post("/v1/translate", {"q": SENTENCE})
+        response = server.post("/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
         assert response.json() == {
             "error": "The server is shutting down. Try again later."
@@ -323,7 +314,7 @@ def test_a_server_that_loads_says_so():
     with running(None) as server:
         assert server.get("/ready").status_code == 503
         assert server.get("/health").status_code == 200
-        response = server.get("/v1/models")
+        response = server.get("/frontend/settings")
         assert response.json() == {
             "error": "The server is loading its models. Try again later."
         }
@@ -340,7 +331,7 @@ def test_memory_does_not_grow_with_requests(server: Running):
                 text = " ".join(
                     draw.choices(["cat", "dog", "sees", "red"], k=draw.randint(1, 12))
                 )
-                assert client.post("/v1/translate", json={"q": text}).status_code == 200
+                assert client.post("/translate", json={"q": text}).status_code == 200
             sizes.append(process.memory_info().rss)
     assert sizes[1] - sizes[0] < 100 << 20
     # the count falls after the answer is sent
@@ -354,16 +345,16 @@ def test_unhandled_error_is_counted_and_has_security_headers(
     def fail(*_):
         raise RuntimeError("a secret of /home/someone")
 
-    monkeypatch.setattr(own_api, "_description", fail)
+    monkeypatch.setattr(app, "_description", fail)
     with running([served(translator)]) as server:
-        response = server.get("/v1/models")
+        response = server.get("/frontend/settings")
         assert response.status_code == 500
         assert response.json() == {
             "error": "The server could not answer this request; its log says why."
         }
         assert response.headers["x-content-type-options"] == "nosniff"
         assert (
-            't2tlite_requests_total{method="GET",path="/v1/models",status="500"} 1.0'
+            't2tlite_requests_total{method="GET",path="/frontend/settings",status="500"} 1.0'
             in server.get("/metrics").text
         )
     assert "a secret" in caplog.text

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 from running import parser_of, running, served
 
-from t2tlite.programs.serving import languages, libretranslate, schemas
+from t2tlite.programs.serving import schemas
 
 PAIR = {"source": "en", "target": "de"}
 TEXT = "red cat sees dog"
@@ -25,26 +25,33 @@ def both(translator):
 @pytest.mark.parametrize(
     ("path", "body", "kind"),
     [
-        ("/v1/models", None, schemas.ModelsResponse),
-        ("/v1/translate", {"q": [TEXT, ""], "n_best": 2}, schemas.TranslateResponse),
-        ("/v1/translate", {"q": TEXT, "alignments": True}, schemas.TranslateResponse),
-        ("/v1/score", {"pairs": [[TEXT, "katze"]]}, schemas.ScoreResponse),
-        ("/v1/attention", {"q": TEXT}, schemas.AttentionResponse),
-        ("/v1/parse", {"q": ["a cat .", " "]}, schemas.ParseResponse),
+        ("/translate", {"q": [TEXT, ""], "target": "de"}, schemas.TranslateResponse),
+        (
+            "/translate",
+            {"q": TEXT, **PAIR, "alignments": True},
+            schemas.TranslateResponse,
+        ),
+        (
+            "/translate",
+            {"q": ["a cat .", " "], "target": "tree", "segments": True},
+            schemas.TranslateResponse,
+        ),
         (
             "/translate",
             {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1},
-            libretranslate.LibreTranslateResponse,
+            schemas.TranslateResponse,
         ),
         (
             "/translate",
             {"q": [TEXT], **PAIR, "alternatives": 1},
-            libretranslate.LibreTranslateResponse,
+            schemas.TranslateResponse,
         ),
-        ("/detect", {"q": TEXT}, list[languages.LibreDetection]),
-        ("/detect", {"q": [TEXT]}, list[list[languages.LibreDetection]]),
-        ("/languages", None, list[libretranslate.LibreLanguage]),
-        ("/frontend/settings", None, libretranslate.LibreSettings),
+        ("/score", {"q": TEXT, "translation": "katze", **PAIR}, schemas.ScoreResponse),
+        ("/attention", {"q": TEXT, **PAIR}, schemas.AttentionResponse),
+        ("/detect", {"q": TEXT}, list[schemas.Detection]),
+        ("/detect", {"q": [TEXT]}, list[list[schemas.Detection]]),
+        ("/languages", None, list[schemas.Language]),
+        ("/frontend/settings", None, schemas.Settings),
         ("/health", None, schemas.StatusResponse),
         ("/ready", None, schemas.StatusResponse),
     ],
@@ -74,7 +81,7 @@ def test_answer_is_what_the_schema_describes(both, path, body, kind):
 
 def test_lists_are_described_where_they_are_taken(both):
     paths = both.get("/openapi.json").json()["paths"]
-    for path in ("/translate", "/detect", "/v1/translate", "/v1/parse"):
+    for path in ("/translate", "/detect"):
         q = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"][
             "properties"
         ]["q"]
@@ -83,6 +90,8 @@ def test_lists_are_described_where_they_are_taken(both):
 
 def test_missing_number_is_no_answer():
     with pytest.raises(ValueError, match="log_prob\n  Input should be a valid number"):
-        schemas.TranslationHypothesis(text="a", score=0.0, log_prob=None)
-    with pytest.raises(ValueError, match="log_prob\n  Input should be a finite number"):
-        schemas.PairScore(log_prob=float("-inf"))
+        schemas.Hypothesis(text="a", score=0.0, log_prob=None)
+    with pytest.raises(
+        ValueError, match=r"scores\.0\n  Input should be a finite number"
+    ):
+        schemas.ScoreResponse(scores=[float("-inf")])

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from running import running, served
 
-from t2tlite.programs.serving.app import check_sender
+from t2tlite.programs.serving.guard import check_sender
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.requests import RequestError
 
@@ -184,14 +184,14 @@ def test_documented_nginx_lets_the_pages_own_posts_through(translator):
     with running([served(translator)], allowed_hosts=hosts) as server:
         for origin, status in ((f"http://{public}", 200), ("http://evil.example", 403)):
             headers = {**sent, "Origin": origin}
-            for path in ("/v1/translate", "/v1/attention.html"):
+            for path in ("/translate", "/attention.html"):
                 response = server.post(path, {"q": SENTENCE}, headers=headers)
                 assert response.status_code == status
 
 
 def test_request_of_an_unknown_host_is_not_computed(server):
     response = server.post(
-        "/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"}
+        "/translate", {"q": SENTENCE}, headers={"Host": "evil.example"}
     )
     assert response.status_code == 400
     assert (
@@ -250,7 +250,7 @@ def test_damaged_header_is_no_failure_of_the_server(translator, name):
     usual["Content-Length"] = str(len(body)).encode()
     with running([served(translator)], api_key="sesame") as server:
         for value in HEADERS[name]:
-            for path in (b"/translate", b"/v1/attention.html", b"/nothing", b"/"):
+            for path in (b"/translate", b"/attention.html", b"/nothing", b"/"):
                 fields = {**usual, name: value}
                 lines = [b"POST " + path + b" HTTP/1.1"]
                 lines += [key.encode() + b": " + fields[key] for key in fields]
@@ -277,16 +277,14 @@ def test_api_key_may_have_any_letters(translator):
         for key, status in (("schlüssel", 200), ("schlussel", 403)):
             headers = {"Authorization": f"Bearer {key}".encode()}
             assert (
-                keyed.post(
-                    "/v1/translate", {"q": SENTENCE}, headers=headers
-                ).status_code
+                keyed.post("/translate", {"q": SENTENCE}, headers=headers).status_code
                 == status
             )
 
 
 def test_api_key_is_checked_before_the_body(translator):
     with running([served(translator)], api_key="sesame") as keyed:
-        for path in ("/translate", "/v1/translate"):
+        for path in ("/translate", "/translate"):
             assert (
                 keyed.send(
                     path, b"x" * 2_000_000, MULTIPART, Authorization="wrong"

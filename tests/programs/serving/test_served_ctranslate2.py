@@ -38,45 +38,42 @@ def server(tiny_run, tmp_path_factory):
     "options", [{}, {"beam_size": 1}, {"beam_size": 4, "alpha": 1.0}], ids=str
 )
 def test_translations_are_those_of_tensorflow(server, translator, options):
-    response = server.post("/v1/translate", {"q": SENTENCES, **options}).json()[
-        "translations"
-    ]
+    body = {"q": SENTENCES, "segments": True, **options}
+    response = server.post("/translate", body).json()
     expected = translator.n_best(SENTENCES, 1, **{"beam_size": 2, **options})
-    for text, (best,) in zip(response, expected, strict=True):
-        (hypothesis,) = text["segments"][0]["hypotheses"]
-        assert hypothesis["text"] == text["text"] == best.text
+    assert response["translatedText"] == [best.text for (best,) in expected]
+    for segments, (best,) in zip(response["segments"], expected, strict=True):
+        (hypothesis,) = segments[0]["hypotheses"]
+        assert hypothesis["text"] == best.text
         assert hypothesis["score"] == pytest.approx(best.score, abs=1e-4)
         assert hypothesis["log_prob"] == pytest.approx(best.log_prob, abs=1e-4)
 
 
 def test_an_n_best_list_is_sorted(server):
-    (response,) = server.post(
-        "/v1/translate", {"q": SENTENCES[:1], "n_best": 3}
-    ).json()["translations"]
-    scores = [output["score"] for output in response["segments"][0]["hypotheses"]]
+    body = {"q": SENTENCES[0], "alternatives": 2, "segments": True}
+    (segment,) = server.post("/translate", body).json()["segments"]
+    scores = [output["score"] for output in segment["hypotheses"]]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
 
 
 def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     pair = SENTENCES[0], "katze rot hund sieht"
-    response = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0][
-        "log_prob"
-    ]
-    assert response == pytest.approx(translator.score(*pair), abs=1e-4)
-    response = server.post(
-        "/v1/attention", {"q": pair[0], "translation": pair[1]}
-    ).json()
+    body = {"q": pair[0], "translation": pair[1]}
+    assert server.post("/score", body).json()["scores"][0] == pytest.approx(
+        translator.score(*pair), abs=1e-4
+    )
+    response = server.post("/attention", body).json()
     assert [word["text"] for word in response["source_words"]] == pair[0].split()
     assert len(response["weights"]) == 4
 
 
 def test_alignments_are_refused(server):
-    response = server.post("/v1/translate", {"q": SENTENCES[0], "alignments": True})
+    response = server.post("/translate", {"q": SENTENCES[0], "alignments": True})
     assert response.status_code == 400
     message = (
-        "alignments need the engine tensorflow. Received: a model served by"
-        " ctranslate2. Leave them out."
+        "alignments need a model that translates by the engine tensorflow. Received:"
+        " en-de by ctranslate2. Leave them out."
     )
     assert response.json() == {"error": message}
 

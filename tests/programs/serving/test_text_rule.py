@@ -15,13 +15,14 @@ def test_translations_and_scores(server, translator):
         for name, spoil in SPELLINGS.items()
         if not {"\x85", "\u2028"} & set(spoil(SENTENCE))  # they end a line of a text
     }
-    answer = server.post("/v1/translate", {"q": list(one_line.values())}).json()
-    texts = [text["text"].strip() for text in answer["translations"]]
+    answer = server.post("/translate", {"q": list(one_line.values())}).json()
+    texts = [text.strip() for text in answer["translatedText"]]
     assert dict(zip(one_line, texts, strict=True)) == dict.fromkeys(one_line, expected)
-    pairs = [[text, expected] for text in one_line.values()]
-    pairs += [[SENTENCE, spoil(expected)] for spoil in SPELLINGS.values()]
-    scores = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
-    values = [score["log_prob"] for score in scores]
+    sources = [*one_line.values(), *[SENTENCE] * len(SPELLINGS)]
+    targets = [expected] * len(one_line)
+    targets += [spoil(expected) for spoil in SPELLINGS.values()]
+    body = {"q": sources, "translation": targets}
+    values = server.post("/score", body).json()["scores"]
     assert values == pytest.approx([values[0]] * len(values), abs=1e-4)
 
 
@@ -36,11 +37,12 @@ def test_words_to_parse_are_between_any_white_space(parsing_translator):
     assert parsing_translator.parse(text).tree.words() == words
     with running([served(parsing_translator, "en", "tree")]) as server:
         answers = [
-            server.post("/v1/parse", {"q": q}).json()["parses"] for q in (text, [text])
+            server.post("/translate", {"q": q, "segments": True}).json()
+            for q in (text, [text])
         ]
-    for (parse,) in answers:
-        assert _words(parse["tree"]) == words
-    assert answers[0][0]["brackets"] == answers[1][0]["brackets"]
+    hypothesis = answers[0]["segments"][0]["hypotheses"][0]
+    assert _words(hypothesis["tree"]) == words
+    assert [answers[0]["translatedText"]] == answers[1]["translatedText"]
 
 
 def _words(node):

@@ -11,7 +11,7 @@ import sentencepiece
 from running import running, served
 
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.programs.serving.attention_api import word_attention
+from t2tlite.programs.serving.attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.vocabularies.normalisation import is_blank
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
@@ -161,7 +161,7 @@ def test_words_are_those_that_were_sent(normalising, text):
     """A vocabulary that normalises may have more words than the text, or fewer."""
     for source, translation in ((text, "katze"), ("red cat", text), (text, text)):
         body = {"q": source, "translation": translation}
-        response = normalising.post("/v1/attention", body)
+        response = normalising.post("/attention", body)
         assert response.status_code == 200, response.text
         answer = response.json()
         assert answer["translation"] == translation
@@ -179,7 +179,7 @@ def test_words_are_those_that_were_sent(normalising, text):
                 assert word in [each["text"] for each in answer["target_words"]]
         assert len(answer["weights"]) == len(answer["target_words"])
         assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in answer["weights"])
-        page = normalising.post("/v1/attention.html", body)
+        page = normalising.post("/attention.html", body)
         assert page.status_code == 200
 
 
@@ -187,9 +187,9 @@ def test_words_are_those_that_were_sent(normalising, text):
 def test_text_of_which_nothing_is_left(normalising, text):
     """Is a blank translation, or a sentence without words."""
     body = {"q": "red cat", "translation": text}
-    answer = normalising.post("/v1/attention", body)
+    answer = normalising.post("/attention", body)
     assert answer.status_code == 200
-    response = normalising.post("/v1/attention", {"q": text})
+    response = normalising.post("/attention", {"q": text})
     assert response.status_code in (200, 400)
     if is_blank(text):
         assert response.status_code == 400
@@ -198,8 +198,8 @@ def test_text_of_which_nothing_is_left(normalising, text):
         assert response.json()["error"].startswith("A sentence must have words")
     pair = {"source": "en", "target": "de"}
     for path, body in (
-        ("/v1/translate", {"q": text, "n_best": 2, "alignments": True}),
+        ("/translate", {"q": text, "alternatives": 1, "alignments": True}),
         ("/translate", {"q": f"<b>{text}</b> red <i>{text}</i>", "format": "html"}),
-        ("/v1/score", {"pairs": [[text, text], ["red", text]]}),
+        ("/score", {"q": [text, "red"], "translation": [text, text]}),
     ):
         assert normalising.post(path, {**body, **pair}).status_code == 200, path

@@ -62,10 +62,7 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
         ),
         (
             "--t2t_vocab=HERE/theirs/hparams.json",
-            (
-                r"A subword vocabulary's first two lines must be .* Received: '\{.* Use"
-                r" a vocabulary that tensor2tensor"
-            ),
+            r"Text must have a sentence on each line\. Received: \S+hparams\.json\.",
         ),
         (
             "--t2t_hparams=HERE/none",

@@ -71,8 +71,8 @@ def test_an_imported_run_of_another_model(theirs, capsys):
     """Which the shapes of variables need not show."""
     assert t2t_import.main(given(theirs)) == 0
     for changes, names in (
-        ({"num_heads": 4}, "num_heads"),
-        ({"pos": "none", **POST_NORM}, r"pos, layer_pre\w+, layer_"),
+        ({"num_heads": 4}, r"num_heads \("),
+        ({"pos": "none", **POST_NORM}, r"pos \(.*layer_pre"),
     ):
         (theirs / "hparams.json").write_text(json.dumps(SMALL | changes))
         refused(theirs, capsys, ANOTHER + f"another model, which differs in {names}")
@@ -80,12 +80,12 @@ def test_an_imported_run_of_another_model(theirs, capsys):
     refused(
         theirs,
         capsys,
-        ANOTHER + r"another model, which differs in target_space\.",
+        ANOTHER + r"another model, which differs in target_space \(",
         "--target_space_id=1",
     )
     vocabulary = theirs.parent / "vocab.subwords"
     vocabulary.write_text(vocabulary.read_text().replace("'word3_'", "'other_'"))
-    refused(theirs, capsys, ANOTHER + r"another model, which differs in vocabulary\.")
+    refused(theirs, capsys, ANOTHER + r"another model, which differs in vocabulary \(")
 
 
 def test_other_weights_of_the_same_step(theirs, capsys):

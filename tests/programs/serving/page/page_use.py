@@ -26,7 +26,7 @@ LATE = """
 const real = window.fetch;
 window.late = {};
 window.fetch = async (path, options = {}) => {
-  const slow = path === "v1/translate" && options.body.includes("never");
+  const slow = path === "translate" && options.body.includes("never");
   late.asked ||= slow;
   const response = await real(path, {...options, signal: undefined});
   if (slow) {

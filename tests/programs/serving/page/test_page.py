@@ -84,7 +84,7 @@ def test_beam_size_and_length_penalty(visit, translator):
     translated(page, SENTENCE)
     page.locator("#beam").fill("2")
     expect(page.locator("#best li")).to_have_count(2)
-    with page.expect_request("**/v1/translate") as request_info:
+    with page.expect_request("**/translate") as request_info:
         page.locator("#alpha").fill("1.5")
     assert request_info.value.post_data_json["alpha"] == 1.5
     assert request_info.value.post_data_json["beam_size"] == 2
@@ -98,7 +98,7 @@ def test_beam_size_and_length_penalty(visit, translator):
 def test_pointing_at_a_word_marks_what_it_attends_to(visit, address):
     page = visit()
     translated(page, TEXT)
-    with page.expect_response("**/v1/attention") as answered:
+    with page.expect_response("**/attention") as answered:
         page.locator("#result > span").nth(1).locator(".word").nth(0).hover()
     answer = answered.value.json()
     shown = marks(page)
@@ -262,25 +262,25 @@ def test_errors_are_sentences(visit):
         " Shorten it, or translate it in parts."
     )
     page.route(
-        "**/v1/translate",
+        "**/translate",
         lambda route: route.fulfill(
             status=500, json={"error": "A sentence of the server."}
         ),
     )
     page.fill("#text", "cat")
     expect(problem).to_contain_text("A sentence of the server.")
-    page.unroute("**/v1/translate")
+    page.unroute("**/translate")
     lines = '{"segments": 2}\n{"error": "It failed in between."}\n'
-    page.route("**/v1/translate", lambda route: route.fulfill(body=lines))
+    page.route("**/translate", lambda route: route.fulfill(body=lines))
     page.click("#again")
     expect(problem).to_contain_text("It failed in between.")
-    page.unroute("**/v1/translate")
-    page.route("**/v1/translate", lambda route: route.abort())
+    page.unroute("**/translate")
+    page.route("**/translate", lambda route: route.abort())
     page.click("#again")
     expect(problem).to_contain_text(
         "The server does not answer. Check the connection, or start t2t-serve again."
     )
-    page.unroute("**/v1/translate")
+    page.unroute("**/translate")
     page.click("#again")
     expect(page.locator("#result .word").first).to_be_visible()
     expect(problem).to_be_hidden()

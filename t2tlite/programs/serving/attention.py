@@ -1,4 +1,4 @@
-"""The endpoints of attention under /v1: between words, and a page with every head.
+"""Attention: between words, and a page with every head.
 
 One thread of its own, with a short queue, computes attention and makes the answers: an
 answer may have millions of weights, and must not delay those who translate.
@@ -11,90 +11,54 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
-from t2tlite.programs.serving import requests
-from t2tlite.programs.serving.batching import Work
-from t2tlite.programs.serving.computing import Attending
+from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import ServedModel
 from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
-from t2tlite.programs.serving.requests import RequestError, body_description
+from t2tlite.programs.serving.requests import RequestError
 from t2tlite.programs.serving.schemas import (
-    AttentionPageRequest,
-    AttentionRequest,
     AttentionResponse,
     PlacedWord,
+    TranslateRequest,
 )
-from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.visualise.attention import Attention, page
+from t2tlite.texts import as_list
 from t2tlite.vocabularies.normalisation import is_blank
 
 WORD = re.compile(r"\S+")
 
-router = APIRouter(prefix="/v1", tags=["t2tlite"])
+# from the attention, the sentence, and the number of words of a tag before it
+Answer = Callable[[Attention, str, int], bytes]
 
 
-@router.post(
-    "/attention",
-    summary="Which source words each target word attends to",
-    openapi_extra=body_description(AttentionRequest),
-    response_model=AttentionResponse,
-)
-async def attention_by_words(service: CurrentService, request: Request) -> Response:
-    """Cross-attention between words."""
-    body = await service.read_json(request, AttentionRequest)
-    content = await _answer(service, request, body, _words)
-    return Response(content, media_type=requests.JSON)
-
-
-@router.post(
-    "/attention.html",
-    summary="A page to explore the attention of every head of every layer",
-    openapi_extra=body_description(AttentionPageRequest, form=True),
-    response_class=HTMLResponse,
-)
-async def attention_page(service: CurrentService, request: Request) -> Response:
-    """The page of `t2t-attention --html`, without the folder of the run.
-
-    It takes POST alone: a page of another site could make a browser send a GET, as an
-    image's address, without a word of where it comes from.
+def attention_work(
+    model: ServedModel,
+    body: TranslateRequest,
+    answer: Answer,
+) -> Work[tuple[str, str | None], bytes]:
+    """The work to make an answer from the attention of a sentence and its translation:
+    the given one, or the model's own if that is missing or blank. Raises RequestError.
     """
-    body = await service.read_fields(request, AttentionPageRequest)
-    return HTMLResponse(await _answer(service, request, body, _page))
+    sentence = _sentence("q", body.q)
+    translation = None
+    if body.translation and not is_blank("".join(as_list(body.translation))):
+        translation = _sentence("translation", body.translation)
+    tokens = _checked_tokens(model, sentence, translation)
+    function = BatchFunction(model.attend, (answer,))
+    return Work(function, [(sentence, translation)], [tokens])
 
 
-async def _answer(
-    service: Service,
-    request: Request,
-    body: AttentionRequest,
-    answer: Callable[[Attention, str, int], bytes],
-) -> bytes:
-    """The answer made from the attention of a sentence and its translation: the given
-    one, or the model's own if that is missing or blank.
-    """
-    model = service.catalogue.any_model(body.source, body.target)
-    texts = {"q": body.q}
-    if body.translation and not is_blank(body.translation):
-        texts["translation"] = body.translation
-    for name, text in texts.items():
-        _check_sentence(name, text)
-    translation = texts.get("translation")
-    tokens = await service.in_thread(_checked_tokens, model, body.q, translation)
-    work = Work(Attending(model, answer), [(body.q, translation)], [tokens])
-    [content] = await service.compute(request, work, service.attention_batcher)
-    return content
-
-
-def _check_sentence(name: str, text: str) -> None:
-    """Raises RequestError 400 if a text is blank or has a line break."""
-    if is_blank(text):
+def _sentence(name: str, text: str | list[str]) -> str:
+    """The text. Raises RequestError 400 if it is a list, blank or has a line break."""
+    if not isinstance(text, str):
+        received = "a list"
+    elif is_blank(text):
         received = "a blank one"
     elif "\n" in text or "\r" in text:
         received = "one with a line break"
     else:
-        return
+        return text
     raise RequestError(
         400,
         f"{name} must be a sentence, without line breaks and not blank. Received:"
@@ -118,13 +82,13 @@ def _checked_tokens(model: ServedModel, source: str, translation: str | None) ->
     return sources + targets
 
 
-def _words(attention: Attention, source: str, tag_words: int) -> bytes:
-    """The answer of /v1/attention."""
+def words_answer(attention: Attention, source: str, tag_words: int) -> bytes:
+    """The answer of /attention."""
     response = word_attention(attention, source, attention.target, tag_words)
     return response.model_dump_json().encode()
 
 
-def _page(attention: Attention, source: str, tag_words: int) -> bytes:
+def page_answer(attention: Attention, source: str, tag_words: int) -> bytes:
     """The page, which does not name the folder of the run."""
     return page(dataclasses.replace(attention, run="")).encode()
 

@@ -1,0 +1,174 @@
+"""Corpora in files that others distribute: declared by the names of the files, which
+are found in any folder below --tmp_dir.
+"""
+
+from __future__ import annotations
+
+import collections
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from t2tlite.data.problem import Problem
+from t2tlite.files.compression import COMPRESSED
+from t2tlite.files.text_files import read_parallel
+
+# in --tmp_dir; files of TensorFlow Datasets are not raw files
+TFDS_FOLDER = "tensorflow_datasets"
+ENDINGS = ("", *COMPRESSED)  # of a file name
+SIDES = ("src", "ref")  # in names of .sgm files
+
+FilePair = tuple[Path, Path]  # source and target
+
+
+class FilesBelow:
+    """The files in a folder and below, links followed; none if there is no folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._paths: dict[str, list[Path]] = collections.defaultdict(list)
+        seen = set()
+        for root, folders, names in os.walk(folder or "", followlinks=True):
+            real = os.path.realpath(root)
+            if real in seen:  # a link back up
+                folders.clear()
+                continue
+            seen.add(real)
+            folders[:] = sorted(name for name in folders if name != TFDS_FOLDER)
+            for name in names:
+                self._paths[name].append(Path(root) / name)
+
+    def matching(self, pattern: str) -> list[Path]:
+        """The files of a name, plain or compressed; or those whose names match a
+        pattern such as `wsj_02??.mrg`, by name.
+        """
+        if "?" not in pattern:
+            return self.named(pattern)
+        paths = []
+        for name in sorted(fnmatch.filter(self._paths, pattern)):
+            paths += self._paths[name]
+        return paths
+
+    def named(self, name: str) -> list[Path]:
+        """The files of a name, plain or compressed. With a folder, `test-full/a.en`,
+        only those in such a folder.
+        """
+        paths = []
+        for ending in ENDINGS:
+            for path in self._paths.get(Path(name).name + ending, ()):
+                if path.match(name + ending):
+                    paths.append(path)
+        return paths
+
+    def pair(self, source: str, target: str) -> FilePair | None:
+        """The files of these names that are in one folder: of several the one with the
+        shortest path; None if there is no such folder.
+        """
+        pairs = []
+        targets = self.named(target)
+        for source_path in self.named(source):
+            for target_path in targets:
+                if source_path.parent == target_path.parent:
+                    pairs.append((source_path, target_path))
+        return min(pairs, key=lambda pair: len(pair[0].parts), default=None)
+
+
+class Search(NamedTuple):
+    """What was found of a corpus."""
+
+    files: dict[str, list[FilePair]]  # of each split
+    missing: dict[str, None]  # a line for each pair that is not there, in order
+    archives: list[Path]  # that hold missing files
+
+
+class Corpus(Problem):
+    """Pairs of files below --tmp_dir, line n of one the translation of line n of the
+    other.
+
+    A subclass declares their names (`corpora`). Both files of a pair are in one folder,
+    plain or compressed.
+    """
+
+    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
+    # what else can be done if files are missing
+    advice: ClassVar[str] = ""
+
+    def corpora(self) -> dict[str, dict[str, str]]:
+        """Of each split: the names of its pairs of files, in the order in which they
+        are read -> where they are to be had.
+
+        In a name `{}` is the language's code, `{side}` src or ref, `{source}` and
+        `{target}` the codes of both; " or " is between names, of which the first is
+        preferred.
+        """
+        raise NotImplementedError
+
+    def splits(self) -> tuple[str, ...]:
+        return tuple(self.corpora())
+
+    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+        """Yields the lines of a split's files. Raises FileNotFoundError at once if a
+        file of any split is missing.
+        """
+        self.check_split(split)
+        return self.read(split, self.find(tmp_dir)[split])
+
+    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
+        """Yields the pairs in the files of a split."""
+        sources, targets = zip(*files, strict=True)
+        return read_parallel(sources, targets)
+
+    def files(self, tmp_dir: Path | None) -> list[Path]:
+        """The files of all splits, each once."""
+        paths = {}
+        for pairs in self.find(tmp_dir).values():
+            for pair in pairs:
+                paths.update(dict.fromkeys(pair))
+        return list(paths)
+
+    def find(self, tmp_dir: Path | None) -> dict[str, list[FilePair]]:
+        """The pairs of files of each split. Raises FileNotFoundError if one is missing,
+        with all that are.
+        """
+        search = self.search(tmp_dir)
+        if search.missing:
+            raise FileNotFoundError(
+                f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
+                f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without\n"
+                + "\n".join(search.missing)
+                + self.advice
+            )
+        return search.files
+
+    def search(self, tmp_dir: Path | None) -> Search:
+        """Looks for the files of all splits."""
+        below = FilesBelow(tmp_dir)
+        search = Search({}, {}, [])
+        for split, corpora in self.corpora().items():
+            search.files[split] = []
+            for names, origin in corpora.items():
+                alternatives = self._names(names)
+                pairs = [below.pair(*pair) for pair in alternatives]
+                there = [pair for pair in pairs if pair is not None]
+                if there:
+                    search.files[split].append(there[0])
+                    continue
+                archives = below.named(Path(origin).name)
+                search.archives.extend(archives)
+                advice = f"unpack {archives[0]}" if archives else f"from {origin}"
+                shown = " or ".join(map(" and ".join, alternatives))
+                search.missing[f"  {shown}: {advice}"] = None
+        return search
+
+    def _names(self, names: str) -> list[tuple[str, str]]:
+        """The names of source and target that a name of `corpora` stands for."""
+        codes = {"source": self.source_language, "target": self.target_language}
+        pairs = []
+        for name in names.split(" or "):
+            source, target = (
+                name.format(language, side=side, **codes)
+                for language, side in zip(codes.values(), SIDES, strict=True)
+            )
+            pairs.append((source, target))
+        return pairs

@@ -1,0 +1,257 @@
+"""What the API answers beyond LibreTranslate's fields, as a client sees it; outputs are
+those of the model's decoder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+
+import httpx
+import pytest
+from running import running, served
+
+SENTENCES = [
+    "red cat sees dog",
+    "bird likes fish now",
+    "mouse hears horse",
+    "dog bites white cat often",
+]
+
+
+def translate(server, q, **more):
+    response = server.post("/translate", {"q": q, **more})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def best(segments):
+    return [segment["hypotheses"][0]["text"] for segment in segments]
+
+
+def streamed(server, q, **more):
+    """The lines of a stream."""
+    body = {"q": q, "stream": True, **more}
+    with httpx.stream(
+        "POST", f"{server.url}/translate", json=body, timeout=60
+    ) as response:
+        assert response.headers["content-type"] == "application/x-ndjson"
+        return [json.loads(line) for line in response.iter_lines()]
+
+
+def test_segments_keep_white_space_and_have_hypotheses(server, translator):
+    text = "red cat sees dog.  Bird likes fish\n\n mouse hears horse "
+    answer = translate(server, text, alternatives=1, segments=True)
+    assert [(s["before"], s["source"]) for s in answer["segments"]] == [
+        ("", "red cat sees dog."),
+        ("  ", "Bird likes fish"),
+        ("\n\n ", "mouse hears horse"),
+    ]
+    expected = translator.decode(
+        [s["source"] for s in answer["segments"]], translator.options(return_beams=4)
+    )
+    for segment, outputs in zip(answer["segments"], expected, strict=True):
+        assert [hypothesis["text"] for hypothesis in segment["hypotheses"]] == [
+            output.text for output in outputs[:2]
+        ]
+        for hypothesis, output in zip(segment["hypotheses"], outputs, strict=False):
+            assert hypothesis["score"] == pytest.approx(output.score, rel=1e-3)
+            assert hypothesis["log_prob"] == pytest.approx(output.log_prob, rel=1e-3)
+    first, second, third = best(answer["segments"])
+    assert answer["translatedText"] == f"{first}  {second}\n\n {third} "
+
+
+def test_segments_of_a_list_are_lists(server, translator):
+    expected = translator.translate(SENTENCES)
+    answer = translate(server, [*SENTENCES, " \n "], segments=True)
+    assert answer["translatedText"] == [*expected, " \n "]
+    *segments, blank = answer["segments"]
+    assert [best(each) for each in segments] == [[text] for text in expected]
+    assert blank == []
+
+
+def test_segments_of_html_are_those_of_its_text(server):
+    q = "<p>red cat sees dog</p><p>mouse <b>hears</b> horse</p>"
+    answer = translate(server, q, format="html", segments=True)
+    first, second = answer["segments"]
+    assert [first["source"], second["source"]] == [
+        "red cat sees dog",
+        "mouse hears horse",
+    ]
+    (*lines, last) = streamed(server, q, format="html")
+    assert lines == [{"segments": 2}, first, second]
+    assert last == {"translatedText": answer["translatedText"]}
+
+
+def test_concurrent_clients_get_their_own_answers(server, translator):
+    expected, response = translator.translate(SENTENCES), {}
+
+    def ask(number):
+        answer = translate(server, SENTENCES[number % 4])
+        response[number] = answer["translatedText"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert response == {number: expected[number % 4] for number in range(16)}
+    batches = server.get("/metrics").text
+    assert "t2tlite_batch_sentences_count" in batches
+
+
+def test_a_stream_has_a_line_for_each_segment_in_order(server):
+    text = ".  ".join(sentence.capitalize() for sentence in SENTENCES) + "\n"
+    first, *segments, last = streamed(server, text)
+    whole = translate(server, text, segments=True)
+    assert first == {"segments": 4}
+    assert segments == whole["segments"]
+    assert last == {"translatedText": whole["translatedText"]}
+    assert [segment["before"] for segment in segments] == ["", "  ", "  ", "  "]
+
+
+def test_alignments_are_of_each_hypothesis_if_wanted(server):
+    """The colour goes behind its noun, and the verb to the end."""
+    text = "red cat sees dog\nmouse hears horse"
+    answer = translate(server, text, alignments=True, alternatives=1)
+    for segments in (answer["segments"], streamed(server, text, alignments=True)[1:-1]):
+        alignments = [s["hypotheses"][0]["alignment"] for s in segments]
+        assert alignments == ["1-0 0-1 3-2 2-3", "0-0 2-1 1-2"]
+    for hypothesis in answer["segments"][0]["hypotheses"]:
+        assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
+    answer = translate(server, text, segments=True)
+    assert "alignment" not in answer["segments"][0]["hypotheses"][0]
+
+
+def test_scores_are_the_models(server, translator):
+    q = ["red cat sees dog"] * 2
+    targets = ["katze rot hund sieht", "maus"]
+    body = {"q": q, "translation": targets}
+    response = server.post("/score", body).json()["scores"]
+    assert response == pytest.approx(translator.score(q, targets), rel=1e-4)
+    response = server.post("/score", {**body, "translation": "maus"})
+    assert response.status_code == 400
+    assert "Received: 2 texts, 1 translations, en-de." in response.json()["error"]
+
+
+def test_attention_takes_the_given_or_the_models_translation(server, translator):
+    for blank in ("\u200b", " "):
+        body = {"q": SENTENCES[0], "translation": blank}
+        response = server.post("/attention", body).json()
+        assert response["translation"] == translator.translate(SENTENCES[:1])[0]
+    assert [word["text"] for word in response["source_words"]] == SENTENCES[0].split()
+    assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in response["weights"])
+    response = server.post(
+        "/attention", {"q": SENTENCES[0], "translation": "katze maus"}
+    ).json()
+    assert [
+        (word["text"], word["start"], word["end"]) for word in response["target_words"]
+    ] == [
+        ("katze", 0, 5),
+        ("maus", 6, 10),
+    ]
+    page = server.post("/attention.html", data={"q": SENTENCES[0]})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Cross-attention" in page.text
+    assert translator.run not in page.text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"q": " "}, "q must be a sentence, .* Received: a blank one. Send"),
+        ({"q": "\u200b"}, "q must be a sentence, .* Received: a blank one. Send"),
+        ({"q": ["red"]}, "q must be a sentence, .* Received: a list."),
+        (
+            {"q": "red\ncat"},
+            "q must be a sentence, .* Received: one with a line break.",
+        ),
+        (
+            {"q": "red", "translation": "rot\rrot"},
+            "translation must be a sentence, .* Received: one with a line break.",
+        ),
+    ],
+)
+def test_attention_is_of_one_sentence(server, body, message):
+    for path in ("/attention", "/attention.html"):
+        response = server.post(path, body)
+        assert response.status_code == 400
+        assert re.match(message, response.json()["error"])
+
+
+def test_the_model_is_described(server):
+    (model,) = server.get("/frontend/settings").json()["models"]
+    assert {**model, "step": 0} == {
+        "source": "en", "target": "de", "source_name": "English", "target_name": "German",
+        "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "examples": [],
+    }  # fmt: skip
+
+
+def test_the_pages_need_no_other_host(server):
+    for path in ("/", "/docs"):
+        page = server.get(path)
+        assert page.status_code == 200
+        assert (
+            re.findall(
+                r"://|https?:|\bsrc\s*=|url\(|@import|<link(?! rel=\"icon\")", page.text
+            )
+            == []
+        )
+    assert "default-src 'none'" in server.get("/").text
+
+
+def test_the_description_names_every_field(server):
+    paths = server.get("/openapi.json").json()["paths"]
+    assert set(paths) == {
+        "/translate", "/detect", "/score", "/attention", "/attention.html", "/languages", "/frontend/settings",
+        "/health", "/ready", "/metrics",
+    }  # fmt: skip
+    content = paths["/translate"]["post"]["requestBody"]["content"]
+    fields = content["application/json"]["schema"]["properties"]
+    assert all("description" in field for field in fields.values())
+    unavailable = paths["/translate"]["post"]["responses"]["503"]
+    assert unavailable["description"].startswith("The server is")
+
+
+def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
+    answer = translate(server, SENTENCES[0], beam_size=1)["translatedText"]
+    assert answer == translator.translate(SENTENCES[0], beam_size=1)
+    for fields, message in (
+        ({"beam_size": 17}, "beam_size must be less than or equal to 16. Received: 17"),
+        ({"beam_size": 2, "alternatives": 2}, "alternatives must be at most 1: less"),
+    ):
+        response = server.post("/translate", {"q": "cat", **fields})
+        assert response.status_code == 400
+        assert response.json()["error"].startswith(message)
+
+
+@pytest.fixture(scope="module")
+def both_ways(translator):
+    """The same model for two pairs, since another one would have to be trained."""
+    with running(
+        [served(translator), served(translator, "de", "en")]
+    ) as running_server:
+        yield running_server
+
+
+def test_several_pairs_have_to_be_named(both_ways):
+    assert len(both_ways.get("/frontend/settings").json()["models"]) == 2
+    assert translate(both_ways, "cat", source="de")
+    for fields, received in (
+        ({}, "source missing, target missing"),
+        ({"target": "tree"}, "source missing, target tree"),
+    ):
+        response = both_ways.post("/translate", {"q": "cat", **fields})
+        assert response.status_code == 400
+        required = "source and target must be one of the pairs served: en-de, de-en."
+        assert response.json() == {"error": f"{required} Received: {received}."}
+
+
+def test_auto_detects_the_source_among_the_pairs(both_ways):
+    request = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
+    response = both_ways.post("/translate", request).json()
+    assert response["detectedLanguage"]["language"] == "de"
+    first, *_ = both_ways.post("/detect", {"q": "The cat is here"}).json()
+    assert first["language"] == "en"
+    assert first["confidence"] > 95
