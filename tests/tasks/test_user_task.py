@@ -34,7 +34,11 @@ class Spelling(Task):
 
     def choose(self, source, hypotheses, wanted):
         best = sorted(hypotheses, key=lambda hypothesis: -len(hypothesis.text))[:wanted]
-        return [hypothesis._replace(text=hypothesis.text.upper()) for hypothesis in best]
+        shouted = []
+        for hypothesis in best:
+            text = hypothesis.text.upper()
+            shouted.append(dataclasses.replace(hypothesis, text=text))
+        return shouted
 
     def reference(self, source, target):
         return target.upper()
