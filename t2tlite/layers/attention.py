@@ -110,7 +110,7 @@ class MultiHeadAttention(keras.layers.Layer):
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
                 dropout; or None.
-            mask: bool [B, S], False at keys to mask besides. Keras passes its masks as
+            mask: bool [B, S], False at further keys to mask. Keras passes its masks as
                 `mask` (of a lone `x`), `x_mask` and `memory_mask`.
             x_mask: the mask of `x`, which holds for keys in self-attention.
             memory_mask: the mask of `memory`.
