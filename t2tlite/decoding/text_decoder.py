@@ -243,6 +243,24 @@ class TextDecoder:
             alignments[i][j] = align(weights, source_words[i], target_words)
         return alignments
 
+    def aligned(
+        self,
+        sentences: Sequence[str],
+        n_best: Sequence[Sequence[Output]],
+        tag_words: int = 0,
+    ) -> list[list[Output]]:
+        """The outputs with their word alignments; arguments and errors are those of
+        `align`.
+        """
+        results = []
+        alignments = self.align(sentences, n_best, tag_words)
+        for outputs, of_outputs in zip(n_best, alignments, strict=True):
+            aligned = []
+            for output, alignment in zip(outputs, of_outputs, strict=True):
+                aligned.append(dataclasses.replace(output, alignment=alignment))
+            results.append(aligned)
+        return results
+
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs under the rules of the options: the model's
         own, or one that leaves sequences as they are.

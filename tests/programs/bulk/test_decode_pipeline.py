@@ -137,7 +137,7 @@ def test_too_long_line_counts_as_blank(decoded, source, capsys):
     assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
 
 
-def test_input_is_read_twice(decoded, monkeypatch):
+def test_input_is_read_once(decoded, monkeypatch):
     reads, read_lines = [], decode_file_module.read_lines
 
     def counted(path, report):
@@ -146,7 +146,7 @@ def test_input_is_read_twice(decoded, monkeypatch):
 
     monkeypatch.setattr(decode_file_module, "read_lines", counted)
     decoded("out.txt", HERE)
-    assert len(reads) == 2
+    assert len(reads) == 1
 
 
 def test_summary_has_the_seconds_of_all_windows(

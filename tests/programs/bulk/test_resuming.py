@@ -7,7 +7,6 @@ import errno
 import gzip
 import os
 import re
-import shutil
 import threading
 from unittest.mock import Mock
 
@@ -131,11 +130,11 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
     capsys.readouterr()
     added, add = [], Part.add
 
-    def full(self, line):
-        added.append(line)
+    def full(self, *work):
+        added.append(work)
         if len(added) == window:
             raise OSError(errno.ENOSPC, "No space left on device")
-        add(self, line)
+        add(self, *work)
 
     message = (
         f"The disk of {case.target} is full. Free some space and run the same command"
@@ -187,7 +186,7 @@ def test_batches_of_sentences_make_a_split_one_window(split, calls):
 @pytest.mark.parametrize(
     ("case", "changes", "more"),
     [
-        ("file", "", {"output_format": "nbest"}),
+        ("file", N_BEST, {}),
         ("file", "", CTRANSLATE2),
         ("split", "beam_size=1", {}),
     ],
@@ -207,17 +206,6 @@ def test_windows_of_other_options_are_not_used(
     assert not list(tmp_path.rglob("*.part"))
     case(changes, target=tmp_path / "other.txt", **more)
     assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
-
-
-def test_windows_of_a_file_are_not_a_splits(file, split, calls):
-    sources = split.folder.parent / "sources.txt"
-    split()
-    shutil.copy(split.folder / "test.120.src", sources)
-    file.decode = lambda job, target: decode_file(job, sources, target)
-    file.interrupted(5)
-    calls.windows.clear()
-    split(target=file.target)
-    assert calls.windows == split.windows
 
 
 def test_changed_source_of_a_split_decodes_its_window(split, monkeypatch, calls):
