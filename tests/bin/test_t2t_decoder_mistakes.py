@@ -81,7 +81,7 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     )
     stderr = capsys.readouterr().err
     assert "must be dev, whose text is kept. Received: test." in stderr
-    assert "or decode its source with --decode_from_file." in stderr
+    assert "Decode its source with --decode_from_file." in stderr
 
 
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):

@@ -195,20 +195,3 @@ def test_command_with_two_worker_processes(tiny_run, source, tmp_path):
         t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/beam.txt", *beam]) == 0
     )
     assert (tmp_path / "beam.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
-
-
-def test_split_is_not_decoded_by_workers(tiny_run, source, capsys):
-    assert (
-        t2t_decoder.main(
-            [
-                f"--output_dir={tiny_run.run}",
-                "--split=dev",
-                "--beam_runner=DirectRunner",
-            ]
-        )
-        == 1
-    )
-    assert (
-        "--beam_runner goes with --decode_from_file and --decode_to_file."
-        in capsys.readouterr().err
-    )

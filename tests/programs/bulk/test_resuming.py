@@ -118,11 +118,6 @@ def test_interrupted_scoring_of_a_split_resumes(split, capsys, calls):
     assert contents(split.folder) == expected
 
 
-def test_interrupted_first_window_leaves_nothing(case):
-    case.interrupted(0)
-    assert list(case.folder.iterdir()) == []
-
-
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
     case()
@@ -217,17 +212,6 @@ def test_changed_source_of_a_split_decodes_its_window(split, monkeypatch, calls)
     split()
     assert calls.windows == [15, 15, 15, 10]
     assert contents(split.folder) == split.whole()
-
-
-def test_added_lines_are_decoded_after_those_done(file, tmp_path, calls):
-    file.interrupted(2)
-    write(tmp_path / "in.txt", [*LINES, "fish likes mouse"])
-    file()
-    assert file.target.read_text().splitlines()[-2:] == [
-        "hund oft hund hoert",
-        "fisch maus mag",
-    ]
-    assert calls.windows == [4, 4, 4]
 
 
 def test_other_options_of_a_split_have_another_output(split, calls):
