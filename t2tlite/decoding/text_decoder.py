@@ -34,10 +34,6 @@ class Decoded(NamedTuple):
     n_best: list[list[Output]]  # for each sentence, best first
     score: Score
 
-    @property
-    def best(self) -> list[Output]:
-        return [outputs[0] for outputs in self.n_best]
-
 
 class TextDecoder:
     """Decodes and scores text with a trained model, its vocabularies and its task.

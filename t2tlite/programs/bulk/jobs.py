@@ -94,12 +94,12 @@ class DecodeJob:
         """Raises ValueError where a line does not have its format or is too long; the
         message names it.
         """
-        if self.line_format.prefixes:
-            sources, prefixes = _columns(window, PREFIXED)
-            pairs = zip(sources, prefixes, strict=True)
-            self.model.check_pair_lengths(pairs, window.origin)
+        sources, texts = self._columns(window)
+        if texts is None:
+            self.model.check_lengths(sources, window.origin)
         else:
-            self.model.check_lengths(self._sources(window), window.origin)
+            pairs = zip(sources, texts, strict=True)
+            self.model.check_pair_lengths(pairs, window.origin)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as
@@ -181,20 +181,21 @@ class DecodeJob:
             "output_format": "",  # only of how it is written
         }
 
-    def _sources(self, window: Window) -> list[str]:
+    def _columns(self, window: Window) -> tuple[list[str], list[str] | None]:
+        """The sources of the lines, and the texts after the TABs, if lines have
+        these.
+        """
+        if self.line_format.prefixes:
+            return _columns(window, PREFIXED)
         if self.line_format.raw_text:
-            return list(map(penn_words, window.lines))
-        return window.lines
+            return list(map(penn_words, window.lines)), None
+        return window.lines, None
 
     def _outputs(
         self, window: Window, done: Done
     ) -> tuple[list[str], list[list[Output]]]:
         """The sources of a window, and the outputs of each."""
-        prefixes = None
-        if self.line_format.prefixes:
-            sources, prefixes = _columns(window, PREFIXED)
-        else:
-            sources = self._sources(window)
+        sources, prefixes = self._columns(window)
         n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
         if self.line_format.alignments:
             n_best = self.model.aligned(sources, n_best)
@@ -208,10 +209,6 @@ class ScoreJob(DecodeJob):
 
     name = "score"
     depends_on_batch = False
-
-    def check(self, window: Window) -> None:
-        pairs = zip(*_columns(window, PAIR), strict=True)
-        self.model.check_pair_lengths(pairs, window.origin)
 
     def lines(self, decoded: WindowOutput, first_number: int = 0) -> Iterator[str]:
         """Yields the log_prob and score of each pair; under tensor2tensor's rules the
@@ -232,6 +229,9 @@ class ScoreJob(DecodeJob):
                 yield _json_line(record)
             else:
                 yield "\t".join(f"{value:.{DIGITS}f}" for value in values.values())
+
+    def _columns(self, window: Window) -> tuple[list[str], list[str] | None]:
+        return _columns(window, PAIR)
 
     def _outputs(
         self, window: Window, done: Done
