@@ -32,7 +32,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Output, signature_lines
 
-EXAMPLES = 5  # in the report
+REPORTED_EXAMPLES = 5  # in the report
 # sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
 
@@ -153,7 +153,7 @@ def _examples(
     """Sources with their best outputs and references, each as three lines with their
     labels.
     """
-    for i in evenly_spaced(len(sources), EXAMPLES):
+    for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
         example = ""
         texts = (sources[i], n_best[i][0].text, references[i])
         for label, text in zip(labels, texts, strict=True):

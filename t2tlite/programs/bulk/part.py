@@ -1,6 +1,6 @@
 """OUT.part, the file that keeps what is done of the output OUT until all is.
 
-Its first line is HEADER. Each further one has the output of a window, as `encoded`
+Its first line is PART_HEADER. Each further one has the output of a window, as `encoded`
 writes it: a key, which is a hash of the window's lines and of everything else that the
 output depends on (`DecodeJob.key`), and the SHA-256 of the whole. Lines are only
 appended, and what a killed process wrote of one is cut off. The same command, run
@@ -35,9 +35,9 @@ from t2tlite.files.own_files import own, remove_files, remove_if_empty
 from t2tlite.programs.bulk.windows import Window, WindowOutput
 from t2tlite.tasks.task import Output
 
-HEADER = b"What t2t-decoder has done so far, format 1\n"
+PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
 # KEY.json, the lines of a window, and KEY.part, its output; also written in part
-PIECE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
+PIECE_FILE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
 FULL_DISK_ADVICE = (
     "Free some space and run the same command again, which resumes, or name another"
     " output."
@@ -160,26 +160,26 @@ class Part:
         """Adds what workers have done, and removes their files."""
         for file in self.pieces.glob("*.part"):
             self._append(file.read_bytes())
-        remove_files(self.pieces, PIECE.fullmatch)
+        remove_files(self.pieces, PIECE_FILE.fullmatch)
         remove_if_empty(self.pieces)
 
     def _append(self, line: bytes) -> None:
         start = self._file.seek(0, 2)
-        self._file.write(line if start else HEADER + line)
+        self._file.write(line if start else PART_HEADER + line)
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._note(line, start or len(HEADER))
+        self._note(line, start or len(PART_HEADER))
 
     def _find_outputs(self) -> None:
         """Finds the outputs in OUT.part, and cuts off half a line at its end."""
-        start = self._file.readline(len(HEADER))
-        if not HEADER.startswith(start):
+        start = self._file.readline(len(PART_HEADER))
+        if not PART_HEADER.startswith(start):
             raise ValueError(
                 f"{self.path} must be what this version of t2t-decoder keeps of"
                 f" {self._target.name}. Received: another file, perhaps yours. Move it,"
                 " or name another output."
             )
-        end = len(start) if start == HEADER else 0
+        end = len(start) if start == PART_HEADER else 0
         for line in self._file:
             if line.endswith(b"\n"):
                 self._note(line, end)

@@ -10,7 +10,7 @@ from bulk_cases import names
 from t2tlite.decoding.source_text import Origin
 from t2tlite.files.lock import locked
 from t2tlite.files.text_files import read_lines
-from t2tlite.programs.bulk.part import HEADER, encoded, open_part
+from t2tlite.programs.bulk.part import PART_HEADER, encoded, open_part
 from t2tlite.programs.bulk.windows import (
     Input,
     Window,
@@ -186,7 +186,8 @@ def test_half_a_line_is_cut_off(upper, capsys):
 
 
 @pytest.mark.parametrize(
-    "content", [b"mine", b"mine\n" * 99, HEADER.replace(b"1", b"2"), b"\0\xff" * 99]
+    "content",
+    [b"mine", b"mine\n" * 99, PART_HEADER.replace(b"1", b"2"), b"\0\xff" * 99],
 )
 def test_foreign_file_is_refused(upper, content):
     upper.part.write_bytes(content)
