@@ -71,9 +71,7 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if size % BLOCK_TOKENS:
         padding = ((0, 0), (0, 0), (0, blocks * BLOCK_TOKENS - size))
         logits = ops.pad(logits, padding, constant_values=-float("inf"))
-    rows = ops.reshape(
-        logits, (-1, blocks, BLOCK_TOKENS)
-    )  # [B * M, blocks, BLOCK_TOKENS]
+    rows = ops.reshape(logits, (-1, blocks, BLOCK_TOKENS))  # [B * M, blocks, 64]
     _, best = ops.top_k(ops.max(rows, axis=2), count)
     # [B * M, count], the first block first
     best = ops.sort(ops.cast(best, "int32"), axis=1)

@@ -33,7 +33,7 @@ from t2tlite.tasks.task import Output
 from t2tlite.trees.words import penn_words
 
 TEXT, NBEST, JSONL = "text", "nbest", "jsonl"  # formats of output
-SCORE_DIGITS = 6  # of log-probabilities and scores after the point
+DECIMALS = 6  # of log-probabilities and scores after the point
 KEY_DIGITS = 32
 # forms of input lines
 PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"
@@ -128,7 +128,7 @@ class DecodeJob:
                 hypotheses = []
                 for output in outputs:
                     tokens = self.model.target_encoder.pieces(output.ids)
-                    hypotheses.append(output.as_json(SCORE_DIGITS) | {"tokens": tokens})
+                    hypotheses.append(output.as_json(DECIMALS) | {"tokens": tokens})
                 yield _json_line({"source": source, "hypotheses": hypotheses})
             else:
                 for output in outputs:
@@ -225,14 +225,10 @@ class ScoreJob(DecodeJob):
                 record: dict[str, object] = {"source": source, "target": output.text}
                 for name, value in values.items():
                     # JSON has no NaN
-                    record[name] = (
-                        None if math.isnan(value) else round(value, SCORE_DIGITS)
-                    )
+                    record[name] = None if math.isnan(value) else round(value, DECIMALS)
                 yield _json_line(record)
             else:
-                yield "\t".join(
-                    f"{value:.{SCORE_DIGITS}f}" for value in values.values()
-                )
+                yield "\t".join(f"{value:.{DECIMALS}f}" for value in values.values())
 
     def _columns(self, window: Window) -> tuple[list[str], list[str] | None]:
         return _columns(window, PAIR)
@@ -288,6 +284,6 @@ def _json_line(value: dict[str, object]) -> str:
 def _nbest_line(number: int, output: Output) -> str:
     """A line of an n-best list in Moses's format: number, text, named values, score."""
     return (
-        f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{SCORE_DIGITS}f} |||"
-        f" {output.score:.{SCORE_DIGITS}f}"
+        f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DECIMALS}f} |||"
+        f" {output.score:.{DECIMALS}f}"
     )
