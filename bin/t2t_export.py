@@ -37,7 +37,7 @@ from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.export import FORMATS, export_model, open_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.runs import load as runs
 from t2tlite.programs.runs.translator import decode_options
@@ -50,9 +50,7 @@ class ExportFlags(
     """Which run is exported, and how."""
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
-    format: str = required_field(
-        str, "Format of the export: saved_model, ctranslate2 or argos."
-    )
+    format: str = required_field(str, f"Format of the export: {' or '.join(FORMATS)}.")
     overwrite: bool = checked_field(
         False, "Replace an export in --export_dir; nothing else is ever replaced."
     )
@@ -67,7 +65,11 @@ class ExportFlags(
 @command(ExportFlags, __doc__)
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    export_format = find_format(flags.format)
+    export_format = open_format(
+        flags.format,
+        quantization=flags.quantization or "",
+        languages=flags.languages,
+    )
     run = groups.run_folder(flags)
     hparams = run.hparams()
     manifest = run.manifest()
@@ -78,8 +80,6 @@ def main(flags: ExportFlags) -> None:
         manifest=manifest,
         format=export_format,
         decoding=decode_options(manifest, flags.decode_hparams),
-        quantization=flags.quantization or "",
-        languages=flags.languages,
         export_dir=flags.export_dir,
         overwrite=flags.overwrite,
     )

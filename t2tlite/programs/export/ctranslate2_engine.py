@@ -45,12 +45,6 @@ AUTO = "auto"  # the fastest type that the device computes in
 # with 1.5, and 497 with 1.
 PATIENCE = 1.5
 
-# CTranslate2 constrains and samples too, but with other log-probabilities and random
-# numbers.
-SUPPORTED = frozenset(
-    {"beam_size", "alpha", "extra_length", "batch_size", "return_beams", "t2t_rules"}
-)
-
 # How weights can be stored. int8_X stores everything but matrices in X, int8 in a type
 # that suits the device.
 QUANTIZATIONS = (
@@ -180,7 +174,18 @@ class CTranslate2Engine(Engine):
     """
 
     name = CTRANSLATE2
-    supported = SUPPORTED
+    # CTranslate2 constrains and samples too, but with other log-probabilities and
+    # random numbers.
+    supported = frozenset(
+        {
+            "beam_size",
+            "alpha",
+            "extra_length",
+            "batch_size",
+            "return_beams",
+            "t2t_rules",
+        }
+    )
 
     def __init__(
         self,

@@ -21,20 +21,30 @@ from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
 
-FORMATS: dict[str, ExportFormat] = {
-    "saved_model": SavedModelFormat(),
-    "ctranslate2": CTranslate2Format(),
-    "argos": ArgosFormat(),
+FORMATS: dict[str, type[ExportFormat]] = {
+    "saved_model": SavedModelFormat,
+    "ctranslate2": CTranslate2Format,
+    "argos": ArgosFormat,
 }
 
 
-def find_format(name: str) -> ExportFormat:
-    """The format of this name; ValueError with the choices if there is none."""
+def open_format(name: str, **options: str) -> ExportFormat:
+    """The format of this name with these options, of which empty ones are left out.
+    Raises ValueError if there is no such format or option.
+    """
     if name not in FORMATS:
         raise ValueError(
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
-    return FORMATS[name]
+    of_format = {field.name for field in dataclasses.fields(FORMATS[name])}
+    given = {option: value for option, value in options.items() if value}
+    for option, value in given.items():
+        if option not in of_format:
+            raise ValueError(
+                f"format={name} has no option {option}. Received: {option}={value}."
+                " Leave it out."
+            )
+    return FORMATS[name](**given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +57,7 @@ class ExportRecord:
     checkpoint: str
     step: Count
     decode_hparams: dict[str, bool | int | float | str]
-    quantization: str
+    options: dict[str, str]  # the format's own
 
 
 def export_model(
@@ -69,7 +79,7 @@ def export_model(
         checkpoint=model.checkpoint,
         step=model.step,
         decode_hparams=dataclasses.asdict(plan.decoding),
-        quantization=plan.quantization,
+        options=dataclasses.asdict(plan.format),
     )
     sentences, origin = sample_sentences(model)
     with (
@@ -78,13 +88,13 @@ def export_model(
     ):
         report(f"Writing the model as {record.format} ...")
         with _writing(plan.folder):
-            usage = plan.format.write(model, unfinished, plan)
+            usage = plan.format.write(model, unfinished, plan.decoding)
             write_record(unfinished / RECORD, record)
             title = f"# {record.problem}, step {record.step:,}, as {record.format}"
             readme = f"{title}\n\n{usage}"
             (unfinished / "README.md").write_text(readme, encoding="utf-8")
         report(f"Decoding {len(sentences)} sentences with the export and the run ...")
-        compared = plan.format.verify(model, unfinished, plan, sentences)
+        compared = plan.format.verify(model, unfinished, plan.decoding, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"
 
 
@@ -98,8 +108,4 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, tf.errors.OpError) as error:
-        reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
-        raise OSError(
-            f"export_dir={folder} cannot be written: {reason}. Make room"
-            " there, or name another folder."
-        ) from error
+        raise OSError(f"export_dir={folder} cannot be written: {error}.") from error
