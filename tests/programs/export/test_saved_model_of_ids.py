@@ -66,7 +66,7 @@ def test_a_blank_row_and_bad_ids(exported):
     assert not np.any(actual["ids"])
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match=r"Token ids must be at least 0 and less than \d+\. Received:",
+        match=r"Token ids must be at least 0 and less than \d+\.\] \[Received:\]",
     ):
         model.parse(tf.constant([[5, 100_000]]))
 
