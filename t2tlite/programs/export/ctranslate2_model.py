@@ -12,9 +12,9 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.ctranslate2_engine import (
     FLOAT32,
     PATIENCE,
+    QUANTIZATIONS,
     CTranslate2Engine,
     check_expressible,
-    check_quantization,
     import_ctranslate2,
     open_translator,
 )
@@ -29,7 +29,7 @@ from t2tlite.programs.export.verification import (
 )
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
-TOLERANCE = 1e-3  # CTranslate2 rounds matrix products differently
+ROUNDING = 1e-3  # CTranslate2 rounds matrix products differently
 
 USAGE = """\
 This folder is a model of CTranslate2, with weights in {quantization}. `pip install
@@ -90,7 +90,11 @@ class CTranslate2Format(ExportFormat):
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
         import_ctranslate2()
-        check_quantization(self.quantization)
+        if self.quantization not in QUANTIZATIONS:
+            raise ValueError(
+                f"quantization must be one of {', '.join(QUANTIZATIONS)}. Received:"
+                f" {self.quantization!r}."
+            )
         check_expressible(plan.hparams)
 
     def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> str:
@@ -145,6 +149,6 @@ class CTranslate2Format(ExportFormat):
             run = opened_run(model, options)
             export = self.open(model, folder, options)
             if exact and options is greedy:
-                check_equal(run, export, sentences, TOLERANCE)
+                check_equal(run, export, sentences, ROUNDING)
             equal.append(count_equal(run, export, sentences))
         return f"{equal[0]} greedy and {equal[1]} beam-search translations"

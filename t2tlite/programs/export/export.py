@@ -14,7 +14,7 @@ import t2tlite
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.lock import only_process
-from t2tlite.files.records import Count, write_record
+from t2tlite.files.records import write_record
 from t2tlite.programs.export.argos_package import ArgosFormat
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
@@ -36,28 +36,17 @@ def open_format(name: str, **options: str) -> ExportFormat:
         raise ValueError(
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
-    of_format = {field.name for field in dataclasses.fields(FORMATS[name])}
-    given = {option: value for option, value in options.items() if value}
-    for option, value in given.items():
-        if option not in of_format:
+    of_format = [field.name for field in dataclasses.fields(FORMATS[name])]
+    given = {}
+    for option, value in options.items():
+        if value and option not in of_format:
             raise ValueError(
                 f"format={name} has no option {option}. Received: {option}={value}."
                 " Leave it out."
             )
+        if value:
+            given[option] = value
     return FORMATS[name](**given)
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportRecord:
-    """What an export was made from: the content of export.json."""
-
-    format: str
-    t2tlite: str  # the version that made it
-    problem: str
-    checkpoint: str
-    step: Count
-    decode_hparams: dict[str, bool | int | float | str]
-    options: dict[str, str]  # the format's own
 
 
 def export_model(
@@ -72,27 +61,26 @@ def export_model(
     the output differs, another process is exporting to the folder or has written one
     there meanwhile, and OSError if it cannot be written.
     """
-    record = ExportRecord(
-        format=plan.format.name,
-        t2tlite=t2tlite.__version__,
-        problem=model.manifest.name,
-        checkpoint=model.checkpoint,
-        step=model.step,
-        decode_hparams=dataclasses.asdict(plan.decoding),
-        options=dataclasses.asdict(plan.format),
-    )
+    record = {
+        "format": plan.format.name,
+        "t2tlite": t2tlite.__version__,
+        "problem": model.manifest.name,
+        "checkpoint": model.checkpoint,
+        "step": model.step,
+        "decode_hparams": dataclasses.asdict(plan.decoding),
+        "options": dataclasses.asdict(plan.format),
+    }
+    title = f"# {model.manifest.name}, step {model.step:,}, as {plan.format.name}\n\n"
     sentences, origin = sample_sentences(model)
     with (
         only_process(plan.work, "export to a folder"),
         atomic_folder(plan.folder, plan.work, plan.check_replaceable) as unfinished,
     ):
-        report(f"Writing the model as {record.format} ...")
+        report(f"Writing the model as {plan.format.name} ...")
         with _writing(plan.folder):
             usage = plan.format.write(model, unfinished, plan.decoding)
             write_record(unfinished / RECORD, record)
-            title = f"# {record.problem}, step {record.step:,}, as {record.format}"
-            readme = f"{title}\n\n{usage}"
-            (unfinished / "README.md").write_text(readme, encoding="utf-8")
+            (unfinished / "README.md").write_text(title + usage, encoding="utf-8")
         report(f"Decoding {len(sentences)} sentences with the export and the run ...")
         compared = plan.format.verify(model, unfinished, plan.decoding, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"

@@ -43,15 +43,13 @@ def save_graph(
     has this name, and is TensorFlow Serving's default.
     """
     graph = DecodingGraph(model, options)
-    sides = graph.source, graph.target
-    decode = tf.function(
-        graph.decode, autograph=False, input_signature=(graph.source.spec,)
-    )
+    source, target = graph.source, graph.target
+    decode = tf.function(graph.decode, autograph=False, input_signature=(source.spec,))
     module = tf.Module()
     module.weights = [each.value for each in keras_model(model).trainable_variables]
-    module.tokenizers = [side.tokenizer for side in sides if side.tokenizer]
+    module.source, module.target = source.tokenizer, target.tokenizer
     module.score = tf.function(
-        graph.score, autograph=False, input_signature=[side.spec for side in sides]
+        graph.score, autograph=False, input_signature=(source.spec, target.spec)
     )
     setattr(module, signature, decode)
     signatures = {"serving_default": decode, signature: decode, "score": module.score}
@@ -146,9 +144,9 @@ class LoadedGraph:
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence, best first."""
         if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
-            sentences = [self._task.source(sentence) for sentence in sentences]
+            sentences = list(map(self._task.source, sentences))
             if self._strips:
-                sentences = [sentence.strip() for sentence in sentences]
+                sentences = list(map(str.strip, sentences))
         outputs = self._decode(self._source.batch(sentences))
         names = self._target.noun, "scores", "log_probs"
         n_best_lists = []
