@@ -30,7 +30,7 @@ from t2tlite.programs.export.verification import (
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
 
-USAGE = """\
+PACKAGE_USAGE = """\
 `{file}` is a package of Argos Translate ({source} to {target}).
 
 - `argospm install {file}` installs it, and `argos-translate -f {from_code} -t {to_code}
@@ -81,7 +81,7 @@ class ArgosFormat(CTranslate2Format):
             "to_name": language_name(to_code),
             "type": "translate",
         }
-        usage = USAGE.format(
+        usage = PACKAGE_USAGE.format(
             file=f"{name}.argosmodel",
             source=metadata["from_name"],
             target=metadata["to_name"],

@@ -31,7 +31,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
 ROUNDING = 1e-3  # CTranslate2 rounds matrix products differently
 
-USAGE = """\
+MODEL_USAGE = """\
 This folder is a model of CTranslate2, with weights in {quantization}. `pip install
 ctranslate2 sentencepiece`, and in this folder:
 
@@ -105,7 +105,7 @@ class CTranslate2Format(ExportFormat):
         convert(keras.hparams, weights, model.encoders, folder, self.quantization)
         source, target = model.encoders
         learned = all(isinstance(each, SentencePieceEncoder) for each in model.encoders)
-        return USAGE.format(
+        return MODEL_USAGE.format(
             quantization=self.quantization,
             source=source.path.name,
             target=target.path.name,

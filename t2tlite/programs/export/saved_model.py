@@ -29,7 +29,7 @@ SIGNATURES = {
     "parsing": "parse",
 }
 
-USAGE = """\
+SAVED_MODEL_USAGE = """\
 `1` is a SavedModel, which TensorFlow loads without t2tlite:
 
 ```python
@@ -60,12 +60,12 @@ IDS = {
     "inputs": "token ids, int32, a row for each sentence, padded with 0",
     "noun": "ids",
 }
-USAGE_OF_IDS = """
+IDS_USAGE = """
 TensorFlow has no op for tensor2tensor's subword vocabularies. So this model takes and
 returns token ids; `t2tlite.vocabularies.encoders.open_encoder` reads the vocabulary in
 `1/assets.extra`.
 """
-USAGE_OF_PARSERS = """
+PARSER_USAGE = """
 `parse` returns linearised trees as they were decoded. t2tlite's Python code
 (t2tlite/tasks/parsing.py) chooses the one that fits the words best and makes the tree
 over these words.
@@ -128,14 +128,14 @@ class SavedModelFormat(ExportFormat):
         for name, path in subwords.items():
             (folder / VERSION / ASSETS).mkdir(exist_ok=True)
             copy_file(path, folder / VERSION / ASSETS / name)
-        usage = USAGE.format(
+        usage = SAVED_MODEL_USAGE.format(
             signature=signature,
             n_best=decoding.return_beams,
             **(IDS if subwords else TEXT),
         )
         if subwords:
-            usage += USAGE_OF_IDS
-        return usage + (USAGE_OF_PARSERS if signature == "parse" else "")
+            usage += IDS_USAGE
+        return usage + (PARSER_USAGE if signature == "parse" else "")
 
     def open(
         self, model: TextDecoder, folder: Path, decoding: DecodeHParams
