@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
 import io
 import json
 import logging
 import re
 import traceback
 import urllib.parse
-import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import from_json
 from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
-from t2tlite.json_depth import check_depth
 from t2tlite.programs.serving.options import (
     MAX_ANSWER_BYTES,
     MAX_BODIES_BYTES,
@@ -51,7 +48,6 @@ ENCODINGS = {
     "windows-1252": "cp1252",
 }
 CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
-CODINGS = ("identity", "gzip", "x-gzip")  # values of Content-Encoding
 SHOWN = 80  # characters of a client's value in a message
 MAX_CAUSES = 8  # of an error that are logged
 CLIENT_GONE = 499  # status in logs and metrics; nobody receives it
@@ -152,16 +148,14 @@ class Bodies:
         """The body, which counts until the block ends.
 
         Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
-        arrive in time, 415 if it is compressed in an unknown way, and 499 if the client
-        goes away.
+        arrive in time, 415 if it is compressed, and 499 if the client goes away.
         """
         coding = request.headers.get("content-encoding", "identity")
-        if coding.lower() not in CODINGS:
+        if coding.lower() != "identity":
             raise RequestError(
                 415,
-                "The Content-Encoding of a body must be gzip, or absent. Received:"
-                f" {coding[:SHOWN]!r}.",
-                accept_encoding="gzip",
+                f"A body must have no Content-Encoding. Received: {coding[:SHOWN]!r}.",
+                accept_encoding="identity",
             )
         announced = request.headers.get("content-length", "")
         if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
@@ -216,25 +210,6 @@ def _too_long() -> RequestError:
     )
 
 
-def decompressed(body: bytearray, request: Request) -> bytes:
-    """The body without its Content-Encoding. Raises RequestError 400 if it has another
-    one, 413 if it is too long.
-    """
-    if request.headers.get("content-encoding", "identity").lower() == "identity":
-        return bytes(body)
-    try:
-        with gzip.open(io.BytesIO(body)) as file:
-            content = file.read(MAX_BODY_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise RequestError(
-            400,
-            f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
-        ) from error
-    if len(content) > MAX_BODY_BYTES:
-        raise _too_long()
-    return content
-
-
 def fields_of(body: bytes, request: Request) -> Fields:
     """The fields of a body, as JSON or a form, and of the address. Raises RequestError
     400 or 415.
@@ -255,15 +230,11 @@ def fields_of(body: bytes, request: Request) -> Fields:
 
 
 def json_object(body: bytes, content_type: str = JSON) -> Fields:
-    """The fields of a JSON object.
-
-    Raises RequestError 400 if the body is not an object, or has a field twice, and 415
-    if the server does not know its charset.
+    """The fields of a JSON object. Raises RequestError 400 if the body is not one, and
+    415 if the server does not know its charset.
     """
     try:
-        text = _text(body, content_type)
-        check_depth(text)
-        content = json.loads(text, object_pairs_hook=_object)
+        content = from_json(_text(body, content_type))
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):
@@ -271,17 +242,6 @@ def json_object(body: bytes, content_type: str = JSON) -> Fields:
             400, f"The body must be a JSON object. Received: {_shown(content)}."
         )
     return content
-
-
-def _object(pairs: Sequence[tuple[str, object]]) -> Fields:
-    fields: Fields = {}
-    for name, value in pairs:
-        if name in fields:
-            raise RequestError(
-                400, f"Each field must be given once. Received: {name[:SHOWN]!r} twice."
-            )
-        fields[name] = value
-    return fields
 
 
 def checked(fields: Fields, kind: type[Body]) -> Body:
@@ -378,7 +338,7 @@ def sentence_about(error: ValidationError) -> str:
     """A sentence about one of pydantic's errors."""
     # for a text or a list of texts, the error of an entry says most
     errors = error.errors(include_url=False)
-    first = max(errors, key=_depth)
+    first = max(errors, key=lambda each: len(each["loc"]))
     field, *places = first["loc"]
     if first["type"] == "missing":
         return f"The field {field} is required. It is missing or empty."
@@ -386,10 +346,6 @@ def sentence_about(error: ValidationError) -> str:
     needed = first["msg"].removeprefix("Input should be ")
     where = "".join([str(field), *indices])
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
-
-
-def _depth(error: ErrorDetails) -> int:
-    return len(error["loc"])
 
 
 def _shown(value: object) -> str:

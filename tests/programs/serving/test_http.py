@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
-import json
 import threading
 from collections.abc import AsyncIterator
 
@@ -101,38 +99,13 @@ def test_http_1_0_has_other_answers_whole(server):
     assert b"content-length: %d\r\n" % LONG in head
 
 
-@pytest.mark.parametrize("coding", ["gzip", "x-gzip", "GZIP", "identity"])
-@pytest.mark.parametrize("content_type", ["application/json", FORM.decode()])
-def test_compressed_body_is_read(server, coding, content_type):
-    body = json.dumps(TEXT).encode() if "json" in content_type else b"q=a"
-    if coding != "identity":
-        body = gzip.compress(body[:2]) + gzip.compress(body[2:])
-    headers = {"Content-Encoding": coding}
-    response = server.send("/detect", body, content_type, **headers)
-    assert (response.status_code, response.json()) == (200, [])
-
-
-@pytest.mark.parametrize(
-    ("coding", "body", "status", "message"),
-    [
-        ("br", b"x", 415, "The Content-Encoding of a body must be gzip, or absent."),
-        ("gzip, gzip", b"x", 415, "Received: 'gzip, gzip'."),
-        ("gzip", b"q=a", 400, "The body must be gzip, as its Content-Encoding says."),
-        ("gzip", gzip.compress(b"q=a")[:-9], 400, "The body must be gzip"),
-        ("gzip", gzip.compress(b"q=a")[:10] + b"\xff" * 9, 400, "must be gzip"),
-        ("gzip", gzip.compress(b"x" * (100 << 20)), 413, "at most 1,048,576 bytes."),
-    ],
-    ids="br twice plain cut damaged bomb".split(),
-)
-def test_body_that_is_compressed_otherwise_is_refused(
-    server, coding, body, status, message
-):
-    headers = {"Content-Encoding": coding}
-    response = server.send("/detect", body, FORM.decode(), **headers)
-    assert response.status_code == status
-    assert message in response.json()["error"]
-    if status == 415:
-        assert response.headers["accept-encoding"] == "gzip"
+def test_compressed_body_is_refused(server):
+    response = server.send(
+        "/detect", b"q=a", FORM.decode(), **{"Content-Encoding": "gzip"}
+    )
+    assert response.status_code == 415
+    assert "A body must have no Content-Encoding. Received: 'gzip'" in response.text
+    assert response.headers["accept-encoding"] == "identity"
 
 
 @pytest.mark.parametrize(
@@ -185,10 +158,10 @@ def test_whole_bodies_that_wait_to_be_parsed_are_bounded_too(monkeypatch):
     def parsed_later(body, request):
         parsing.set()
         assert gate.wait(WAIT_S)
-        return bytes(body)
+        return {"q": "a"}
 
     monkeypatch.setattr(requests, "MAX_BODIES_BYTES", 100_000)
-    monkeypatch.setattr(requests, "decompressed", parsed_later)
+    monkeypatch.setattr(requests, "fields_of", parsed_later)
     body = b"q=a&x=".ljust(60_000, b"x")
     request = DETECT + b"Content-Length: %d\r\n\r\n" % len(body) + body
     with server_of() as server, contextlib.ExitStack() as stack:
