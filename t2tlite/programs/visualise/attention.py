@@ -121,7 +121,7 @@ class Attention:
         """Writes the page to a file whose name ends in .html.
 
         `kinds` are of encoder, decoder and cross. `layers` and `heads` count from 1; by
-        default the page has all. Raises ValueError for another ending, and as `page`.
+        default the page has all. Raises ValueError for another ending.
         """
         if Path(path).suffix.lower() != ".html":
             raise ValueError(
@@ -157,7 +157,8 @@ class Attention:
         target = f"{textwrap.shorten(self.target, 40)!r} ({len(self.target_pieces)}"
         heads = len(self.cross[0]) if self.cross else 0
         layers = f"{len(self.encoder)} encoder and {len(self.decoder)} decoder layers"
-        return f"<Attention: {source} tokens) to {target} tokens), {layers}, {heads} heads>"
+        pair = f"{source} tokens) to {target} tokens)"
+        return f"<Attention: {pair}, {layers}, {heads} heads>"
 
     def _repr_html_(self) -> str:
         # in a frame, so that its style and the notebook's stay apart
