@@ -91,12 +91,10 @@ def long_answer() -> RequestError:
 
 def error_response(error: RequestError) -> Response:
     """The response of an error."""
-    # a lone surrogate has no bytes
-    message = error.message.encode("utf-8", "replace").decode()
     headers = {}
     for name, value in error.headers.items():
         headers[name.replace("_", "-")] = value
-    content = ErrorResponse(error=message).model_dump_json()
+    content = ErrorResponse(error=error.message).model_dump_json()
     return Response(content, error.status, headers, JSON)
 
 
@@ -350,8 +348,5 @@ def sentence_about(error: ValidationError) -> str:
 
 def _shown(value: object) -> str:
     """A value as JSON, cut."""
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError):
-        text = type(value).__name__
+    text = json.dumps(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -232,24 +232,19 @@ def _hypothesis(aligned: AlignedOutput) -> schemas.Hypothesis:
     )
 
 
-def nested(tree: Tree) -> list[object] | None:
-    """A tree as nested lists, [label, child, ...], with words as strings; None if it is
-    deeper than clients can be expected to read JSON.
+def nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
+    """A tree as nested lists, [label, child, ...], with words as strings; None if it
+    has more levels than clients can be expected to read in JSON.
     """
-    root: list[object] = [tree.label]
-    waiting = [(tree, root, 1)]
-    while waiting:
-        node, content, depth = waiting.pop()
-        if depth > MAX_TREE_DEPTH:
+    if levels == 0:
+        return None
+    content: list[object] = [tree.label]
+    for child in tree.children:
+        below = child if isinstance(child, str) else nested(child, levels - 1)
+        if below is None:
             return None
-        for child in node.children:
-            if isinstance(child, str):
-                content.append(child)
-            else:
-                below: list[object] = [child.label]
-                content.append(below)
-                waiting.append((child, below, depth + 1))
-    return root
+        content.append(below)
+    return content
 
 
 def _detect_sources(
