@@ -196,7 +196,9 @@ def _bounds(pieces: Sequence[Piece]) -> tuple[int, int]:
 
 
 class Run:
-    """A text to translate and the markup within it."""
+    """A text to translate and the elements in it. White space is added to the text with
+    the word behind it.
+    """
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.tags = sum(piece.kind is not Kind.TEXT for piece in pieces)
@@ -205,40 +207,27 @@ class Run:
         last = visible(texts[-1].source)
         self._before = first[: len(first) - len(first.lstrip())]  # white space
         self._behind = last[len(last.rstrip()) :]
-        reader = _RunReader()
+        self._parts: list[str] = []
+        self._length = 0
+        self._has_space = False  # since the last word
+        self._objects: list[Span] = []  # since the last word
+        self._open = [Span(0, "")]  # the innermost last; the first is the run
         for piece in pieces:
-            reader.add(piece)
-        self.text = "".join(reader.parts)
-        self._spans = reader.finished()
+            self._add(piece)
+        while len(self._open) > 1:
+            self._open[-1].ends_behind = True
+            self._end("")
+        self.text = "".join(self._parts)
 
     def translated(
         self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
     ) -> str:
         """The run as HTML, with translations in place of its sentences."""
-        translation = project(self._spans, split, sentences)
+        translation = project(self._open[0].inside, split, sentences)
         before = _escaped(self._before)
         return f"{before}{translation}{_escaped(self._behind)}"
 
-
-def _escaped(text: str) -> str:
-    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
-
-
-class _RunReader:
-    """The text of a run and the elements in it, while its pieces are added.
-
-    White space is added with the text behind it.
-    """
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self._length = 0
-        self._last = ""  # the last character
-        self._has_space = False  # behind it
-        self._objects: list[Span] = []  # since the last text
-        self._open = [Span(0, "")]  # the innermost last; the first is the run
-
-    def add(self, piece: Piece) -> None:
+    def _add(self, piece: Piece) -> None:
         kind = piece.kind
         if kind is Kind.TEXT:
             self._add_text(piece.text)
@@ -255,13 +244,6 @@ class _RunReader:
                 if self._objects:
                     span.space_before = self._objects[-1].space_behind
                 self._objects.append(span)
-
-    def finished(self) -> list[Span]:
-        """The elements, after ending those whose end tags are behind the run."""
-        while len(self._open) > 1:
-            self._open[-1].ends_behind = True
-            self._end("")
-        return self._open[0].inside
 
     def _end(self, source: str) -> None:
         if len(self._open) > 1:
@@ -283,17 +265,18 @@ class _RunReader:
         if not word:
             return
         if self._objects:  # they have no text, and join or separate the words
-            has_words = self._last.isalnum() and word[0].isalnum()
-            self._has_space = self._has_space or has_words
+            last = self._parts[-1] if self._parts else " "
+            are_words = last[-1].isalnum() and word[0].isalnum()
+            self._has_space = self._has_space or are_words
             if word[0] in CLOSING_MARKS and not self._objects[-1].space_behind:
                 self._has_space = False
-        if self._has_space and self._length:
-            self._append(" ")
-        self._append(word)
-        self._last = word[-1]
+        if self._has_space and self._parts:
+            word = f" {word}"
+        self._parts.append(word)
+        self._length += len(word)
         self._has_space = text[-1] == " "
         self._objects = []
 
-    def _append(self, text: str) -> None:
-        self.parts.append(text)
-        self._length += len(text)
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
