@@ -265,8 +265,8 @@ class Run:
         if not word:
             return
         if self._objects:  # they have no text, and join or separate the words
-            last = self._parts[-1] if self._parts else " "
-            are_words = last[-1].isalnum() and word[0].isalnum()
+            before = self._parts[-1] if self._parts else " "
+            are_words = before[-1].isalnum() and word[0].isalnum()
             self._has_space = self._has_space or are_words
             if word[0] in CLOSING_MARKS and not self._objects[-1].space_behind:
                 self._has_space = False
