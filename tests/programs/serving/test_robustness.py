@@ -48,7 +48,7 @@ def occupy(server, slow, clients):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", "The body must be JSON. Received: Expecting value"),
+        (b"", "The body must be JSON. Received: EOF while parsing"),
         (b"[]", "The body must be a JSON object. Received: []."),
         (b"{}", "The field q is required. It is missing or empty."),
         (b'{"q": 1}', "q must be a valid string. Received: 1."),
@@ -71,12 +71,15 @@ def occupy(server, slow, clients):
             b'{"q": "a", "alpha": 1e400}',
             "alpha must be at least 0.0 and at most 10.0. Received: inf.",
         ),
-        (b'{"q": "\\ud800"}', "q must be a valid string, unable to parse raw data"),
+        (
+            b'{"q": "\\ud800"}',
+            "The body must be JSON. Received: unexpected end of hex",
+        ),
         (
             b'{"q": "\xff"}',
             "The body must be JSON. Received: 'utf-8' codec can't decode byte",
         ),
-        (b"[" * 100_000, "JSON must be nested at most 100 deep"),
+        (b"[" * 100_000, "recursion limit exceeded"),
         (
             b'{"q": "a", "target": "tree"}',
             "source and target must be one of the pairs served: en-de. Received: source"
