@@ -218,12 +218,8 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
             # at once, since the body must arrive in this time too
             with Peer(server, b"\r\n".join([*lines, b"", body])) as peer:
                 head, _, content = peer.rest().partition(b"\r\n\r\n")
-            if stream:
-                first, _, content = content.partition(b"\n")
-                assert first == b'{"segments":1}'
-            else:
-                assert head.startswith(b"HTTP/1.1 504 ")
-            assert content.startswith(error)
+            assert error in content
+            assert head.startswith(b"HTTP/1.1 200 " if stream else b"HTTP/1.1 504 ")
 
 
 def test_full_queue_has_status_503_and_retry_after(translator):
