@@ -88,10 +88,8 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def refuse(request: Request, error: Exception) -> Response:
+async def refuse(request: Request, error: HTTPException) -> Response:
     """Raises the RequestError of an unknown path or method."""
-    if not isinstance(error, HTTPException):
-        raise error
     problem = "There is nothing at this path."
     headers = {}
     if error.status_code == 405:
@@ -192,7 +190,7 @@ def _scoring(
     if len(sources) != len(targets) or model.makes_trees:
         raise RequestError(
             400,
-            "To score, each text of q needs a translation, and a model that translates."
+            "To score, each text needs a translation, and a model that translates."
             f" Received: {len(sources)} texts, {len(targets)} translations,"
             f" {model.source}-{model.target}.",
         )

@@ -246,9 +246,16 @@ class Catalogue:
         """The model of a language pair, whose target may be TREE. Raises RequestError
         400 if there is none, or several and not both languages are given.
         """
-        matches = _nearest(self.models, source, target)
-        if len(matches) == 1:
-            return matches[0]
+        by_distance: dict[tuple[int, int], list[ServedModel]] = {}
+        for model in self.models:
+            to_source = distance(source, model.source)
+            to_target = distance(target, model.target)
+            if to_source is not None and to_target is not None:
+                by_distance.setdefault((to_target, to_source), []).append(model)
+        if by_distance:
+            nearest = by_distance[min(by_distance)]
+            if len(nearest) == 1:
+                return nearest[0]
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
         received = f"source {source or 'missing'}, target {target or 'missing'}"
         raise RequestError(
@@ -271,19 +278,6 @@ class Catalogue:
         """The served targets that a request may mean by a language."""
         codes = {model.target for model in self.translators}
         return sorted(code for code in codes if distance(wanted, code) is not None)
-
-
-def _nearest(
-    models: Sequence[ServedModel], source: str | None, target: str | None = None
-) -> list[ServedModel]:
-    """The models whose languages are nearest to those of a request."""
-    by_distance: dict[tuple[int, int], list[ServedModel]] = {}
-    for model in models:
-        to_source = distance(source, model.source)
-        to_target = distance(target, model.target)
-        if to_source is not None and to_target is not None:
-            by_distance.setdefault((to_target, to_source), []).append(model)
-    return by_distance[min(by_distance)] if by_distance else []
 
 
 def load_catalogue(
@@ -315,14 +309,8 @@ def load_catalogue(
                 " model trained with it?"
             )
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        model = ServedModel(
-            translator,
-            source,
-            target,
-            defaults,
-            tag,
-            example_sentences(run, tag),
-        )
+        examples = example_sentences(run, tag)
+        model = ServedModel(translator, source, target, defaults, tag, examples)
         model.warm_up()
         models.append(model)
         report(

@@ -118,21 +118,18 @@ def allowed_connections(wanted: int) -> int:
     except ImportError:  # Windows has no such limit
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft != hard:
-        files = wanted + RESERVED_FILES
-        if hard != resource.RLIM_INFINITY:
-            files = min(files, hard)
-        soft = max(soft, files)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY:
-        return wanted
-    allowed = max(soft - RESERVED_FILES, soft // 4)
+    files = wanted + RESERVED_FILES
+    if hard != resource.RLIM_INFINITY:
+        files = min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
         say_with_time(
-            f"This process may open {soft:,} files (ulimit -n), so there can be"
+            f"This process may open {files:,} files (ulimit -n), so there can be"
             f" {allowed:,} connections, not {wanted:,}."
         )
-    return min(allowed, wanted)
+    return allowed
 
 
 def bind(host: str, port: int) -> socket.socket:

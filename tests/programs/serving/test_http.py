@@ -50,11 +50,18 @@ def test_connection_goes_on_after_head(server):
     assert second.endswith(b'{"status":"ok"}')
 
 
+def test_unknown_path_is_told_where_the_paths_are(server):
+    message = "There is nothing at this path. The page /docs lists what there is."
+    assert server.get("/nothing").json() == {"error": message}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
         ("HEAD", "/translate", "POST"),
         ("GET", "/translate", "POST"),
+        # browsers send no Origin with a GET, such as that of an image
+        ("GET", "/attention.html", "POST"),
         ("POST", "/health", "GET, HEAD"),
         ("DELETE", "/languages", "GET, HEAD"),
     ],

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from malformed import MALFORMED, PATHS
 from raw_peers import Peer, until
-from running import WAIT_S, Changed, Gated, Running, running, served
+from running import WAIT_S, Changed, Gated, running, served
 
 from t2tlite.programs.serving import app
 from t2tlite.programs.serving.batching import WORKERS
@@ -112,29 +112,6 @@ def test_a_body_without_a_length_is_limited_too(server):
     )
 
 
-def test_unknown_paths_and_methods(server):
-    message = "There is nothing at this path. The page /docs lists what there is."
-    assert server.get("/nothing").json() == {"error": message}
-    assert server.get("/translate").status_code == 405
-    response = server.post("/attention.html", data={"q": ""})
-    assert (response.status_code, response.json()) == (
-        400,
-        {"error": "The field q is required. It is missing or empty."},
-    )
-
-
-def test_page_that_is_computed_cannot_be_the_address_of_an_image(server):
-    """Browsers send no Origin with a GET, and over plain HTTP nothing else."""
-    response = server.get("/attention.html", params={"q": SENTENCE})
-    assert (response.status_code, response.json()) == (
-        405,
-        {
-            "error": "This path takes POST. Received: GET. The page /docs lists what"
-            " there is."
-        },
-    )
-
-
 def test_strange_text_is_translated(server):
     for text in (
         "\u0000",
@@ -173,22 +150,6 @@ def test_damaged_requests_never_have_status_500(server):
                 assert "Traceback" not in response.text
                 assert ".py" not in response.text
     assert server.get("/health").json() == {"status": "ok"}
-
-
-def test_server_survives_requests_that_are_not_http(server):
-    for sent in (
-        b"\x00\xff\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
-        b"POST /translate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-        b"",
-    ):
-        with socket.create_connection(
-            ("127.0.0.1", server.port), timeout=WAIT_S
-        ) as connection:
-            connection.sendall(sent)
-            connection.shutdown(socket.SHUT_WR)
-            connection.recv(1000)
-    assert server.get("/health").status_code == 200
 
 
 def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
@@ -314,25 +275,6 @@ def test_a_server_that_loads_says_so():
         assert response.json() == {
             "error": "The server is loading its models. Try again later."
         }
-
-
-def test_memory_does_not_grow_with_requests(server: Running):
-    """The long version is benchmarks/serving_load.py."""
-    psutil = pytest.importorskip("psutil")
-    draw = random.Random(3)
-    process, sizes = psutil.Process(), []
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        for _ in range(2):
-            for _ in range(40):
-                text = " ".join(
-                    draw.choices(["cat", "dog", "sees", "red"], k=draw.randint(1, 12))
-                )
-                assert client.post("/translate", json={"q": text}).status_code == 200
-            sizes.append(process.memory_info().rss)
-    assert sizes[1] - sizes[0] < 100 << 20
-    # the count falls after the answer is sent
-    until(lambda: server.service.active == 0)
-    assert server.service.batcher.queue_length == 0
 
 
 def test_unhandled_error_is_counted_and_has_security_headers(
