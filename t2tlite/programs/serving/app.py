@@ -248,7 +248,7 @@ async def languages(service: CurrentService) -> list[schemas.Language]:
 
 
 @router.get("/frontend/settings", summary="Limits, defaults, and the models served")
-async def settings(service: CurrentService) -> schemas.Settings:
+async def frontend_settings(service: CurrentService) -> schemas.Settings:
     """Limits, defaults and models."""
     source, target = "", ""
     for model in service.catalogue.translators[:1]:

@@ -13,7 +13,7 @@ import time
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from t2tlite.programs.serving.metrics import Metrics
+from t2tlite.programs.serving.metrics import ServerMetrics
 from t2tlite.programs.serving.options import ConnectionLimits
 from t2tlite.programs.serving.requests import RequestError, error_response
 
@@ -41,7 +41,7 @@ class Connections(ServerState):
 
     connections: set[BoundedProtocol]  # type: ignore[assignment]
 
-    def __init__(self, limits: ConnectionLimits, metrics: Metrics) -> None:
+    def __init__(self, limits: ConnectionLimits, metrics: ServerMetrics) -> None:
         super().__init__()
         self.limits = limits
         self.metrics = metrics

@@ -22,7 +22,7 @@ from t2tlite.programs.serving.languages import detect
 from t2tlite.programs.serving.options import (
     MAX_ATTENTION_WEIGHTS,
     MAX_SEARCH_TOKENS,
-    MAX_SENTENCE_TOKENS,
+    MAX_SERVED_TOKENS,
     ServedRunOptions,
 )
 from t2tlite.programs.serving.requests import SHOWN, RequestError
@@ -210,8 +210,8 @@ class ServedModel:
         sentence is too long for the beam: a search cannot be interrupted.
         """
         limit = MAX_SEARCH_TOKENS // beam_size
-        if limit >= min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS):
-            return self.token_counts(sentences, limit=MAX_SENTENCE_TOKENS)
+        if limit >= min(self.translator.max_source_tokens, MAX_SERVED_TOKENS):
+            return self.token_counts(sentences, limit=MAX_SERVED_TOKENS)
         advice = f"Split it, or ask for a beam_size below {beam_size}."
         return self.token_counts(sentences, limit=limit, advice=advice)
 

@@ -23,7 +23,7 @@ MAX_HYPOTHESES = 20_000
 MAX_PLACED_TAGS = 20_000
 # A search cannot be interrupted. Its time grows with its steps, about one for each
 # source token, and with the cost of a step.
-MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence to search
+MAX_SERVED_TOKENS = 512  # source tokens of a sentence to search
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 # Attention weights of a sentence and its translation: the base model has as many for
 # 166 tokens each. A page of them has 11 MB.

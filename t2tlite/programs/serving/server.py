@@ -206,8 +206,7 @@ class DrainingServer(uvicorn.Server):
         self.server_state = self._connections
         self._service = service
         self._call_when_started = started
-        self._quiet_since = time.monotonic()
-        self._draining_since = 0.0
+        self._draining_since = self._quiet_since = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to answer."""
@@ -229,6 +228,7 @@ class DrainingServer(uvicorn.Server):
         else:
             doing = "answering what was accepted; once more ends at once"
             self._service.drain()
+            self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
             say(f"{signal.Signals(sig).name}: {doing}.")
         if status in (LOADING, DRAINING):
@@ -265,10 +265,8 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        self._draining_since = self._draining_since or now
         if self._service.active or self._connections.unsent_bytes():
             self._quiet_since = now
-        self._quiet_since = max(self._quiet_since, self._draining_since)
         return (
             now > self._quiet_since + QUIET_S
             or now > self._draining_since + 2 * self._service.options.timeout_s
