@@ -5,6 +5,7 @@ closes the connections whose clients send too much, or let the server wait too l
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import http
 import re
@@ -99,14 +100,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.since = time.monotonic()  # that the server waits for the client
         self._excess = 0  # bytes since the last answer, less twice those of bodies
-        self._is_refused = False
+        self._discards = False
         self.url = b""
         self.headers = []
         self.server_state.make_room(self)
 
     def data_received(self, data: bytes) -> None:
         """Reads what the client sends, up to the limits."""
-        if self._is_refused:
+        if self._discards:
             return
         if not self._is_answering():
             data = OFFER.sub(b"", data, count=1)
@@ -130,6 +131,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._has_long_head():
             raise ValueError("too long a head")
         super().on_headers_complete()
+        self.cycle.transport = self  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         """Counts a part of the body."""
@@ -149,19 +151,42 @@ class BoundedProtocol(HttpToolsProtocol):
     def refuse(self, problem: RequestError) -> None:
         """Answers with an error, unless another answer is under way, and ends the
         connection.
-
-        Until the client closes it, or its time is over, what it still sends is
-        discarded: closing the socket before that could destroy the answer.
         """
-        if self._is_refused or self.transport.is_closing():
+        if self._discards or self.transport.is_closing():
             return
-        self._is_refused = True
         self.server_state.metrics.observe_refusal(problem.status)
         if self._is_answering():
             self.drop()
         else:
             self.transport.write(_as_bytes(problem))
+            self._linger()
+
+    def _linger(self) -> None:
+        """Discards what the client still sends, until it closes the connection or its
+        time is over: closing the socket before that could destroy the answer.
+        """
+        self._discards = True
+        with contextlib.suppress(OSError):  # the client is gone
             self.transport.write_eof()
+
+    # the transport of an answer
+
+    def write(self, data: bytes) -> None:
+        """Sends data."""
+        self.transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether the connection ends."""
+        return self.transport.is_closing()
+
+    def close(self) -> None:
+        """Ends the connection behind an answer."""
+        if self.cycle.more_body:
+            self._linger()
+        else:
+            self.transport.close()
+
+    # what the server asks
 
     def drop(self) -> None:
         """Ends the connection at once."""

@@ -48,6 +48,17 @@ def test_early_refusal_keeps_the_connection(patient):
         assert peer.answer(b"}").startswith(b"HTTP/1.1 200 OK\r\n")
 
 
+def test_early_refusal_reaches_a_client_that_keeps_no_connection(patient):
+    """As Python's urllib."""
+    head = b"POST /nothing HTTP/1.1\r\nConnection: close\r\n" + HOST
+    with Peer(patient, head + b"Content-Length: 9000000\r\n\r\n") as peer:
+        for _ in range(90):
+            peer.send(b"x" * 100_000)
+        answer = peer.rest()
+    assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
+    assert not answer.endswith(b"reset")
+
+
 @pytest.mark.parametrize(
     ("content", "status"),
     [
