@@ -88,10 +88,8 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def refuse(request: Request, error: Exception) -> Response:
+async def refuse(request: Request, error: HTTPException) -> Response:
     """Raises the RequestError of an unknown path or method."""
-    if not isinstance(error, HTTPException):
-        raise error
     problem = "There is nothing at this path."
     headers = {}
     if error.status_code == 405:
@@ -182,7 +180,7 @@ def _scoring(
     if len(sources) != len(targets) or model.makes_trees:
         raise RequestError(
             400,
-            "To score, each text of q needs a translation, and a model that translates."
+            "To score, each text needs a translation, and a model that translates."
             f" Received: {len(sources)} texts, {len(targets)} translations,"
             f" {model.source}-{model.target}.",
         )
@@ -240,7 +238,7 @@ async def languages(service: CurrentService) -> list[schemas.Language]:
 
 
 @router.get("/frontend/settings", summary="Limits, defaults, and the models served")
-async def settings(service: CurrentService) -> schemas.Settings:
+async def frontend_settings(service: CurrentService) -> schemas.Settings:
     """Limits, defaults and models."""
     source, target = "", ""
     for model in service.catalogue.translators[:1]:

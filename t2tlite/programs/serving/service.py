@@ -25,7 +25,7 @@ from t2tlite.programs.serving.batching import (
     Value,
     Work,
 )
-from t2tlite.programs.serving.metrics import Metrics
+from t2tlite.programs.serving.metrics import ServerMetrics
 from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.requests import (
@@ -50,7 +50,7 @@ class Service:
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics()
         self.batcher = Batcher(options.max_queue, observe=self.metrics.observe_batch)
         # one request at a time, beside the others
         self.attention_batcher = Batcher(

@@ -169,9 +169,7 @@ def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
     server, translator, monkeypatch
 ):
     tokens = len(translator.source_encoder.encode(SENTENCE))
-    monkeypatch.setattr(
-        "t2tlite.programs.serving.models.MAX_SENTENCE_TOKENS", tokens - 1
-    )
+    monkeypatch.setattr("t2tlite.programs.serving.models.MAX_SERVED_TOKENS", tokens - 1)
     assert re.fullmatch(
         IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"]
     )
