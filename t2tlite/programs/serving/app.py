@@ -118,6 +118,9 @@ async def translate(
     translation = await service.in_thread(Translation, service.catalogue, body)
     if body.stream:
         lines = _lines(service, translation)
+        if request.scope["http_version"] == "1.0":  # which has no chunks
+            whole = b"".join([line async for line in lines])
+            return Response(whole, media_type="application/x-ndjson")
         return StreamingResponse(lines, media_type="application/x-ndjson")
     async for _ in translation.compute(service, request):
         pass

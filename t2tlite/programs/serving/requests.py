@@ -149,7 +149,8 @@ class Bodies:
         """The body, which counts until the block ends.
 
         Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
-        arrive in time, 415 if it is compressed in another way than gzip, and 499 if the client goes away.
+        arrive in time, 415 if its Content-Encoding is not gzip, and 499 if the client
+        goes away.
         """
         coding = request.headers.get("content-encoding", "identity")
         if coding.lower() not in CODINGS:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 
 import httpx
@@ -99,6 +100,21 @@ def test_concurrent_clients_get_their_own_answers(server, translator):
     assert response == {number: expected[number % 4] for number in range(16)}
     batches = server.get("/metrics").text
     assert "t2tlite_batch_sentences_count" in batches
+
+
+def test_a_stream_for_http_1_0_is_whole(server):
+    """HTTP/1.0, which nginx speaks to servers by default, has no chunks."""
+    body = json.dumps({"q": " ".join(SENTENCES), "stream": True}).encode()
+    head = "POST /translate HTTP/1.0\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    address = httpx.URL(server.url)
+    with socket.create_connection((address.host, address.port), 60) as client:
+        client.sendall(head.encode() + body)
+        answer = client.makefile("rb").read()
+    head, _, content = answer.partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head.lower()
+    assert b"content-length: %d" % len(content) in head.lower()
+    assert [json.loads(line) for line in content.splitlines()][0]["segments"] == 1
 
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
