@@ -4,8 +4,8 @@
    sample training text for the vocabulary, and copy the pairs to train on and to
    evaluate on to an unnamed file on the disk of the data.
 2. Learn the vocabulary, or copy the given one.
-3. Encode the pairs of the copy and write them as token shards, on several processes, or
-   the workers of a pipeline.
+3. Encode the pairs of the copy and write them as token shards, here or on the workers
+   of a pipeline.
 4. Write the manifest. Only now does the trainer accept the data.
 
 A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards;
@@ -91,26 +91,26 @@ def generate(
 
     Shows progress bars, and reports training pairs that would spoil a result. Memory
     grows by about 10 bytes for each training pair, and the disk holds a copy of the
-    text until the data is complete. The files are the same for any number of processes,
+    text until the data is complete. The files are the same for any number of threads,
     interrupted or not, and for a problem and its reverse. Drops training pairs that
     exceed the problem's `max_length` or `max_length_ratio` or that its `drop` names,
     and counts them in the manifest.
 
-    Raw files are in `tmp_dir`. By default, one process encodes for each CPU core that
-    this process may use. With a `pipeline` its workers encode instead; they must see
-    `data_dir`, but need not see the raw files.
+    Raw files are in `tmp_dir`. Text is encoded on `num_processes` CPU cores, by default all
+    that this process may use. With a `pipeline` its workers encode instead; they must see `data_dir`, but
+    need not see the raw files.
 
     Raises:
         ValueError: the text or options are bad, or complete data made from something
             else is there. No file has been changed.
         FileNotFoundError: a raw file is missing.
-        OSError: a file cannot be written, for example because the disk is full, or an
-            encoding process or worker has failed. The next run resumes.
+        OSError: a file cannot be written, for example because the disk is full, or a
+            worker of the pipeline has failed. The next run resumes.
     """
     started = time.monotonic()
     if num_processes is None:
         num_processes = available_cores()
-    num_processes = checked("num_processes", int, num_processes, low=1)
+    num_threads = checked("num_processes", int, num_processes, low=1)
     _check_options(problem)
     if pipeline is not None:
         pipeline.check()
@@ -118,7 +118,7 @@ def generate(
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
     check_name(folder)
-    build = DataBuild(problem, folder, tmp_dir, num_processes, pipeline)
+    build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
     already_there = build.is_complete()
     if not already_there:
         build.check_outputs()
@@ -149,13 +149,13 @@ class DataBuild:
         problem: Problem,
         folder: Path,
         tmp_dir: Path | None,
-        num_processes: int,
+        num_threads: int,
         pipeline: Pipeline | None,
     ) -> None:
         self.problem = problem
         self.folder = folder
         self.tmp_dir = tmp_dir
-        self.num_processes = num_processes
+        self.num_threads = num_threads
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
@@ -293,14 +293,8 @@ class DataBuild:
             tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
         splits = dict.fromkeys(self.text.pairs, NO_PAIRS)
         total = sum(self.text.pairs.values())
-        num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
-        # more processes than chunks would have nothing to do
-        num_processes = min(self.num_processes, num_chunks)
-        entries = encode_shards.encode_all(tasks, self.vocabularies, num_processes)
-        with (
-            contextlib.closing(entries),
-            progress_bar(desc="encoding", total=total, unit=" pairs") as bar,
-        ):
+        entries = encode_shards.encode_all(tasks, self.vocabularies, self.num_threads)
+        with progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
             for split, entry in entries:
                 splits[split] += entry
                 bar.update(entry.pairs + sum(entry.dropped.values()))

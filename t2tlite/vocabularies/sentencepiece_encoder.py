@@ -170,12 +170,14 @@ class SentencePieceEncoder(TextEncoder):
         normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
         return normalised.removeprefix(" ")  # SentencePiece adds one
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(
+        self, texts: Sequence[str], num_threads: int = 1
+    ) -> list[list[int]]:
         composed = [compose(text, self.normalization) for text in texts]
         try:
             if len(composed) <= FEW_TEXTS:
                 return [self._processor.encode(text) for text in composed]
-            return self._processor.encode(composed, num_threads=1)
+            return self._processor.encode(composed, num_threads=num_threads)
         except (RuntimeError, TypeError) as error:
             for text in texts:
                 check_unicode(text)

@@ -147,7 +147,9 @@ class SubwordEncoder(TextEncoder):
     def normalise(self, text: str) -> str:
         return text.strip()
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(
+        self, texts: Sequence[str], num_threads: int = 1
+    ) -> list[list[int]]:
         return [self.token_ids(self.normalise(text)) for text in texts]
 
     def token_ids(self, text: str) -> list[int]:
