@@ -67,15 +67,6 @@ from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 UNFINISHED = "unfinished.json"
-DECISIVE_OPTIONS = (
-    "vocab_size",
-    "vocab_file",
-    "user_symbols",
-    "normalization",
-    "max_length",
-    "max_length_ratio",
-    "drop",
-)
 SHARD = re.compile(r".+-\d{5}\.arrow")
 
 
@@ -96,9 +87,9 @@ def generate(
     exceed the problem's `max_length` or `max_length_ratio` or that its `drop` names,
     and counts them in the manifest.
 
-    Raw files are in `tmp_dir`. Text is encoded on `num_processes` CPU cores, by default all
-    that this process may use. With a `pipeline` its workers encode instead; they must see `data_dir`, but
-    need not see the raw files.
+    Raw files are in `tmp_dir`. Text is encoded on `num_processes` CPU cores, by default
+    all that this process may use. With a `pipeline` its workers encode instead; they
+    must see `data_dir`, but need not see the raw files.
 
     Raises:
         ValueError: the text or options are bad, or complete data made from something
@@ -135,7 +126,7 @@ class _Origin:
     """What incomplete data is made from: the content of `unfinished.json`."""
 
     problem: str
-    options: dict[str, Any]  # on which the vocabulary and the shards depend
+    options: dict[str, Any]
     text_sha256: str
     chunk: tuple[int, int]  # the largest, pairs and characters
     vocabulary_sha256: tuple[str, ...]
@@ -354,12 +345,10 @@ class DataBuild:
                 self.made_from[path] = FileEntry.of(path)
 
     def _origin(self) -> _Origin:
-        options = finished_data.options(self.problem)
-        decisive = {name: options[name] for name in DECISIVE_OPTIONS}
         there = [path for path in self.vocabularies if path.exists()]
         return _Origin(
             problem=self.problem.name(),
-            options=decisive,
+            options=finished_data.options(self.problem),
             text_sha256=self.text.sha256(),
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(file_sha256(path) for path in there),
@@ -381,15 +370,5 @@ def _check_options(problem: Problem) -> None:
         raise ValueError(
             f"drop must name some of {', '.join(REASONS)}. Received:"
             f" {', '.join(unknown)}."
-        )
-    if problem.max_length < 0:
-        raise ValueError(
-            "max_length must be at least 1, or 0 to keep all. Received:"
-            f" {problem.max_length}."
-        )
-    if problem.max_length_ratio != 0 and not problem.max_length_ratio >= 1:
-        raise ValueError(
-            "max_length_ratio must be at least 1, or 0 to keep all. Received:"
-            f" {problem.max_length_ratio}."
         )
     check_splits(problem.splits())

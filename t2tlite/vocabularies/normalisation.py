@@ -69,12 +69,14 @@ WHITE_SPACE = re.compile(f"[{SPACES}]+")
 
 
 def compose(text: str, normalization: str) -> str:
-    """Applies step 1 of the rule, and replaces U+2581 by a space: SentencePiece would
-    keep it before a user-defined symbol.
+    """Applies step 1 of the rule, and what SentencePiece's table of strings cannot:
+    U+2581 is a space also before a user-defined symbol, and a joiner behind U+061C or
+    U+180E, which are removed, is behind what is before them.
     """
     if normalization == NONE or text.isascii():
         return text
-    return unicodedata.normalize(FORMS[normalization], text.replace(SPACE_MARK, " "))
+    text = text.replace(SPACE_MARK, " ").replace("\u061c", "").replace("\u180e", "")
+    return unicodedata.normalize(FORMS[normalization], text)
 
 
 def normalise(text: str, normalization: str = NFC) -> str:

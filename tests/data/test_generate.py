@@ -209,18 +209,17 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         (
             {"test": (("a", None),)},
             r"test pair 1: a pair \(source, target\) of two strings is required\."
-            r" Received: \('a', None\)\. Yield source, target\.",
+            r" Received: \('a', None\)\. Yield source, target,",
         ),
         (
             {"vocab_size": 99999},
-            r"vocab_size must be at least \d+ and at most \d+ for this text",
+            r"vocab_size must be at (least|most) \d+ for this text",
         ),
         (
             {"vocab_size": 10},
-            r"vocab_size must be at least \d+ and at most \d+ for this text",
+            r"vocab_size must be at (least|most) \d+ for this text",
         ),
-        ({"max_length": -1}, "max_length must be at least 1"),
-        ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
+        ({"max_length": -1}, "max_length must be at least 0"),
     ],
 )
 def test_bad_input_changes_nothing(tmp_path, data_dir, uninterrupted, changes, message):

@@ -166,6 +166,7 @@ def test_every_character(encoders, rule):
 @pytest.mark.parametrize("rule", [NFC, NFKC])
 @given(text=TEXTS)
 @example(text="x\u0344")
+@example(text="\u180e\u200c\u0628\u061c\u200c")
 @example(text="\u2581<BT> \u200b<BT>")
 @settings(max_examples=500)
 def test_the_model_has_the_rule(encoders, rule, text):
