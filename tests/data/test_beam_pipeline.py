@@ -99,9 +99,7 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     [
         (
             ["--beam_runner=Spork"],
-            (
-                "must be those of Apache Beam. Received: Unexpected pipeline runner"
-            ),
+            ("must be those of Apache Beam. Received: Unexpected pipeline runner"),
         ),
         (
             ["--beam_runner=nowhere.Runner"],
@@ -113,7 +111,7 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
         ),
         (
             ["--beam_runner=DirectRunner", "--beam_options='"],
-            "Received: No closing quotation.",
+            "Received: No closing quotation",
         ),
         (
             ["--beam_options=--direct_num_workers=2"],
