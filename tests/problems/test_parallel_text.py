@@ -217,31 +217,11 @@ def test_languages_are_codes(languages: tuple[str, str], message: str) -> None:
 
 
 def test_training_and_dev_files_are_required_for_data(corpus: dict[str, Any]) -> None:
-    with pytest.raises(
-        ValueError,
-        match=(
-            "none for --train_source and --train_target nor for --dev_source and --dev_"
-        ),
-    ):
+    with pytest.raises(ValueError, match=r"none for train\. Give --train_source and"):
         ParallelText().pairs("train", None)
     del corpus["dev_source"], corpus["dev_target"]
-    with pytest.raises(
-        ValueError,
-        match=r"Received: none for --dev_source and --dev_target\. Give them",
-    ):
+    with pytest.raises(ValueError, match=r"none for dev\. Give --dev_source and"):
         ParallelText(**corpus).files(None)
-
-
-@pytest.mark.parametrize("split", ["train", "dev", "test"])
-@pytest.mark.parametrize(
-    ("given", "missing"), [("source", "target"), ("target", "source")]
-)
-def test_an_option_without_its_counterpart(
-    split: str, given: str, missing: str
-) -> None:
-    message = rf"Received: --{split}_{given}=a,b alone\. Add --{split}_{missing}\."
-    with pytest.raises(ValueError, match=message):
-        registry.get_problem("parallel_text", **{f"{split}_{given}": ("a", "b")})
 
 
 def test_one_name_instead_of_a_tuple() -> None:
@@ -312,19 +292,21 @@ def test_unequal_files(corpus: dict[str, Any]) -> None:
         list(ParallelText(**corpus).pairs("train2", None))
 
 
-@pytest.mark.parametrize("split", ["train", "dev", "test"])
-def test_as_many_source_files_as_target_files(split: str) -> None:
-    message = (
-        rf"--{split}_source and --{split}_target must name as many source files as"
-        r" target files\. "
-        r"Received: 2 source \(a, b\) and 1 target \(c\)\. Give a target file for each"
-        r" source file\."
-    )
+@pytest.mark.parametrize(
+    ("split", "source", "target", "received"),
+    [
+        ("train", ("a", "b"), ("c",), "a,b and c"),
+        ("dev", ("a", "b"), (), "a,b and none"),
+        ("test", (), ("a",), "none and a"),
+    ],
+)
+def test_as_many_source_files_as_target_files(
+    split: str, source: tuple[str, ...], target: tuple[str, ...], received: str
+) -> None:
+    files = {f"{split}_source": source, f"{split}_target": target}
+    message = rf"--{split}_source and --{split}_target .*as many .*: {received}\."
     with pytest.raises(ValueError, match=message):
-        registry.get_problem(
-            "parallel_text",
-            **{f"{split}_source": ("a", "b"), f"{split}_target": ("c",)},
-        )
+        ParallelText(**files)
 
 
 def test_real_corpus(shared: Path) -> None:
