@@ -231,7 +231,7 @@ def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):
         == 1
     )
     assert (
-        "wsj_parsing needs at least one pair in dev. Received: 0 pairs."
+        "wsj_parsing needs at least one pair in dev. Received: 0 pairs,"
         in capsys.readouterr().err
     )
 
