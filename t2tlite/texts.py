@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 # bytes are not yet text
 UNDECODED = (bytes, bytearray, memoryview)
-SHOWN = 60  # characters of a wrong value in a message
+MAX_SHOWN = 60  # characters of a wrong value in a message
 COLUMN = "Name the column of texts, as in table['en'], or make a list of them."
 
 
@@ -61,8 +61,8 @@ def described(value: object) -> str:
     shown = repr(value)
     if "\n" in shown:
         shown = f"a {type(value).__name__}"
-    if len(shown) > SHOWN:
-        shown = f"{shown[:SHOWN]}..."
+    if len(shown) > MAX_SHOWN:
+        shown = f"{shown[:MAX_SHOWN]}..."
     if isinstance(value, UNDECODED):
         shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
     return shown

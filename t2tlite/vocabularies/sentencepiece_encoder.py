@@ -220,7 +220,7 @@ def train_sentencepiece(
         with atomic_file(path) as file:
             model = io.BytesIO()
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_parts(sentences, normalization),
+                sentence_iterator=_training_text(sentences, normalization),
                 model_writer=model,
                 model_type="bpe",
                 # fewer would hide the bound that the error names
@@ -279,7 +279,7 @@ def _normalization_of(model: bytes) -> str:
     return NONE
 
 
-def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
+def _training_text(sentences: Iterable[str], normalization: str) -> Iterator[str]:
     """Yields the training text: normalised sentences, long ones in parts."""
     for text in sentences:
         check_unicode(text)

@@ -215,10 +215,6 @@ def test_length_limits_apply_to_train_alone(tmp_path):
             {"vocab_size": 99999},
             r"vocab_size must be at (least|most) \d+ for this text",
         ),
-        (
-            {"vocab_size": 10},
-            r"vocab_size must be at (least|most) \d+ for this text",
-        ),
         ({"max_length": -1}, "max_length must be at least 0"),
     ],
 )

@@ -155,11 +155,6 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
             ValueError,
             r"must end in \.model .* or \.subwords .* Received: vocab\.txt\.",
         ),
-        (
-            {"vocab_size": 10},
-            ValueError,
-            r"vocab_size must be at (least|most) \d+ for this text",
-        ),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):
