@@ -92,8 +92,8 @@ def _explained_pairs(
         where = ""
         frames = traceback.extract_tb(error.__traceback__)[1:]  # without this one
         if frames:
-            own = [frame for frame in frames if frame.filename == frames[0].filename]
-            where = f", raised in {own[-1].filename}, line {own[-1].lineno}"
+            inside = [frame for frame in frames if frame.filename == frames[0].filename]
+            where = f", raised in {inside[-1].filename}, line {inside[-1].lineno}"
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
         raise kind(
             f"{place} {number}: {type(error).__name__}: {error}{where}. Correct the"

@@ -221,10 +221,12 @@ class DataBuild:
                 pickle.dump(task, spool)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
+                received = counted(self.text.pairs[split], "pair")
+                if self.problem.drop:
+                    received += f", drop={','.join(self.problem.drop)}"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(self.text.pairs[split], 'pair')},"
-                    f" drop={','.join(self.problem.drop)}. Check its files."
+                    f" {received}. Check its files."
                 )
             misread.report(f"{name}, {split}")
         self.audit.report()
