@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, default=30_000, help="training pairs")
     parser.add_argument("--vocab_size", type=int, default=8000, help="pieces to learn")
     parser.add_argument(
-        "--num_processes", type=int, default=program.CORES, help="that encode"
+        "--num_processes", type=int, default=program.CORES, help="cores that encode"
     )
     parser.add_argument(
         "--folder",

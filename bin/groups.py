@@ -163,7 +163,7 @@ class MakeDataFlags(DataFlags, PackageFlags):
         str, "Folder of raw files, in which downloads are kept too."
     )
     num_processes: int | None = optional_field(
-        int, "Processes that encode text; by default one per CPU core."
+        int, "CPU cores that encode text; by default all."
     )
     # the options of the problem that were given
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -17,8 +17,9 @@ from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 from t2tlite.files.tmx import read_tmx
 
-SIDES = ("source", "target")
-KINDS = (*SIDES, "tsv", "tmx")  # of files
+FILE_KINDS = ("source", "target", "tsv", "tmx")  # of files
+
+FileGroup = tuple[str, Sequence[Path]]  # its kind, "" for a pair, and its files
 
 
 @registry.register_problem
@@ -96,19 +97,11 @@ class ParallelText(Problem):
         super().__post_init__()
         for split in splits.SPLITS:
             source, target, *_ = self._names(split)
-            if bool(source) != bool(target):
-                given, missing = SIDES if source else SIDES[::-1]
-                raise ValueError(
-                    f"--{split}_source and --{split}_target must be given together."
-                    f" Received: --{split}_{given}={','.join(source or target)} alone."
-                    f" Add --{split}_{missing}."
-                )
             if len(source) != len(target):
                 raise ValueError(
-                    f"--{split}_source and --{split}_target must name as many source"
-                    f" files as target files. Received: {len(source)} source"
-                    f" ({', '.join(source)}) and {len(target)} target"
-                    f" ({', '.join(target)}). Give a target file for each source file."
+                    f"--{split}_source and --{split}_target must name as many files."
+                    f" Received: {','.join(source) or 'none'} and"
+                    f" {','.join(target) or 'none'}."
                 )
 
     def splits(self) -> tuple[str, ...]:
@@ -117,9 +110,8 @@ class ParallelText(Problem):
         """
         names = []
         for base in (splits.TRAIN, splits.DEV):
-            _, *corpora = self._names(base)
-            names += splits.numbered(base, sum(map(len, corpora)))
-        if any(self._names(splits.TEST)):
+            names += splits.numbered(base, len(self._corpora(base)))
+        if self._corpora(splits.TEST):
             names.append(splits.TEST)
         return tuple(names)
 
@@ -129,34 +121,23 @@ class ParallelText(Problem):
         """
         self.files(tmp_dir)
         self.check_split(split)
-        sources, targets, columns, memories = self._paths(split)
-        languages = self.source_language, self.target_language
-        return itertools.chain(
-            text_files.read_parallel(sources, targets),
-            *map(text_files.read_tsv, columns),
-            *(read_tmx(path, *languages, say_once) for path in memories),
-        )
+        return itertools.chain(*itertools.starmap(self._read, self._of_split(split)))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits, train, dev, test: of each those of one kind after
-        the other, in the order of KINDS. Raises ValueError if there are none to
-        train on or to evaluate on, or a pipe is given twice; and the errors of
+        """The files of all splits: train, dev, test. Raises ValueError if there are
+        none to train on or to evaluate on, or a pipe is given twice; and the errors of
         `check_file`.
         """
-        missing = []
         for base in (splits.TRAIN, splits.DEV):
-            if not any(self._names(base)):
-                missing.append(f"--{base}_source and --{base}_target")
-        if missing:
-            raise ValueError(
-                "parallel_text needs files to train on and files to evaluate on."
-                f" Received: none for {' nor for '.join(missing)}. Give them, several"
-                " separated by commas; or files of two columns, --train_tsv and"
-                " --dev_tsv; or TMX, --train_tmx and --dev_tmx."
-            )
+            if not self._corpora(base):
+                raise ValueError(
+                    "parallel_text needs files to train on and files to evaluate on."
+                    f" Received: none for {base}. Give --{base}_source and"
+                    f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
+                )
         paths: list[Path] = []
         for split in self.splits():
-            for path in itertools.chain(*self._paths(split)):
+            for path in itertools.chain(*(files for _, files in self._of_split(split))):
                 if path in paths and not path.is_file():
                     raise ValueError(
                         "A pipe can be read once. Received:"
@@ -166,26 +147,36 @@ class ParallelText(Problem):
                 paths.append(text_files.check_file(path))
         return paths
 
-    def _paths(self, split: str) -> list[list[Path]]:
-        """The files of a split of each of KINDS: all of test, one or one of each side
-        for train, train2, dev and so on.
+    def _read(self, kind: str, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
+        """The pairs in a corpus's files."""
+        if kind == "tsv":
+            return text_files.read_tsv(paths[0])
+        if kind == "tmx":
+            languages = self.source_language, self.target_language
+            return read_tmx(paths[0], *languages, say_once)
+        return text_files.read_parallel(paths[:1], paths[1:])
+
+    def _of_split(self, split: str) -> list[FileGroup]:
+        """The corpora of a split: all of test, one for train, train2, dev and so on."""
+        corpora = self._corpora(splits.base(split))
+        if split == splits.TEST:
+            return corpora
+        return [corpora[splits.number(split) - 1]]
+
+    def _corpora(self, base: str) -> list[FileGroup]:
+        """The corpora of train, dev or test: pairs of files, then those of columns,
+        then translation memories.
         """
-        base = splits.base(split)
-        sources, *others = map(_expanded, self._names(base))
-        if base == splits.TEST:
-            return [sources, *others]
-        targets, *singles = others
-        index = splits.number(split) - 1
-        paths = [sources[index : index + 1], targets[index : index + 1]]
-        index -= len(sources)
-        for files in singles:  # which follow the pairs
-            paths.append(files[index : index + 1] if index >= 0 else [])
-            index -= len(files)
-        return paths
+        sources, targets, columns, memories = map(_expanded, self._names(base))
+        corpora: list[FileGroup] = []
+        for paths in zip(sources, targets, strict=True):
+            corpora.append(("", paths))
+        corpora += [("tsv", (path,)) for path in columns]
+        return corpora + [("tmx", (path,)) for path in memories]
 
     def _names(self, base: str) -> list[tuple[str, ...]]:
-        """The files of each of KINDS that the flags name."""
-        return [getattr(self, f"{base}_{kind}") for kind in KINDS]
+        """The files of each of FILE_KINDS that the flags name."""
+        return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
 
 
 def _expanded(names: Sequence[str]) -> list[Path]:

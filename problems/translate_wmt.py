@@ -7,9 +7,7 @@ The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import logging
 import ssl
 import urllib.error
 import urllib.request
@@ -80,31 +78,20 @@ class Wmt14(Corpus):
 
     def find(self, tmp_dir: Path | None) -> dict[str, list[FilePair]]:
         files = super().find(tmp_dir)
-        self._check_test(files["test"][0][0])
+        source = files["test"][0][0]
+        ours = ("newstest2014.en", f"newstest2014.{self.target_language}")
+        for path in source.parent.glob("newstest2014.*"):
+            if source.name.startswith(ours) and not path.name.startswith(ours):
+                raise ValueError(
+                    f"{source} must be of the test set {self.target_language}-en, and"
+                    f" {path.name} beside it is of another. Move other pairs' files"
+                    f" away, or use the .sgm files in {TEST_ARCHIVE}."
+                )
         return files
 
     def _is_absent(self, tmp_dir: Path | None) -> bool:
         search = self.search(tmp_dir)
         return not (any(search.files.values()) or search.archives)
-
-    def _check_test(self, source: Path) -> None:
-        """Raises ValueError if the source of the test set may belong to another
-        language pair.
-        """
-        if not source.name.startswith("newstest2014.en"):
-            return
-        ours = ("en", self.target_language)
-        others = []
-        for path in source.parent.glob("newstest2014.*"):
-            if path.name.split(".")[1] not in ours:
-                others.append(path.name)
-        if others:
-            raise ValueError(
-                f"{source} must be the English side of the {self.target_language}-en"
-                " test set; each language pair of 2014 has its own. Received: a folder"
-                f" that also holds {', '.join(sorted(others))}. Move other pairs' files"
-                f" away, or use the .sgm files in {TEST_ARCHIVE}."
-            )
 
     def _tfds_pairs(
         self, split: str, tmp_dir: Path | None
@@ -115,25 +102,19 @@ class Wmt14(Corpus):
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
-            with _without_warnings():
-                _check_network(name, data_dir)
-                dataset = tfds.load(
-                    name,
-                    split=TFDS_SPLITS[split],
-                    data_dir=data_dir,
-                    shuffle_files=False,
-                )
+            _check_network(name, data_dir)
+            dataset = tfds.load(
+                name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False
+            )
         except Exception as error:
             # network, checksums, archives, disk: these have no common class
-            searched = f"None of its files were found in {tmp_dir} or the folders in it"
-            if tmp_dir is None:
-                searched = "No --tmp_dir was given to look for files in"
             missing = "\n".join(self.search(tmp_dir).missing)
             raise FileNotFoundError(
                 f"{self.name()} needs the WMT 2014 files or a network to download them."
-                f" {searched}, and TensorFlow Datasets could not prepare {name}:"
-                f" {type(error).__name__}: {error}\nDownload and unpack these in a"
-                f" folder, and name it by --tmp_dir:\n{missing}"
+                f" Received: {tmp_dir or 'no --tmp_dir'}, without any; TensorFlow"
+                f" Datasets could not prepare {name}: {type(error).__name__}:"
+                f" {error}\nDownload and unpack these in a folder, and name it by"
+                f" --tmp_dir:\n{missing}"
             ) from error
         # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
         # not replace.
@@ -195,19 +176,3 @@ def _check_network(name: str, data_dir: Path | None) -> None:
         is_answer = isinstance(error, urllib.error.HTTPError)
         if not is_answer and not isinstance(error.reason, ssl.SSLError):
             raise
-
-
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Hides the warnings of TensorFlow Datasets and its downloads, such as one for each
-    attempt.
-    """
-    levels = {}
-    for logger in (logging.getLogger("absl"), logging.getLogger("urllib3")):
-        levels[logger] = logger.level
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for logger, level in levels.items():
-            logger.setLevel(level)

@@ -54,7 +54,7 @@ def prepare(
     data_dir: str | Path = "data",
     *,
     tmp_dir: str | Path | None = None,
-    num_processes: int = 1,
+    num_processes: int | None = None,
     **options: Unpack[ProblemOptions],
 ) -> Dataset:
     """Makes the data of a problem, as t2t-datagen does: a vocabulary, token shards and
@@ -66,8 +66,7 @@ def prepare(
             a problem.
         data_dir: the folder that holds a folder for each problem.
         tmp_dir: the folder of raw files, in which downloads are kept too.
-        num_processes: processes that encode text. A script that uses several needs `if
-            __name__ == "__main__":`.
+        num_processes: CPU cores that encode text; by default all.
         options: the problem's options, such as train_source="train.en". Where several
             files may be given, one path is enough. Type checkers know those of
             t2tlite's problems; give a problem of your own instead of its name.

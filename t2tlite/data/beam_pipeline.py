@@ -90,40 +90,30 @@ class Pipeline:
                 defaults = [*QUIET, "--dask_partition_size=1"]
         try:
             create_runner(runner)
+            given = shlex.split(self.options)
         except (ValueError, ImportError, AttributeError) as error:
             raise ValueError(
-                f"--beam_runner must be a runner of Apache Beam. Received: {error}"
+                "--beam_runner and --beam_options must be those of Apache Beam."
+                f" Received: {error}"
             ) from error
-        return beam, self._pipeline_options(runner, defaults)
+        arguments = [f"--runner={runner}", *defaults, *given]
+        return beam, self._pipeline_options(arguments)
 
-    def _pipeline_options(self, runner: str, defaults: list[str]) -> Any:
-        """Beam's options: the defaults, and the given ones, which count if both set
-        one.
-        """
+    def _pipeline_options(self, arguments: list[str]) -> Any:
+        """Beam's options, which also ends the program for a bad value of one."""
         from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
 
-        with contextlib.redirect_stderr(io.StringIO()) as complaint:
-            try:
-                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]
-                options = PipelineOptions(given)
-                if self.runner == "DirectRunner":
-                    # otherwise it downloads and runs another runner, Prism
-                    options.view_as(TypeOptions).allow_unsafe_triggers = True
-                known = options.get_all_options()
-                all_given = options.get_all_options(retain_unknown_options=True)
-            except (SystemExit, ValueError) as error:
-                reason = (complaint.getvalue() or str(error)).strip()
-                reason = reason.rpartition("error: ")[2]
-                raise ValueError(
-                    "--beam_options must be options of Apache Beam. Received:"
-                    f" {reason}."
-                ) from error
+        options = PipelineOptions(arguments)
+        if self.runner == "DirectRunner":
+            # otherwise it downloads and runs another runner, Prism
+            options.view_as(TypeOptions).allow_unsafe_triggers = True
+        known = options.get_all_options()
+        all_given = options.get_all_options(retain_unknown_options=True)
         unknown = sorted({*all_given} - {*known})
         if unknown:
-            names = ", ".join(f"--{name}" for name in unknown)
             raise ValueError(
-                f"--beam_options must be options of Apache Beam. Received: {names},"
-                " which it does not know."
+                "--beam_options must be options of Apache Beam. Received: unknown"
+                f" options {', '.join(unknown)}."
             )
         return options
 

@@ -1,32 +1,17 @@
-"""Encodes chunks of text into token shards, in several processes or, with a pipeline,
-on several machines.
+"""Encodes chunks of text into token shards, here or, with a pipeline, on several
+machines.
 
-One process reads text and splits it into chunks. Each of the others encodes a chunk and
-writes it as one shard. Which pairs a shard contains depends on the text alone, so the
-files are the same for any number of processes.
+Which pairs a shard contains depends on the text alone, so the files are the same
+however many threads or machines encode.
 """
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import dataclasses
 import functools
 import json
-import multiprocessing
-import os
 import pickle
-import signal
-import threading
-from collections.abc import (
-    Callable,
-    Generator,
-    Iterable,
-    Iterator,
-    Sequence,
-)
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +68,7 @@ class LengthLimits:
 
 @dataclasses.dataclass(frozen=True)
 class ChunkTask:
-    """What a process needs to write one shard."""
+    """What is needed to write one shard."""
 
     split: str
     path: Path  # the shard; one that exists is kept, and only its entry is computed
@@ -120,68 +105,17 @@ def texts_of(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
 
 
 def encode_all(
-    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
-) -> Generator[tuple[str, SplitEntry]]:
-    """Writes every shard and yields the split and the entry of each, in order.
+    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_threads: int
+) -> Iterator[tuple[str, SplitEntry]]:
+    """Writes every shard and yields the split and the entry of each, in order; a chunk
+    is encoded on `num_threads` threads.
 
-    At most twice `num_processes` chunks are in memory at a time. A single process is
-    the calling one; several are started by `spawn`, so a script that calls this needs
-    `if __name__ == "__main__":`. `vocabularies` are one file, or the source's and the
-    target's. Raises ChildProcessError if a process dies, OSError if a shard cannot be
-    written.
+    `vocabularies` are one file, or the source's and the target's. Raises OSError if a
+    shard cannot be written.
     """
-    if num_processes > 1:
-        yield from _encode_in_processes(tasks, vocabularies, num_processes)
-        return
-    encoders = _open(vocabularies)
+    encoders = _encoders(vocabularies)
     for task in tasks:
-        yield _encode_chunk(task, encoders)
-
-
-def _encode_in_processes(
-    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
-) -> Generator[tuple[str, SplitEntry]]:
-    executor = ProcessPoolExecutor(
-        num_processes,
-        multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(vocabularies,),
-    )
-    pending: collections.deque[Future[tuple[str, SplitEntry]]] = collections.deque()
-    try:
-        for task in tasks:
-            if len(pending) == 2 * num_processes:
-                yield pending.popleft().result()
-            with _blocked_interrupt():
-                pending.append(executor.submit(_work, task))
-        while pending:
-            yield pending.popleft().result()
-    except BrokenProcessPool as error:
-        raise ChildProcessError(
-            "An encoding process ended unexpectedly, perhaps for lack of memory. Run"
-            " the same command again with fewer --num_processes; finished shards are"
-            " kept. (In a script of your own, call this only under `if __name__ =="
-            ' "__main__":`.)'
-        ) from error
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _blocked_interrupt() -> Iterator[None]:
-    """Blocks Ctrl-C during the block. Processes that it starts inherit this, so that
-    they finish their shards.
-
-    Windows cannot block it: there a process ignores Ctrl-C as soon as it can.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield _encode_chunk(task, encoders, num_threads)
 
 
 def encode_in(
@@ -224,39 +158,15 @@ def encode_in(
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    return functools.partial(_encode_file, _open(vocabularies))
+    return functools.partial(_encode_file, _encoders(vocabularies))
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
     _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
 
 
-# in an encoding process: one, or the source's and the target's
-_encoders: list[TextEncoder] = []
-
-
-def _start_worker(vocabularies: list[Path]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    _encoders[:] = _open(vocabularies)
-
-
-def _exit_with_parent() -> None:
-    """Ends this process when its parent ends or is killed. Otherwise it would wait for
-    chunks forever.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
-    return _encode_chunk(task, _encoders)
-
-
 def _encode_chunk(
-    task: ChunkTask, encoders: list[TextEncoder]
+    task: ChunkTask, encoders: list[TextEncoder], num_threads: int = 1
 ) -> tuple[str, SplitEntry]:
     """Writes a shard, unless it exists; returns its split and the manifest's entry for
     it alone.
@@ -267,8 +177,8 @@ def _encode_chunk(
         lengths = store.source_lengths, store.target_lengths
         return task.split, _entry(task.path, *lengths, notes)
     source_texts, target_texts = texts_of(task.pairs)
-    sources = encoders[0].encode_batch(source_texts)
-    targets = encoders[-1].encode_batch(target_texts)
+    sources = encoders[0].encode_batch(source_texts, num_threads)
+    targets = encoders[-1].encode_batch(target_texts, num_threads)
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     dropped = dict.fromkeys(DROPPED, 0) | task.dropped
     if is_training(task.split):
@@ -340,5 +250,5 @@ def _entry(
     )
 
 
-def _open(vocabularies: Iterable[Path]) -> list[TextEncoder]:
+def _encoders(vocabularies: Iterable[Path]) -> list[TextEncoder]:
     return [open_encoder(path) for path in vocabularies]

@@ -10,7 +10,7 @@ from typing import Any
 
 from t2tlite import registry
 from t2tlite.console import say
-from t2tlite.data.checked_pairs import ReadText
+from t2tlite.data.checked_pairs import ReadText, is_of_t2tlite
 from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
@@ -108,7 +108,7 @@ def _yields_other_pairs(
     """Whether a user's problem, or a pipe, yields other pairs than its data was made
     from. Pairs that cannot be read are assumed to be unchanged, which is reported.
     """
-    is_known = type(problem).__module__.startswith("t2tlite.problems.")
+    is_known = is_of_t2tlite(problem)
     for path in raw_files(problem, tmp_dir):
         is_known = is_known and path.is_file()
     if is_known or not manifest.text_sha256:
@@ -144,7 +144,9 @@ def _changed_options(
     for key in sorted(now):  # an option that is gone had its effect on the files alone
         before, after = then.get(key), now[key]
         if before != after and not _names_file(after, file_names):
-            changes.append(f"{key} was {_shown(before)}, now {_shown(after)}")
+            changes.append(
+                f"{key} was {_option_text(before)}, now {_option_text(after)}"
+            )
     return changes
 
 
@@ -154,7 +156,7 @@ def _names_file(value: Any, names: set[str]) -> bool:
     return any(Path(text).name in names for text in texts)
 
 
-def _shown(value: Any) -> str:
+def _option_text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(str(item) for item in value) or "none"
     return str(value)

@@ -4,8 +4,8 @@
    sample training text for the vocabulary, and copy the pairs to train on and to
    evaluate on to an unnamed file on the disk of the data.
 2. Learn the vocabulary, or copy the given one.
-3. Encode the pairs of the copy and write them as token shards, on several processes, or
-   the workers of a pipeline.
+3. Encode the pairs of the copy and write them as token shards, here or on the workers
+   of a pipeline.
 4. Write the manifest. Only now does the trainer accept the data.
 
 A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards;
@@ -67,15 +67,6 @@ from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 UNFINISHED = "unfinished.json"
-DECISIVE_OPTIONS = (
-    "vocab_size",
-    "vocab_file",
-    "user_symbols",
-    "normalization",
-    "max_length",
-    "max_length_ratio",
-    "drop",
-)
 SHARD = re.compile(r".+-\d{5}\.arrow")
 
 
@@ -91,26 +82,26 @@ def generate(
 
     Shows progress bars, and reports training pairs that would spoil a result. Memory
     grows by about 10 bytes for each training pair, and the disk holds a copy of the
-    text until the data is complete. The files are the same for any number of processes,
+    text until the data is complete. The files are the same for any number of threads,
     interrupted or not, and for a problem and its reverse. Drops training pairs that
     exceed the problem's `max_length` or `max_length_ratio` or that its `drop` names,
     and counts them in the manifest.
 
-    Raw files are in `tmp_dir`. By default, one process encodes for each CPU core that
-    this process may use. With a `pipeline` its workers encode instead; they must see
-    `data_dir`, but need not see the raw files.
+    Raw files are in `tmp_dir`. Text is encoded on `num_processes` CPU cores, by default
+    all that this process may use. With a `pipeline` its workers encode instead; they
+    must see `data_dir`, but need not see the raw files.
 
     Raises:
         ValueError: the text or options are bad, or complete data made from something
             else is there. No file has been changed.
         FileNotFoundError: a raw file is missing.
-        OSError: a file cannot be written, for example because the disk is full, or an
-            encoding process or worker has failed. The next run resumes.
+        OSError: a file cannot be written, for example because the disk is full, or a
+            worker of the pipeline has failed. The next run resumes.
     """
     started = time.monotonic()
     if num_processes is None:
         num_processes = available_cores()
-    num_processes = checked("num_processes", int, num_processes, low=1)
+    num_threads = checked("num_processes", int, num_processes, low=1)
     _check_options(problem)
     if pipeline is not None:
         pipeline.check()
@@ -118,7 +109,7 @@ def generate(
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
     check_name(folder)
-    build = DataBuild(problem, folder, tmp_dir, num_processes, pipeline)
+    build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
     already_there = build.is_complete()
     if not already_there:
         build.check_outputs()
@@ -135,7 +126,7 @@ class _Origin:
     """What incomplete data is made from: the content of `unfinished.json`."""
 
     problem: str
-    options: dict[str, Any]  # on which the vocabulary and the shards depend
+    options: dict[str, Any]
     text_sha256: str
     chunk: tuple[int, int]  # the largest, pairs and characters
     vocabulary_sha256: tuple[str, ...]
@@ -149,13 +140,13 @@ class DataBuild:
         problem: Problem,
         folder: Path,
         tmp_dir: Path | None,
-        num_processes: int,
+        num_threads: int,
         pipeline: Pipeline | None,
     ) -> None:
         self.problem = problem
         self.folder = folder
         self.tmp_dir = tmp_dir
-        self.num_processes = num_processes
+        self.num_threads = num_threads
         self.pipeline = pipeline
         self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
@@ -230,11 +221,12 @@ class DataBuild:
                 pickle.dump(task, spool)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
-                drop = f" and drop={','.join(self.problem.drop)}"
+                received = counted(self.text.pairs[split], "pair")
+                if self.problem.drop:
+                    received += f", drop={','.join(self.problem.drop)}"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(self.text.pairs[split], 'pair')}"
-                    f"{drop if self.problem.drop else ''}. Check its files."
+                    f" {received}. Check its files."
                 )
             misread.report(f"{name}, {split}")
         self.audit.report()
@@ -293,14 +285,8 @@ class DataBuild:
             tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
         splits = dict.fromkeys(self.text.pairs, NO_PAIRS)
         total = sum(self.text.pairs.values())
-        num_chunks = -(-total // encode_shards.CHUNK_PAIRS)
-        # more processes than chunks would have nothing to do
-        num_processes = min(self.num_processes, num_chunks)
-        entries = encode_shards.encode_all(tasks, self.vocabularies, num_processes)
-        with (
-            contextlib.closing(entries),
-            progress_bar(desc="encoding", total=total, unit=" pairs") as bar,
-        ):
+        entries = encode_shards.encode_all(tasks, self.vocabularies, self.num_threads)
+        with progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
             for split, entry in entries:
                 splits[split] += entry
                 bar.update(entry.pairs + sum(entry.dropped.values()))
@@ -313,13 +299,12 @@ class DataBuild:
         problem = self.problem
         for split, split_entry in splits.items():
             if is_training(split) and split_entry.pairs == 0:
-                drop = f" and drop={','.join(problem.drop)}" if problem.drop else ""
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {self.text.pairs[split]:,}, of which"
-                    f" max_length={problem.max_length} and"
-                    f" max_length_ratio={problem.max_length_ratio}{drop} drop all."
-                    " Change these options."
+                    f" {self.text.pairs[split]:,}, all dropped by"
+                    f" max_length={problem.max_length},"
+                    f" max_length_ratio={problem.max_length_ratio} or"
+                    f" drop={','.join(problem.drop)}."
                 )
         for split, corpus in self.audit.corpora.items():
             findings = {name: count for name, count in corpus.counts.items() if count}
@@ -360,12 +345,10 @@ class DataBuild:
                 self.made_from[path] = FileEntry.of(path)
 
     def _origin(self) -> _Origin:
-        options = finished_data.options(self.problem)
-        decisive = {name: options[name] for name in DECISIVE_OPTIONS}
         there = [path for path in self.vocabularies if path.exists()]
         return _Origin(
             problem=self.problem.name(),
-            options=decisive,
+            options=finished_data.options(self.problem),
             text_sha256=self.text.sha256(),
             chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
             vocabulary_sha256=tuple(file_sha256(path) for path in there),
@@ -387,15 +370,5 @@ def _check_options(problem: Problem) -> None:
         raise ValueError(
             f"drop must name some of {', '.join(REASONS)}. Received:"
             f" {', '.join(unknown)}."
-        )
-    if problem.max_length < 0:
-        raise ValueError(
-            "max_length must be at least 1, or 0 to keep all. Received:"
-            f" {problem.max_length}."
-        )
-    if problem.max_length_ratio != 0 and not problem.max_length_ratio >= 1:
-        raise ValueError(
-            "max_length_ratio must be at least 1, or 0 to keep all. Received:"
-            f" {problem.max_length_ratio}."
         )
     check_splits(problem.splits())

@@ -8,7 +8,7 @@ import re
 
 from t2tlite.data.manifest import RunManifest
 
-NAMES = {
+LANGUAGE_NAMES = {
     "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian",
     "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh",
     "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto",
@@ -27,14 +27,14 @@ NAMES = {
     "zh": "Chinese", "zh-Hans": "Chinese (simplified)",
     "zh-Hant": "Chinese (traditional)",
 }  # fmt: skip
-CODES = {name.lower(): code for code, name in NAMES.items()}
+CODES = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 # language, script, region and variants: de, gsw, pt-BR, zh-Hans, de-1996
 CODE = re.compile(
     "[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
     re.ASCII | re.IGNORECASE,
 )
 # withdrawn codes, and those that only LibreTranslate has
-RENAMED = {"in": "id", "iw": "he", "ji": "yi", "pb": "pt-BR", "zt": "zh-Hant"}
+NEWER_CODES = {"in": "id", "iw": "he", "ji": "yi", "pb": "pt-BR", "zt": "zh-Hant"}
 # what a request also means by a code
 ALSO = {
     "nb": "no", "no": "nb", "zh": "zh-Hans", "zh-CN": "zh-Hans", "zh-HK": "zh-Hant",
@@ -53,7 +53,7 @@ def canonical(text: str) -> str:
             parts[index] = part.upper()
         elif len(part) == 4 and part.isalpha():
             parts[index] = part.title()
-    return "-".join([RENAMED.get(language, language), *parts])
+    return "-".join([NEWER_CODES.get(language, language), *parts])
 
 
 def distance(wanted: str | None, served: str) -> int | None:
@@ -78,10 +78,10 @@ def distance(wanted: str | None, served: str) -> int | None:
 def language_name(code: str) -> str:
     """The English name of a language; the code itself if it is not a common one."""
     base, _, region = code.partition("-")
-    name = NAMES.get(code) or NAMES.get(base)
+    name = LANGUAGE_NAMES.get(code) or LANGUAGE_NAMES.get(base)
     if name is None:
         return code
-    return f"{name} ({region})" if region and code not in NAMES else name
+    return f"{name} ({region})" if region and code not in LANGUAGE_NAMES else name
 
 
 def parse_pair(text: str) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     if len(pairs) != 1:
         raise ValueError(
             "A language pair must be SOURCE-TARGET, two codes of BCP 47 such as en-de"
-            f" or en-pt-BR. Received: {text!r}. {_advice(text, pairs)}"
+            f" or en-pt_BR. Received: {text!r}."
         )
     source, target = _canonical_pair(pairs[0])
     check_differ(source, target)
@@ -119,11 +119,9 @@ def check_differ(source: str, target: str) -> None:
 def parse_language(text: str) -> str:
     """The code of a language; ValueError if it is not one."""
     if not is_code(text):
-        code = _code(text.strip())
-        advice = f"Write {code}." if is_code(code) else "Write its code."
         raise ValueError(
             "A language must be a code of BCP 47 such as en or pt-BR. Received:"
-            f" {text!r}. {advice}"
+            f" {text!r}."
         )
     return canonical(text)
 
@@ -138,29 +136,6 @@ def _canonical_pair(pair: tuple[str, str]) -> tuple[str, str]:
     return canonical(source), canonical(target)
 
 
-def _code(language: str) -> str:
-    """The code of a language that is given by its English name or its code."""
-    return CODES.get(language.lower(), language)
-
-
-def _advice(text: str, pairs: list[tuple[str, str]]) -> str:
-    """What to write instead of a text that is not a language pair, or may be one of
-    several.
-    """
-    if pairs:
-        spellings = ["-".join(_canonical_pair(pair)) for pair in pairs]
-        return f"Write {' or '.join(spellings)}."
-    words = re.split(r"[\W_]+", text.strip())
-    if len(words) == 3 and words[1].lower() == "to":
-        del words[1]
-    if len(words) > 2:
-        return "Separate pairs by commas."
-    codes = [canonical(_code(word)) for word in words]
-    if len(codes) == 2 and all(map(is_code, codes)):
-        return f"Write {'-'.join(codes)}."
-    return "Write a code of two or three letters for each, and - between them."
-
-
 def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str, str]:
     """The language codes of source and target of a run: as given, such as `en-de`, or
     as its manifest records.
@@ -171,12 +146,10 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
         return parse_pair(given)
     pair = manifest.language_pair
     if not all(map(is_code, pair)):
-        codes = [_code(language) for language in pair]
-        example = "-".join(codes) if all(map(is_code, codes)) else "en-de"
         raise ValueError(
             f"--languages must be given, since {run} does not record the codes of its"
             f" languages (problem {manifest.name}). Received: {pair[0]!r} and"
-            f" {pair[1]!r}. Add --languages={example}, the codes of source and target."
+            f" {pair[1]!r}. Add --languages=en-de, the codes of source and target."
         )
     check_differ(*pair)
     return _canonical_pair(pair)
@@ -187,7 +160,7 @@ def contradiction(run: str, manifest: RunManifest, pair: tuple[str, str]) -> str
     empty one.
     """
     for recorded, code in zip(manifest.language_pair, pair, strict=True):
-        if recorded and distance(_code(recorded), code) is None:
+        if recorded and distance(CODES.get(recorded.lower(), recorded), code) is None:
             return (
                 f"{run} records {'-'.join(manifest.language_pair)}, and --languages"
                 f" says {'-'.join(pair)}, which counts. Is it meant for another run?"

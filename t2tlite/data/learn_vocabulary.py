@@ -12,13 +12,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from t2tlite.console import say
 from t2tlite.data.encode_shards import LengthLimits, texts_of
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NFC, NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
-    MAX_VOCAB_SIZE,
     VocabularySizeError,
     train_sentencepiece,
 )
@@ -62,7 +60,7 @@ class TextSample:
         number = self._random.random()
         if number < self._threshold:
             self._pairs.append((number, pair))
-            self._size += _size(pair)
+            self._size += _pair_size(pair)
         while self._size > self._limit and len(self._pairs) > 1:
             self._threshold /= 2
             self._remove_above_threshold()
@@ -93,13 +91,12 @@ class TextSample:
         """Learns a vocabulary shared by source and target, and writes it to `path`.
 
         With `fit`, a corpus too small for `vocab_size` yields the largest vocabulary
-        possible, and one whose characters need more a larger one, which is reported.
+        possible, and one whose characters need more a larger one.
         Pairs with a word of more than MAX_WORD_CHARACTERS are not learned from, unless
         most have one; nor are pairs that `limits` drop, by their lengths in a first
         vocabulary, unless all are dropped.
 
-        For the other arguments and the errors see `train_sentencepiece`; a
-        VocabularySizeError names both bounds.
+        For the other arguments and the errors see `train_sentencepiece`.
         """
         pairs = []
         usual = []
@@ -116,16 +113,10 @@ class TextSample:
                 text.some().learn_fitting(vocab_size, first)
                 kept = text.within(limits, open_encoder(first))
             text = kept if kept.pairs else text
-        if not fit:
+        if fit:
+            text.learn_fitting(vocab_size, path)
+        else:
             text.learn(vocab_size, path)
-            return
-        needed = text.learn_fitting(vocab_size, path)
-        if needed:
-            say(
-                f"The vocabulary has more than the default of {vocab_size:,} pieces,"
-                f" since this text has many characters or symbols: they alone need"
-                f" {needed:,}. --vocab_size=N gives N pieces."
-            )
 
     def _remove_above_threshold(self) -> None:
         kept = []
@@ -133,7 +124,7 @@ class TextSample:
         for number, pair in self._pairs:
             if number < self._threshold:
                 kept.append((number, pair))
-                self._size += _size(pair)
+                self._size += _pair_size(pair)
         self._pairs = kept
 
 
@@ -148,9 +139,9 @@ class _Text:
     def some(self) -> _Text:
         """Its first pairs, of SMALL_TEXT characters."""
         first = self.pairs[:1]
-        size = _size(first[0])
+        size = _pair_size(first[0])
         for pair in self.pairs[1:]:
-            size += _size(pair)
+            size += _pair_size(pair)
             if size > SMALL_TEXT:
                 break
             first.append(pair)
@@ -172,55 +163,31 @@ class _Text:
             kept += [pair for pair in batch if pair not in dropped]
         return dataclasses.replace(self, pairs=kept)
 
-    def learn_fitting(self, vocab_size: int, path: Path) -> int:
+    def learn_fitting(self, vocab_size: int, path: Path) -> None:
         """Learns the vocabulary of the size nearest to `vocab_size` that the text
-        allows. Returns 0, or the size that its characters need if that is more.
+        allows.
         """
         try:
-            self._learn(vocab_size, path)
+            self.learn(vocab_size, path)
         except VocabularySizeError as error:
             if error.smallest is None:
-                self._learn(error.largest or vocab_size, path)
-                return 0
+                self.learn(error.largest or vocab_size, path)
+                return
             needed = error.smallest
         else:
-            return 0
+            return
         try:
             # half of the default is for pieces of several characters
-            self._learn(needed + vocab_size // 2, path)
+            self.learn(needed + vocab_size // 2, path)
         except VocabularySizeError as error:
-            self._learn(error.largest or needed, path)
-        return needed
+            self.learn(error.largest or needed, path)
 
     def learn(self, vocab_size: int, path: Path) -> None:
-        """Learns a vocabulary of this size; an error names both bounds."""
-        try:
-            self._learn(vocab_size, path)
-        except VocabularySizeError as error:
-            raise self._both_bounds(error, vocab_size, path) from error
-
-    def _learn(self, vocab_size: int, path: Path) -> None:
+        """Learns a vocabulary of this size."""
         sentences = itertools.chain.from_iterable(self.pairs)
         train_sentencepiece(
             sentences, vocab_size, path, self.symbols, self.normalization
         )
-
-    def _both_bounds(
-        self, known: VocabularySizeError, vocab_size: int, path: Path
-    ) -> VocabularySizeError:
-        """The error with both bounds; learning an impossible vocabulary reveals the
-        unknown one.
-        """
-        smallest, largest = known.smallest, known.largest
-        try:
-            if smallest is None:
-                self._learn(1, path)
-            elif sum(_size(pair) for pair in self.pairs) <= SMALL_TEXT:
-                self._learn(MAX_VOCAB_SIZE, path)
-        except VocabularySizeError as error:
-            smallest = smallest or error.smallest
-            largest = largest or error.largest
-        return VocabularySizeError(vocab_size, len(self.symbols), smallest, largest)
 
 
 def _has_long_word(pair: tuple[str, str]) -> bool:
@@ -255,42 +222,27 @@ def check_vocabulary_options(problem: Problem) -> None:
             "vocab_file must be one vocabulary for source and target, or one for each. "
             f"Received: {problem.vocab_file!r}."
         )
-    _check_symbols(problem)
-    _check_normalization(problem)
-    for name in problem.vocab_file:
-        encoder = open_encoder(Path(name).expanduser())
-        for symbol in problem.user_symbols:
-            if len(encoder.encode(symbol)) != 1:
-                raise ValueError(
-                    "user_symbols must be pieces of vocab_file if that is given."
-                    f" Received: {symbol!r}, which {name} splits. Leave it out, or let"
-                    " a vocabulary be learned."
-                )
-
-
-def _check_normalization(problem: Problem) -> None:
-    """Raises ValueError for a rule that the vocabulary would not have."""
-    if problem.normalization == NFKC and problem.vocab_file:
-        raise ValueError(
-            f"normalization={NFKC} is a rule of vocabularies that are learned."
-            f" Received: vocab_file={','.join(problem.vocab_file)}, which has a rule of"
-            " its own. Leave normalization out."
-        )
-
-
-def _check_symbols(problem: Problem) -> None:
     symbols = problem.user_symbols
-    received = ",".join(symbols)
-    are_words = True
-    normal = set()
-    for symbol in symbols:
-        are_words = are_words and words(symbol) == [symbol]
-        normal.add(normalise(symbol, problem.normalization))
+    are_words = all(words(symbol) == [symbol] for symbol in symbols)
+    normal = {normalise(symbol, problem.normalization) for symbol in symbols}
     if not are_words or len(normal) < len(symbols):
         raise ValueError(
             "user_symbols must be different strings without white space. Received:"
-            f" {received!r}."
+            f" {','.join(symbols)!r}."
         )
+    if problem.normalization == NFKC and problem.vocab_file:
+        raise ValueError(
+            f"normalization={NFKC} is for vocabularies that are learned. Received:"
+            f" vocab_file={','.join(problem.vocab_file)}, which has a rule of its own."
+        )
+    for name in problem.vocab_file:
+        encoder = open_encoder(Path(name).expanduser())
+        for symbol in symbols:
+            if len(encoder.encode(symbol)) != 1:
+                raise ValueError(
+                    "user_symbols must be pieces of vocab_file if that is given."
+                    f" Received: {symbol!r}, which {name} splits."
+                )
 
 
 def vocabulary_names(problem: Problem) -> list[str]:
@@ -306,6 +258,6 @@ def vocabulary_names(problem: Problem) -> list[str]:
     return [f"vocab.source{source}", f"vocab.target{target}"]
 
 
-def _size(pair: tuple[str, str]) -> int:
+def _pair_size(pair: tuple[str, str]) -> int:
     """Characters of a pair, and PAIR_OVERHEAD."""
     return len(pair[0]) + len(pair[1]) + PAIR_OVERHEAD

@@ -63,11 +63,13 @@ class Problem(CheckedFields):
         0,
         "Drop training pairs with a side of more than this many tokens, the"
         " end-of-sentence token (EOS) included; 0 keeps all.",
+        low=0,
     )
     max_length_ratio: float = option(
         0.0,
         "Drop training pairs with a side more than this many times as long, in tokens,"
         " as the other; 0 keeps all.",
+        low=0,
     )
     drop: tuple[str, ...] = option(
         (),

@@ -61,6 +61,8 @@ JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
 JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
 
 MAY_BE_IGNORED = re.compile(f"[{REMOVED}{NON_JOINER}{JOINER}]")
+# those of REMOVED that are also in the blocks of JOINING
+BEFORE_JOINER = re.compile(f"[\u061c\u180e]+(?=[{NON_JOINER}{JOINER}])")
 VISIBLE = re.compile(f"[^{REMOVED}{NON_JOINER}{JOINER}{SPACES}]")
 IGNORED = re.compile(
     f"[{REMOVED}]|(?<![{JOINING}]){NON_JOINER}|(?<![{JOINING}{EMOJI}]){JOINER}"
@@ -69,12 +71,14 @@ WHITE_SPACE = re.compile(f"[{SPACES}]+")
 
 
 def compose(text: str, normalization: str) -> str:
-    """Applies step 1 of the rule, and replaces U+2581 by a space: SentencePiece would
-    keep it before a user-defined symbol.
+    """Applies step 1 of the rule, and what SentencePiece's table of strings cannot:
+    U+2581 is a space also before a user-defined symbol, and a joiner has nothing before
+    it that step 2 removes.
     """
     if normalization == NONE or text.isascii():
         return text
-    return unicodedata.normalize(FORMS[normalization], text.replace(SPACE_MARK, " "))
+    text = BEFORE_JOINER.sub("", text.replace(SPACE_MARK, " "))
+    return unicodedata.normalize(FORMS[normalization], text)
 
 
 def normalise(text: str, normalization: str = NFC) -> str:

@@ -63,40 +63,24 @@ SENTENCE_CHARACTERS = 1000
 
 
 class VocabularySizeError(ValueError):
-    """The text allows a vocabulary of `smallest` to `largest` pieces, and of no other
-    size. An unknown bound is None.
+    """The text allows no vocabulary of fewer than `smallest`, or none of more than
+    `largest` pieces; the other bound is None.
     """
 
     def __init__(
-        self,
-        received: int,
-        num_symbols: int,
-        smallest: int | None = None,
-        largest: int | None = None,
+        self, received: int, smallest: int | None = None, largest: int | None = None
     ):
         self.smallest = smallest
         self.largest = largest
-        bounds = []
-        reasons = []
-        advice = ""
+        bound = f"at most {largest} for this text, which is too small for more pieces"
+        advice = "Lower vocab_size or give more text."
         if smallest is not None:
-            symbols = f", {num_symbols:,} symbols" if num_symbols else ""
-            bounds.append(f"at least {smallest}")
-            reasons.append(
-                f"{SPECIAL_IDS} ids are special tokens and bytes{symbols}, and each"
-                " character needs one"
+            bound = (
+                f"at least {smallest} for this text: {SPECIAL_IDS} ids are special"
+                " tokens and bytes, and each character and symbol needs one"
             )
-            if received < smallest:
-                advice = "Raise vocab_size."
-        if largest is not None:
-            bounds.append(f"at most {largest}")
-            reasons.append("the text is too small for more pieces")
-            if received > largest:
-                advice = "Lower vocab_size or give more text."
-        super().__init__(
-            f"vocab_size must be {' and '.join(bounds)} for this text:"
-            f" {'; '.join(reasons)}. Received: {received}. {advice}"
-        )
+            advice = "Raise vocab_size."
+        super().__init__(f"vocab_size must be {bound}. Received: {received}. {advice}")
 
 
 class SentencePieceEncoder(TextEncoder):
@@ -170,12 +154,14 @@ class SentencePieceEncoder(TextEncoder):
         normalised = self._processor.normalize(composed).replace(SPACE_MARK, " ")
         return normalised.removeprefix(" ")  # SentencePiece adds one
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(
+        self, texts: Sequence[str], num_threads: int = 1
+    ) -> list[list[int]]:
         composed = [compose(text, self.normalization) for text in texts]
         try:
             if len(composed) <= FEW_TEXTS:
                 return [self._processor.encode(text) for text in composed]
-            return self._processor.encode(composed, num_threads=1)
+            return self._processor.encode(composed, num_threads=num_threads)
         except (RuntimeError, TypeError) as error:
             for text in texts:
                 check_unicode(text)
@@ -234,7 +220,7 @@ def train_sentencepiece(
         with atomic_file(path) as file:
             model = io.BytesIO()
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_parts(sentences, normalization),
+                sentence_iterator=_training_text(sentences, normalization),
                 model_writer=model,
                 model_type="bpe",
                 # fewer would hide the bound that the error names
@@ -252,18 +238,13 @@ def train_sentencepiece(
                 num_threads=1,
                 minloglevel=2,
             )
-            file.write(_with_normalizer(model.getvalue(), normalization))
+            file.write(model.getvalue())
+            if normalization != NONE:
+                # its name ends the file: readers of Protocol Buffers merge the fields
+                # of a message that occurs twice
+                file.write(normalizer(normalization))
     except RuntimeError as error:
-        raise _training_error(str(error), vocab_size, len(symbol_pieces)) from error
-
-
-def _with_normalizer(model: bytes, normalization: str) -> bytes:
-    """Gives a model the normaliser of a rule, whose name then ends the file: readers
-    of Protocol Buffers merge the fields of a message that occurs twice.
-    """
-    if normalization == NONE:
-        return model
-    return model + normalizer(normalization)
+        raise _training_error(str(error), vocab_size) from error
 
 
 @functools.cache
@@ -298,7 +279,7 @@ def _normalization_of(model: bytes) -> str:
     return NONE
 
 
-def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
+def _training_text(sentences: Iterable[str], normalization: str) -> Iterator[str]:
     """Yields the training text: normalised sentences, long ones in parts."""
     for text in sentences:
         check_unicode(text)
@@ -309,19 +290,16 @@ def _parts(sentences: Iterable[str], normalization: str) -> Iterator[str]:
             yield sentence[start : start + SENTENCE_CHARACTERS]
 
 
-def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
+def _training_error(message: str, vocab_size: int) -> ValueError:
     """Turns SentencePiece's message into an error that says what to do."""
     too_high = re.search(r"too high.*?<= (\d+)", message)
     if too_high:
-        return VocabularySizeError(vocab_size, num_symbols, largest=int(too_high[1]))
+        return VocabularySizeError(vocab_size, largest=int(too_high[1]))
     too_low = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_low:
-        return VocabularySizeError(vocab_size, num_symbols, smallest=int(too_low[1]))
+        return VocabularySizeError(vocab_size, smallest=int(too_low[1]))
     if "sentences_.empty()" in message:
-        return ValueError(
-            "The vocabulary needs text to learn from. Received: no sentences. Check the"
-            " training files."
-        )
+        return ValueError("A vocabulary needs text to learn from. Received: none.")
     return ValueError(
         f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces:"
         f" {message.rstrip('. ')}."

@@ -37,8 +37,11 @@ class TextEncoder(Protocol):
         """Whether the vocabulary reads nothing but white space in a text."""
         return not self.normalise(text).strip()
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(
+        self, texts: Sequence[str], num_threads: int = 1
+    ) -> list[list[int]]:
         """The token ids of each text, without EOS; an empty list for the empty text.
+        Subword vocabularies use one thread.
 
         Raises ValueError if a text contains a lone surrogate, or a character that a
         damaged vocabulary cannot encode.

@@ -99,26 +99,19 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     [
         (
             ["--beam_runner=Spork"],
-            (
-                "--beam_runner must be a runner of Apache Beam. Received: Unexpected"
-                " pipeline runner"
-            ),
+            ("must be those of Apache Beam. Received: Unexpected pipeline runner"),
         ),
         (
             ["--beam_runner=nowhere.Runner"],
-            "--beam_runner must be a runner of Apache Beam. Received: ",
+            "--beam_runner and --beam_options must be those of Apache Beam. Received: ",
         ),
         (
             ["--beam_runner=DirectRunner", "--beam_options=--nonsense=3"],
-            "Received: --nonsense, which",
-        ),
-        (
-            ["--beam_runner=DirectRunner", "--beam_options=--direct_num_workers=x"],
-            "invalid int value: 'x'.",
+            "Received: unknown options nonsense.",
         ),
         (
             ["--beam_runner=DirectRunner", "--beam_options='"],
-            "Received: No closing quotation.",
+            "Received: No closing quotation",
         ),
         (
             ["--beam_options=--direct_num_workers=2"],

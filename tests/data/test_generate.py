@@ -209,18 +209,13 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         (
             {"test": (("a", None),)},
             r"test pair 1: a pair \(source, target\) of two strings is required\."
-            r" Received: \('a', None\)\. Yield source, target\.",
+            r" Received: \('a', None\)\. Yield source, target,",
         ),
         (
             {"vocab_size": 99999},
-            r"vocab_size must be at least \d+ and at most \d+ for this text",
+            r"vocab_size must be at (least|most) \d+ for this text",
         ),
-        (
-            {"vocab_size": 10},
-            r"vocab_size must be at least \d+ and at most \d+ for this text",
-        ),
-        ({"max_length": -1}, "max_length must be at least 1"),
-        ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
+        ({"max_length": -1}, "max_length must be at least 0"),
     ],
 )
 def test_bad_input_changes_nothing(tmp_path, data_dir, uninterrupted, changes, message):
@@ -236,7 +231,7 @@ def test_everything_dropped(tmp_path):
     with pytest.raises(
         ValueError,
         match=(
-            r"training pairs in train\. Received: 230, of which max_length=1 .*drop all"
+            r"training pairs in train\. Received: 230, all dropped by max_length=1,"
         ),
     ):
         generate(TinyTask(max_length=1), tmp_path, num_processes=1)
@@ -269,10 +264,3 @@ def test_progress_is_printed_and_the_summary_returned(tmp_path, capfd):
     ):
         assert words in str(data)
     assert data.seconds > 0
-
-
-def test_module_constants_fit_four_bytes_offsets():
-    """A shard's tokens are at most its bytes of text and one EOS a pair: Arrow counts
-    them in 31 bits.
-    """
-    assert 4 * encode_shards.CHUNK_CHARACTERS + 50_000 < 2**31

@@ -1,4 +1,4 @@
-"""The same files however they are made: on more processes, in several attempts, after a
+"""The same files however they are made: on more cores, in several attempts, after a
 full disk. None made twice.
 """
 
@@ -30,7 +30,7 @@ def test_layout(uninterrupted):
     ]
 
 
-def test_two_processes_make_the_same_files(tmp_path, uninterrupted):
+def test_two_cores_make_the_same_files(tmp_path, uninterrupted):
     generate(TinyTask(), tmp_path, num_processes=2)
     assert contents(tmp_path) == uninterrupted
 
@@ -289,38 +289,6 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
     assert not list(tmp_path.rglob("*.tmp"))
     generate(TinyTask(), tmp_path, num_processes=1)
     assert contents(tmp_path) == uninterrupted
-
-
-def test_error_in_an_encoding_process(tiny_data, tmp_path):
-    """A process that cannot write reports it, and the others end."""
-    tasks = [
-        encode_shards.ChunkTask(
-            "train",
-            tmp_path / "nowhere" / f"{i}.arrow",
-            [("a", "b")],
-            encode_shards.LengthLimits(),
-        )
-        for i in range(9)
-    ]
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        list(
-            encode_shards.encode_all(
-                tasks, [tiny_data / "tiny_task" / "vocab.model"], 2
-            )
-        )
-
-
-def test_an_encoding_process_that_dies(tiny_data, monkeypatch):
-    # what a process is to do with each task
-    monkeypatch.setattr(encode_shards, "_work", os._exit)
-    with pytest.raises(
-        ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"
-    ):
-        list(
-            encode_shards.encode_all(
-                [9, 9, 9], [tiny_data / "tiny_task" / "vocab.model"], 2
-            )
-        )
 
 
 def test_only_one_process_at_a_time(tmp_path):

@@ -105,8 +105,8 @@ def test_pickled(encoder):
 @pytest.mark.parametrize(
     ("sentences", "size", "message"),
     [
-        ([], 300, r"needs text to learn from\. Received: no sentences\."),
-        (["", ""], 300, r"needs text to learn from\. Received: no sentences\."),
+        ([], 300, r"needs text to learn from\. Received: none\."),
+        (["", ""], 300, r"needs text to learn from\. Received: none\."),
         (["fine", "not \ud800"], 300, "lone surrogates"),
         (SENTENCES, 10, "at least"),
     ],

@@ -53,7 +53,7 @@ class DataToMake:
     problem: Problem
     data_dir: str | Path
     tmp_dir: str | Path | None = None
-    num_processes: int | None = None  # None: one per CPU core
+    num_processes: int | None = None  # CPU cores; None: all
     pipeline: Pipeline | None = None
 
 
