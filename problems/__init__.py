@@ -6,6 +6,7 @@ from t2tlite.problems import (  # noqa: F401
     iwslt,
     multi30k,
     parallel_text,
+    pronunciation,
     translate_wmt,
     wsj_parsing,
 )

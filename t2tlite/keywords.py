@@ -89,12 +89,14 @@ class ProblemOptions(TypedDict, total=False):
     """The options of t2tlite's problems, which are flags of t2t-datagen."""
 
     vocab_size: int
+    vocab_type: str
     vocab_file: Texts
     user_symbols: Texts
     normalization: str
     max_length: int
     max_length_ratio: float
     drop: Texts
+    languages: Texts
     linearisation: str
     fragments: int
     substitutions: int

@@ -64,6 +64,7 @@ from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 UNFINISHED = "unfinished.json"
@@ -260,10 +261,13 @@ class DataBuild:
         for split, pairs in self.text.pairs.items():
             if is_training(split):
                 training_pairs += pairs
-        vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
+        vocab_size = problem.vocab_size
+        if problem.vocab_type == PIECES:
+            vocab_size = vocab_size or default_vocab_size(training_pairs)
+        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
         symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
         with progress_bar(
-            bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
+            bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"
         ) as bar:
             sample.learn_vocabulary(
                 vocab_size,
@@ -272,6 +276,7 @@ class DataBuild:
                 fit=problem.vocab_size == type(problem).vocab_size,  # the default
                 limits=self.limits,
                 normalization=problem.normalization,
+                vocab_type=problem.vocab_type,
             )
             bar.refresh()
 
