@@ -97,6 +97,8 @@ class ProblemOptions(TypedDict, total=False):
     max_length_ratio: float
     drop: Texts
     languages: Texts
+    generalisation: str
+    test_size: int
     linearisation: str
     fragments: int
     substitutions: int

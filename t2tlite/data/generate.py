@@ -262,9 +262,10 @@ class DataBuild:
             if is_training(split):
                 training_pairs += pairs
         vocab_size = problem.vocab_size
+        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
         if problem.vocab_type == PIECES:
             vocab_size = vocab_size or default_vocab_size(training_pairs)
-        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
+            learned = f"{vocab_size:,} pieces"
         symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
         with progress_bar(
             bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"

@@ -53,7 +53,7 @@ class PronunciationTask(TextToTextTask):
     ) -> Score:
         """Exact match, WER and PER of the different words."""
         pronunciations: dict[str, list[str]] = {}
-        first = {}
+        first: dict[str, Output] = {}
         for source, reference, output in zip(sources, references, outputs, strict=True):
             pronunciations.setdefault(source, []).append(reference)
             first.setdefault(source, output)

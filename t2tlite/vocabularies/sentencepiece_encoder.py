@@ -55,7 +55,7 @@ CHARACTER_COVERAGE = 0.9999
 # How each type of vocabulary is learned. Only the first has bytes, of which any text can
 # be made: in the others, what training did not see is the unknown token.
 PIECES, CHARACTERS, WORDS = VOCAB_TYPES = ("sentencepiece", "characters", "words")
-LEARNING: dict[str, dict[str, object]] = {
+LEARNING: dict[str, dict[str, Any]] = {
     PIECES: {
         "model_type": "bpe",
         "byte_fallback": True,
