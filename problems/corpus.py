@@ -17,8 +17,8 @@ from t2tlite.files.text_files import read_parallel
 
 # in --tmp_dir; files of TensorFlow Datasets are not raw files
 TFDS_FOLDER = "tensorflow_datasets"
-ENDINGS = ("", *COMPRESSED)  # of a file name
-SIDES = ("src", "ref")  # in names of .sgm files
+COMPRESSED_ENDINGS = ("", *COMPRESSED)  # of a file name
+SGM_SIDES = ("src", "ref")  # in names of .sgm files
 
 FilePair = tuple[Path, Path]  # source and target
 
@@ -55,7 +55,7 @@ class FilesBelow:
         only those in such a folder.
         """
         paths = []
-        for ending in ENDINGS:
+        for ending in COMPRESSED_ENDINGS:
             for path in self._paths.get(Path(name).name + ending, ()):
                 if path.match(name + ending):
                     paths.append(path)
@@ -168,7 +168,7 @@ class Corpus(Problem):
         for name in names.split(" or "):
             source, target = (
                 name.format(language, side=side, **codes)
-                for language, side in zip(codes.values(), SIDES, strict=True)
+                for language, side in zip(codes.values(), SGM_SIDES, strict=True)
             )
             pairs.append((source, target))
         return pairs

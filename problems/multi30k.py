@@ -12,8 +12,8 @@ from t2tlite.data.problem import option
 from t2tlite.problems.corpus import Corpus
 
 REPOSITORY = "https://github.com/multi30k/dataset"
-RAW = "raw"
-TOKENISED = "lc.norm.tok"
+AS_RELEASED = "raw"
+PREPARED = "lc.norm.tok"
 # split -> name of its files
 STEMS = {
     "train": "train",
@@ -31,16 +31,16 @@ class Multi30k(Corpus):
 
     vocab_size: int = 8000
     text: str = option(
-        RAW,
+        AS_RELEASED,
         "The form of the text: raw, as it was written; lc.norm.tok, in lower case, with"
         " normalised punctuation and separated words, as papers on Multi30k score it.",
-        choices=(RAW, TOKENISED),
+        choices=(AS_RELEASED, PREPARED),
     )
 
     source_language: ClassVar[str] = "en"
 
     def corpora(self) -> dict[str, dict[str, str]]:
-        form = "" if self.text == RAW else f".{self.text}"
+        form = "" if self.text == AS_RELEASED else f".{self.text}"
         return {
             split: {stem + form + ".{}": REPOSITORY} for split, stem in STEMS.items()
         }

@@ -17,9 +17,9 @@ from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
 from t2tlite.files.tmx import read_tmx
 
-KINDS = ("source", "target", "tsv", "tmx")  # of files
+FILE_KINDS = ("source", "target", "tsv", "tmx")  # of files
 
-Corpus = tuple[str, Sequence[Path]]  # its kind, "" for a pair of files, and the files
+FileGroup = tuple[str, Sequence[Path]]  # its kind, "" for a pair, and its files
 
 
 @registry.register_problem
@@ -156,27 +156,27 @@ class ParallelText(Problem):
             return read_tmx(paths[0], *languages, say_once)
         return text_files.read_parallel(paths[:1], paths[1:])
 
-    def _of_split(self, split: str) -> list[Corpus]:
+    def _of_split(self, split: str) -> list[FileGroup]:
         """The corpora of a split: all of test, one for train, train2, dev and so on."""
         corpora = self._corpora(splits.base(split))
         if split == splits.TEST:
             return corpora
         return [corpora[splits.number(split) - 1]]
 
-    def _corpora(self, base: str) -> list[Corpus]:
+    def _corpora(self, base: str) -> list[FileGroup]:
         """The corpora of train, dev or test: pairs of files, then those of columns,
         then translation memories.
         """
         sources, targets, columns, memories = map(_expanded, self._names(base))
-        corpora: list[Corpus] = []
+        corpora: list[FileGroup] = []
         for paths in zip(sources, targets, strict=True):
             corpora.append(("", paths))
         corpora += [("tsv", (path,)) for path in columns]
         return corpora + [("tmx", (path,)) for path in memories]
 
     def _names(self, base: str) -> list[tuple[str, ...]]:
-        """The files of each of KINDS that the flags name."""
-        return [getattr(self, f"{base}_{kind}") for kind in KINDS]
+        """The files of each of FILE_KINDS that the flags name."""
+        return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
 
 
 def _expanded(names: Sequence[str]) -> list[Path]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 R = TypeVar("R")
 
 # bytes are not yet text
 UNDECODED = (bytes, bytearray, memoryview)
-SHOWN = 60  # characters of a wrong value in a message
+MAX_SHOWN = 60  # characters of a wrong value in a message
 COLUMN = "Name the column of texts, as in table['en'], or make a list of them."
 
 
@@ -32,15 +32,14 @@ def list_of_texts(texts: object, required: str = "A list of sentences") -> list[
         raise ValueError(f"{required} is required. Received: one string.")
     if not _is_list(texts):
         raise ValueError(
-            f"{required} is required. Received: {described(texts)}."
-            f" {_where(texts) or COLUMN}"
+            f"{required} is required. Received: {described(texts)}. {COLUMN}"
         )
     strings: list[str] = []
     for text in texts:  # type: ignore[attr-defined]
         if not isinstance(text, str):
             raise ValueError(
                 f"Each sentence must be a string. Received: {described(text)} at index"
-                f" {len(strings)}. {_where(text)}".rstrip()
+                f" {len(strings)}."
             )
         strings.append(text)
     return strings
@@ -62,32 +61,11 @@ def described(value: object) -> str:
     shown = repr(value)
     if "\n" in shown:
         shown = f"a {type(value).__name__}"
-    if len(shown) > SHOWN:
-        shown = f"{shown[:SHOWN]}..."
+    if len(shown) > MAX_SHOWN:
+        shown = f"{shown[:MAX_SHOWN]}..."
     if isinstance(value, UNDECODED):
         shown += ", not yet decoded: text.decode('utf-8') makes a string of it"
     return shown
-
-
-def text_paths(example: Mapping[str, object], name: str = "example") -> list[str]:
-    """The expressions that reach the texts in nested mappings, such as
-    example['translation']['en'], those of inner ones first.
-    """
-    nested: list[str] = []
-    outer = []
-    for key, value in example.items():
-        path = f"{name}[{key!r}]"
-        if isinstance(value, Mapping):
-            nested += text_paths(value, path)
-        elif isinstance(value, str | bytes):
-            outer.append(path)
-    return nested + outer
-
-
-def _where(value: object) -> str:
-    """Which expressions are the texts of a mapping, as a sentence, or nothing."""
-    paths = text_paths(value) if isinstance(value, Mapping) else []
-    return f"Take {' or '.join(paths)}." if paths else ""
 
 
 def _is_list(value: object) -> bool:

@@ -20,7 +20,13 @@ from t2tlite.problems.grammar.lexicon import (
     Lexeme,
     Verb,
 )
-from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Phrase, Place
+from t2tlite.problems.grammar.structure import (
+    Clause,
+    Coordination,
+    Nominal,
+    Phrase,
+    PrepositionalPhrase,
+)
 
 T = TypeVar("T")
 
@@ -207,7 +213,7 @@ class ClauseSampler:
             return self.choice(lexicon.PRONOUNS)
         if kind == "pair":
             first = self.choice(PEOPLE) if self.random() < 0.5 else self.plain(PERSONS)
-            return Pair(first, self.plain(PERSONS))
+            return Coordination(first, self.plain(PERSONS))
         return self.nominal(PERSONS, heavy, **allowed)
 
     def nominal(
@@ -274,7 +280,7 @@ class ClauseSampler:
             phrase.relative = Clause(self.choice(verbs), tense, subject)
             phrase.relative.antecedent = phrase
 
-    def place(self, table: str, kind: str, **conditions: bool) -> Place:
+    def place(self, table: str, kind: str, **conditions: bool) -> PrepositionalPhrase:
         """A city or a noun of this kind, after a preposition from this table."""
         preposition = self.draw(table, **conditions)
         phrase: Phrase
@@ -284,7 +290,7 @@ class ClauseSampler:
             phrase = self.plain(NOUNS_OF["goal"])
         else:
             phrase = self.nominal(NOUNS_OF[kind], counted=False)
-        return Place(lexicon.PREPOSITIONS[preposition], phrase)
+        return PrepositionalPhrase(lexicon.PREPOSITIONS[preposition], phrase)
 
     def add_time(self, clause: Clause) -> None:
         """Adds a time that goes with the tense."""
@@ -314,7 +320,7 @@ class ClauseSampler:
         if self.random() < 0.3:
             clause.place = self.any_place(clause)
 
-    def any_place(self, clause: Clause) -> Place:
+    def any_place(self, clause: Clause) -> PrepositionalPhrase:
         """A place where it happens, or a person with whom or for whom."""
         kind = self.draw("place")
         if kind == "in":
@@ -327,4 +333,4 @@ class ClauseSampler:
         person = self.person(pairs=False, indefinite=indefinite)
         if person.person in SPEAKERS and clause.subject.person in SPEAKERS:
             person = self.choice(PEOPLE)
-        return Place(lexicon.PREPOSITIONS[kind], person)
+        return PrepositionalPhrase(lexicon.PREPOSITIONS[kind], person)

@@ -34,7 +34,7 @@ class Lexeme:
 
 
 @dataclass(frozen=True, eq=False)
-class Name(Lexeme):
+class ProperName(Lexeme):
     """The name of a person or a city, or a pronoun. Its verb has the form of `person`:
     0 for I, 1 for he, 2 for we, 3 for they.
     """
@@ -113,11 +113,11 @@ def _forms(column: str) -> tuple[str, ...]:
     return tuple(form.strip("-") for form in column.split())
 
 
-def _names(section: str, kind: str) -> list[Name]:
+def _names(section: str, kind: str) -> list[ProperName]:
     """The names in a section."""
     names = []
     for label, english, german in _TABLES[section]:
-        names.append(Name(label, _cases(english), _cases(german), kind))
+        names.append(ProperName(label, _cases(english), _cases(german), kind))
     return names
 
 
@@ -198,11 +198,11 @@ for _lexeme in _lexemes("determiners") + _lexemes("numbers"):
 PEOPLE = _names("people", "name")
 CITIES = _names("cities", "name")
 PRONOUNS = _names("pronouns", "pronoun")  # I, he, she, we, they
-GAP = Name("1", ("",), ("",), "unsaid")  # a subject that is not said
+UNSAID = ProperName("1", ("",), ("",), "unsaid")  # a subject that is not said
 # German, by gender (masculine, feminine, neuter, plural), then case.
-ENDINGS = {}
+INFLECTIONS = {}
 for _label, *_columns in _TABLES["endings"]:
-    ENDINGS[_label] = [_forms(_column) for _column in _columns]
+    INFLECTIONS[_label] = [_forms(_column) for _column in _columns]
 PREPOSITIONS = _expressions("prepositions")
 CONJUNCTIONS = _expressions("conjunctions")
 QUESTIONS = _expressions("questions")

@@ -10,8 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from t2tlite.problems.grammar import lexicon
-from t2tlite.problems.grammar.lexicon import GAP, PAST, TENSES, Expression, Name, Verb
-from t2tlite.problems.grammar.structure import Clause, Nominal, Place
+from t2tlite.problems.grammar.lexicon import (
+    PAST,
+    TENSES,
+    UNSAID,
+    Expression,
+    ProperName,
+    Verb,
+)
+from t2tlite.problems.grammar.structure import Clause, Nominal, PrepositionalPhrase
 
 CASES = ("nominative", "accusative", "dative", "genitive")
 GENDERS = ("der", "die", "das", "plural")
@@ -22,7 +29,7 @@ SPELLINGS = {" .": ".", " ?": "?", " ,": ",", " 's": "'s", "can not ": "cannot "
 CONTRACTIONS = {"in dem": "im", "in das": "ins", "zu dem": "zum", "zu der": "zur"}
 
 # What a clause or phrase has in a case: a text, a field, or whether a condition holds.
-Value = Callable[[Any, str], Any]
+Getter = Callable[[Any, str], Any]
 
 
 class Realiser:
@@ -31,7 +38,7 @@ class Realiser:
     def __init__(
         self,
         language: str,
-        forms: Mapping[str, Value],
+        forms: Mapping[str, Getter],
         finite: Callable[[Verb, str, int], str],
     ) -> None:
         self._language = language
@@ -54,19 +61,19 @@ class Realiser:
         """A whole sentence, neither spelled nor capitalised."""
         return re.sub(r" +(?=[ )])", "", self._texts["sentence"](clause, ""))
 
-    def _test(self, condition: str) -> tuple[Value, str | bool]:
+    def _test(self, condition: str) -> tuple[Getter, str | bool]:
         """A condition, and the value that it requires, or whether it requires any:
         `negation=not`, `fronted`, `!fronted`.
         """
         path, _, required = condition.lstrip("!").partition("=")
         return self._value(path), required or not condition.startswith("!")
 
-    def _parsed(self, text: str) -> tuple[str, list[Value]]:
+    def _parsed(self, text: str) -> tuple[str, list[Getter]]:
         """A text with %s for each of its slots, and what these say."""
         slots = [self._slot(*match) for match in SLOT.findall(text)]
         return SLOT.sub("%s", text), slots
 
-    def _slot(self, path: str, own_case: str) -> Value:
+    def _slot(self, path: str, own_case: str) -> Getter:
         """What a slot says: `{verb}`, `{subject:nominative}`, `{second.middle}`."""
         value = self._value(path, own_case)
         if path.split(".")[-1] in self._texts:
@@ -80,7 +87,7 @@ class Realiser:
 
         return say
 
-    def _value(self, path: str, own_case: str = "") -> Value:
+    def _value(self, path: str, own_case: str = "") -> Getter:
         """The constituent, form, auxiliary or field that a path names."""
         *owners, name = path.split(".")
         find = self._texts.get(name) or _field(name)
@@ -96,7 +103,7 @@ class Realiser:
         if isinstance(content, Expression):
             text, slots = self._template(getattr(content, self._language))
             return text % tuple([slot(clause, case) for slot in slots])
-        if isinstance(content, Place):
+        if isinstance(content, PrepositionalPhrase):
             return self._say(content.preposition, content, case)
         if isinstance(content, Verb):
             tense = case if case in TENSES else clause.tense
@@ -116,7 +123,7 @@ def _constituent(lines: list[Any], node: Any, case: str) -> str:
     return ""
 
 
-def _field(name: str) -> Value:
+def _field(name: str) -> Getter:
     """A field of a clause or phrase, one of several forms, or an auxiliary."""
     if name == "case":
         return lambda node, case: getattr(node, name, case)
@@ -183,7 +190,7 @@ def _german_words(phrase: Nominal, case: str) -> str:
     label = "no" if phrase.is_none else phrase.determiner
     stem, article_endings, endings = lexicon.determiner(label).german
     article = stem + _ending(article_endings, phrase, case)
-    if isinstance(phrase.owner, Name):
+    if isinstance(phrase.owner, ProperName):
         article = phrase.owner.german[0] + "s"
         endings = "strong"
     adjective = ""
@@ -195,7 +202,7 @@ def _german_words(phrase: Nominal, case: str) -> str:
 
 def _relative_pronoun(clause: Clause, _: str) -> str:
     phrase: Any = clause.antecedent
-    case = "nominative" if clause.subject is GAP else clause.verb.german.case
+    case = "nominative" if clause.subject is UNSAID else clause.verb.german.case
     if case == "dative" and phrase.plural:
         return "denen"
     return _ending("the", phrase, case)
@@ -204,7 +211,7 @@ def _relative_pronoun(clause: Clause, _: str) -> str:
 def _ending(table: str, phrase: Nominal, case: str) -> str:
     """The ending for the gender, or the plural, and the case."""
     gender = GENDERS.index("plural" if phrase.plural else phrase.noun.german[0])
-    return lexicon.ENDINGS[table][gender][CASES.index(case)]
+    return lexicon.INFLECTIONS[table][gender][CASES.index(case)]
 
 
 ENGLISH = Realiser(

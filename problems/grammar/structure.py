@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from t2tlite.problems.grammar.lexicon import (
     ADVERBS,
-    GAP,
     NOTHING,
     QUESTIONS,
+    UNSAID,
     Expression,
     Lexeme,
-    Name,
+    ProperName,
     Verb,
 )
 
@@ -32,7 +32,7 @@ class Nominal:
     is_none: bool = False  # "not a" or "no", German "kein"
     adjective: Lexeme | None = None
     owner: Phrase | None = None
-    place: Place | None = None
+    place: PrepositionalPhrase | None = None
     # without its subject (who sleeps) or its object (whom I see)
     relative: Clause | None = None
 
@@ -52,7 +52,7 @@ class Nominal:
 
 
 @dataclass(slots=True, eq=False)
-class Pair:
+class Coordination:
     """Two noun phrases with "and" between them."""
 
     first: Phrase
@@ -62,11 +62,11 @@ class Pair:
     person = 3
 
 
-Phrase = Nominal | Name | Pair
+Phrase = Nominal | ProperName | Coordination
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class PrepositionalPhrase:
     """A noun phrase after a preposition."""
 
     preposition: Expression
@@ -79,12 +79,12 @@ class Clause:
 
     verb: Verb
     tense: str  # PRESENT, PAST or FUTURE
-    # GAP is not said: who sleeps? the cat that sleeps, tries to sleep
-    subject: Phrase = GAP
+    # UNSAID is not said: who sleeps? the cat that sleeps, tries to sleep
+    subject: Phrase = UNSAID
     object: Phrase | None = None
     recipient: Phrase | None = None
-    goal: Place | None = None  # required by the verb
-    place: Place | None = None  # any other
+    goal: PrepositionalPhrase | None = None  # required by the verb
+    place: PrepositionalPhrase | None = None  # any other
     adjective: Lexeme | None = None  # of the subject, after "be"
     degree: Expression = NOTHING  # of the adjective: very, too
     than: Phrase | None = None  # the subject is compared with it
@@ -105,8 +105,8 @@ class Clause:
     @property
     def person(self) -> int:
         """That of the finite verb."""
-        is_said = self.subject is not GAP
-        return (self.subject if is_said else self.antecedent or GAP).person
+        is_said = self.subject is not UNSAID
+        return (self.subject if is_said else self.antecedent or UNSAID).person
 
     @property
     def question_word(self) -> Expression:

@@ -29,7 +29,7 @@ def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterato
     user's own code. FileNotFoundError stays one.
     """
     place = f"{problem.name()}, {split} pair"
-    for number, pair in enumerate(_pairs(problem, split, tmp_dir, place), 1):
+    for number, pair in enumerate(_explained_pairs(problem, split, tmp_dir, place), 1):
         try:
             _check_pair(pair)
         except ValueError as error:
@@ -75,7 +75,7 @@ class ReadText:
         return text.hexdigest()
 
 
-def _pairs(
+def _explained_pairs(
     problem: Problem, split: str, tmp_dir: Path | None, place: str
 ) -> Iterator[Any]:
     """Yields what `problem.pairs` does. Raises an exception of a user's code with the

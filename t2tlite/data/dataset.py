@@ -127,13 +127,11 @@ def check_files(folder: Path, manifest: Manifest) -> None:
     for entry in manifest.entries():
         path = folder / entry.file
         if not path.is_file():
-            raise FileNotFoundError(
-                f"{path} is missing, but {MANIFEST} lists it. {REGENERATE_HINT}"
-            )
+            raise FileNotFoundError(f"{path} is missing. {REGENERATE_HINT}")
         if path.stat().st_size != entry.bytes:
             raise ValueError(
-                f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}."
-                f" Received: {path.stat().st_size:,} bytes. {REGENERATE_HINT}"
+                f"{path} must have {entry.bytes:,} bytes. Received:"
+                f" {path.stat().st_size:,}. {REGENERATE_HINT}"
             )
 
 

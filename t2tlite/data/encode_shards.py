@@ -113,7 +113,7 @@ def encode_all(
     `vocabularies` are one file, or the source's and the target's. Raises OSError if a
     shard cannot be written.
     """
-    encoders = _open(vocabularies)
+    encoders = _encoders(vocabularies)
     for task in tasks:
         yield _encode_chunk(task, encoders, num_threads)
 
@@ -158,7 +158,7 @@ def encode_in(
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    return functools.partial(_encode_file, _open(vocabularies))
+    return functools.partial(_encode_file, _encoders(vocabularies))
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
@@ -250,5 +250,5 @@ def _entry(
     )
 
 
-def _open(vocabularies: Iterable[Path]) -> list[TextEncoder]:
+def _encoders(vocabularies: Iterable[Path]) -> list[TextEncoder]:
     return [open_encoder(path) for path in vocabularies]

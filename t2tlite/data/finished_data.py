@@ -141,7 +141,9 @@ def _changed_options(
     for key in sorted(now):  # an option that is gone had its effect on the files alone
         before, after = then.get(key), now[key]
         if before != after and not _names_file(after, file_names):
-            changes.append(f"{key} was {_shown(before)}, now {_shown(after)}")
+            changes.append(
+                f"{key} was {_option_text(before)}, now {_option_text(after)}"
+            )
     return changes
 
 
@@ -151,7 +153,7 @@ def _names_file(value: Any, names: set[str]) -> bool:
     return any(Path(text).name in names for text in texts)
 
 
-def _shown(value: Any) -> str:
+def _option_text(value: Any) -> str:
     if isinstance(value, list):
         return ",".join(str(item) for item in value) or "none"
     return str(value)

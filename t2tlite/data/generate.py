@@ -64,8 +64,8 @@ from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
-from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
 SHARD = re.compile(r".+-\d{5}\.arrow")
@@ -222,11 +222,10 @@ class DataBuild:
                 pickle.dump(task, spool)
             if not usable:
                 kind = "pair with text on both sides" if is_training(split) else "pair"
-                drop = f" and drop={','.join(self.problem.drop)}"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {counted(self.text.pairs[split], 'pair')}"
-                    f"{drop if self.problem.drop else ''}. Check its files."
+                    f" {counted(self.text.pairs[split], 'pair')},"
+                    f" drop={','.join(self.problem.drop)}. Check its files."
                 )
             misread.report(f"{name}, {split}")
         self.audit.report()
@@ -304,13 +303,12 @@ class DataBuild:
         problem = self.problem
         for split, split_entry in splits.items():
             if is_training(split) and split_entry.pairs == 0:
-                drop = f" and drop={','.join(problem.drop)}" if problem.drop else ""
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {self.text.pairs[split]:,}, of which"
-                    f" max_length={problem.max_length} and"
-                    f" max_length_ratio={problem.max_length_ratio}{drop} drop all."
-                    " Change these options."
+                    f" {self.text.pairs[split]:,}, all dropped by"
+                    f" max_length={problem.max_length},"
+                    f" max_length_ratio={problem.max_length_ratio} or"
+                    f" drop={','.join(problem.drop)}."
                 )
         for split, corpus in self.audit.corpora.items():
             findings = {name: count for name, count in corpus.counts.items() if count}

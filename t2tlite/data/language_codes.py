@@ -8,7 +8,7 @@ import re
 
 from t2tlite.data.manifest import RunManifest
 
-NAMES = {
+LANGUAGE_NAMES = {
     "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian",
     "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh",
     "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto",
@@ -27,14 +27,14 @@ NAMES = {
     "zh": "Chinese", "zh-Hans": "Chinese (simplified)",
     "zh-Hant": "Chinese (traditional)",
 }  # fmt: skip
-CODES = {name.lower(): code for code, name in NAMES.items()}
+CODES = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 # language, script, region and variants: de, gsw, pt-BR, zh-Hans, de-1996
 CODE = re.compile(
     "[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
     re.ASCII | re.IGNORECASE,
 )
 # withdrawn codes, and those that only LibreTranslate has
-RENAMED = {"in": "id", "iw": "he", "ji": "yi", "pb": "pt-BR", "zt": "zh-Hant"}
+NEWER_CODES = {"in": "id", "iw": "he", "ji": "yi", "pb": "pt-BR", "zt": "zh-Hant"}
 # what a request also means by a code
 ALSO = {
     "nb": "no", "no": "nb", "zh": "zh-Hans", "zh-CN": "zh-Hans", "zh-HK": "zh-Hant",
@@ -53,7 +53,7 @@ def canonical(text: str) -> str:
             parts[index] = part.upper()
         elif len(part) == 4 and part.isalpha():
             parts[index] = part.title()
-    return "-".join([RENAMED.get(language, language), *parts])
+    return "-".join([NEWER_CODES.get(language, language), *parts])
 
 
 def distance(wanted: str | None, served: str) -> int | None:
@@ -78,10 +78,10 @@ def distance(wanted: str | None, served: str) -> int | None:
 def language_name(code: str) -> str:
     """The English name of a language; the code itself if it is not a common one."""
     base, _, region = code.partition("-")
-    name = NAMES.get(code) or NAMES.get(base)
+    name = LANGUAGE_NAMES.get(code) or LANGUAGE_NAMES.get(base)
     if name is None:
         return code
-    return f"{name} ({region})" if region and code not in NAMES else name
+    return f"{name} ({region})" if region and code not in LANGUAGE_NAMES else name
 
 
 def parse_pair(text: str) -> tuple[str, str]:

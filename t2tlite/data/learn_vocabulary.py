@@ -61,7 +61,7 @@ class TextSample:
         number = self._random.random()
         if number < self._threshold:
             self._pairs.append((number, pair))
-            self._size += _size(pair)
+            self._size += _pair_size(pair)
         while self._size > self._limit and len(self._pairs) > 1:
             self._threshold /= 2
             self._remove_above_threshold()
@@ -126,7 +126,7 @@ class TextSample:
         for number, pair in self._pairs:
             if number < self._threshold:
                 kept.append((number, pair))
-                self._size += _size(pair)
+                self._size += _pair_size(pair)
         self._pairs = kept
 
 
@@ -142,9 +142,9 @@ class _Text:
     def some(self) -> _Text:
         """Its first pairs, of SMALL_TEXT characters."""
         first = self.pairs[:1]
-        size = _size(first[0])
+        size = _pair_size(first[0])
         for pair in self.pairs[1:]:
-            size += _size(pair)
+            size += _pair_size(pair)
             if size > SMALL_TEXT:
                 break
             first.append(pair)
@@ -266,6 +266,6 @@ def vocabulary_names(problem: Problem) -> list[str]:
     return [f"vocab.source{source}", f"vocab.target{target}"]
 
 
-def _size(pair: tuple[str, str]) -> int:
+def _pair_size(pair: tuple[str, str]) -> int:
     """Characters of a pair, and PAIR_OVERHEAD."""
     return len(pair[0]) + len(pair[1]) + PAIR_OVERHEAD

@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from t2tlite.console import say
+from t2tlite.data.checked_pairs import Pair
 from t2tlite.vocabularies.normalisation import normalise
-
-Pair = tuple[str, str]
 
 # what a pair may be, as bits; it may be several at once
 DUPLICATE, SOURCE, TARGET, COPY = 1, 2, 4, 8
@@ -30,7 +29,7 @@ FINDINGS = {
     "pair_overlap": (SOURCE | TARGET, SOURCE | TARGET, "with both of dev or test"),
     "copies": (COPY, COPY, "with a target equal to the source"),
 }
-EXAMPLES = 3
+MAX_EXAMPLES = 3
 SHOWN_CHARACTERS = 60  # of each side of an example
 
 
@@ -60,7 +59,7 @@ class CorpusAudit:
         for name, (looked_at, needed, _) in FINDINGS.items():
             rows = np.flatnonzero(bits & looked_at == needed)
             self.counts[name] += len(rows)
-            for row in rows[: EXAMPLES - len(self.examples[name])].tolist():
+            for row in rows[: MAX_EXAMPLES - len(self.examples[name])].tolist():
                 texts = [text[:SHOWN_CHARACTERS] for text in pairs[row]]
                 number = self.pairs + row + 1
                 self.examples[name].append(f"{number:,}: {' | '.join(texts)}")

@@ -8,6 +8,7 @@ test_2017_flickr.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Sequence
 
 TRAIN = "train"
@@ -15,12 +16,10 @@ DEV = "dev"
 TEST = "test"
 SPLITS = (TRAIN, DEV, TEST)
 
-DIGITS = "0123456789"
-
 
 def base(split: str) -> str:
     """The name without its number: train for train2."""
-    return split.rstrip(DIGITS)
+    return split.rstrip(string.digits)
 
 
 def number(split: str) -> int:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.types import EOS, PAD
 
-SIDES = ("inputs", "targets")
+COLUMNS = ("inputs", "targets")
 ID_TYPES = (pa.list_(pa.uint16()), pa.list_(pa.int32()))
 
 # a side of a shard: where each row begins, int32 [rows + 1], and the ids of all rows,
@@ -46,11 +46,11 @@ def write_shard(
     numbers of rows differ or an id is out of range.
     """
     columns: dict[str, pa.Array] = {}
-    for side, rows in zip(SIDES, (sources, targets), strict=True):
+    for side, rows in zip(COLUMNS, (sources, targets), strict=True):
         columns[side] = _id_column(rows, vocab_size, f"{side} of {path}")
     source_lengths, target_lengths = map(_lengths, columns.values())
     if texts is not None:
-        for side, lines in zip(SIDES, texts, strict=True):
+        for side, lines in zip(COLUMNS, texts, strict=True):
             columns[f"{side}_text"] = pa.array(lines, pa.string())
     fields = []
     counts = {}
@@ -94,7 +94,7 @@ class TokenStore:
         self._paths = paths
         self._shards = [_open_shard(path) for path in paths]
         first_rows = [0]
-        self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
+        self._source_side, self._target_side = COLUMNS[::-1] if reverse else COLUMNS
         self._sources: list[Ids] = []
         self._targets: list[Ids] = []
         for shard in self._shards:
@@ -193,7 +193,7 @@ def _open_shard(path: Path) -> pa.RecordBatch:
             raise ValueError(f"{reader.num_record_batches} record batches")
         if "inputs_2" in shard.schema.names:
             raise ValueError("segmentations of --subword_samples, which is gone")
-        for side in SIDES:
+        for side in COLUMNS:
             _check_ids(shard, side)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise ValueError(

@@ -15,7 +15,7 @@ from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # type of vocabulary -> file name ending
-ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}
+FILE_ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}
 ENCODERS: dict[str, Callable[..., TextEncoder]] = {
     "sentencepiece": SentencePieceEncoder,
     "subwords": SubwordEncoder,
@@ -54,7 +54,7 @@ def vocabulary_type(path: str | Path) -> str:
     """The type by the ending of a file name: "sentencepiece" or "subwords". Raises
     ValueError for another ending.
     """
-    for kind, ending in ENDINGS.items():
+    for kind, ending in FILE_ENDINGS.items():
         if Path(path).suffix == ending:
             return kind
     raise ValueError(

@@ -61,6 +61,8 @@ JAMO_SECOND = tuple(map(chr, range(0x1161, 0x1176)))
 JAMO_THIRD = tuple(map(chr, range(0x11A8, 0x11C3)))
 
 MAY_BE_IGNORED = re.compile(f"[{REMOVED}{NON_JOINER}{JOINER}]")
+# those of REMOVED that are also in the blocks of JOINING
+BEFORE_JOINER = re.compile(f"[\u061c\u180e]+(?=[{NON_JOINER}{JOINER}])")
 VISIBLE = re.compile(f"[^{REMOVED}{NON_JOINER}{JOINER}{SPACES}]")
 IGNORED = re.compile(
     f"[{REMOVED}]|(?<![{JOINING}]){NON_JOINER}|(?<![{JOINING}{EMOJI}]){JOINER}"
@@ -70,12 +72,12 @@ WHITE_SPACE = re.compile(f"[{SPACES}]+")
 
 def compose(text: str, normalization: str) -> str:
     """Applies step 1 of the rule, and what SentencePiece's table of strings cannot:
-    U+2581 is a space also before a user-defined symbol, and a joiner behind U+061C or
-    U+180E, which are removed, is behind what is before them.
+    U+2581 is a space also before a user-defined symbol, and a joiner has nothing before
+    it that step 2 removes.
     """
     if normalization == NONE or text.isascii():
         return text
-    text = text.replace(SPACE_MARK, " ").replace("\u061c", "").replace("\u180e", "")
+    text = BEFORE_JOINER.sub("", text.replace(SPACE_MARK, " "))
     return unicodedata.normalize(FORMS[normalization], text)
 
 

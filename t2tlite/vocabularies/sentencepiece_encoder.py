@@ -52,8 +52,8 @@ AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 # all. Web-crawled text loses thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
-# How each type of vocabulary is learned. Only the first has bytes, of which any text can
-# be made: in the others, what training did not see is the unknown token.
+# How each type of vocabulary is learned. Only the first has bytes, to spell any text:
+# in the others, what training did not see is the unknown token.
 PIECES, CHARACTERS, WORDS = VOCAB_TYPES = ("sentencepiece", "characters", "words")
 LEARNING: dict[str, dict[str, Any]] = {
     PIECES: {
@@ -232,6 +232,9 @@ def train_sentencepiece(
             f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
             f" {vocab_size}."
         )
+    size = vocab_size or MAX_VOCAB_SIZE
+    if vocab_type == PIECES:  # fewer would hide the bound that the error names
+        size = max(size, SPECIAL_IDS)
     symbol_pieces = {}  # without repetitions, in order
     for symbol in symbols:
         symbol_pieces[SPACE_MARK + normalise(symbol, normalization)] = True
@@ -239,12 +242,11 @@ def train_sentencepiece(
         with atomic_file(path) as file:
             model = io.BytesIO()
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_parts(sentences, normalization, vocab_type),
+                sentence_iterator=_training_text(sentences, normalization, vocab_type),
                 model_writer=model,
                 use_all_vocab=takes_all,
                 hard_vocab_limit=vocab_type == PIECES,
-                # fewer would hide the bound that the error names
-                vocab_size=max(vocab_size, SPECIAL_IDS),
+                vocab_size=size,
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
@@ -297,7 +299,7 @@ def _normalization_of(model: bytes) -> str:
     return NONE
 
 
-def _parts(
+def _training_text(
     sentences: Iterable[str], normalization: str, vocab_type: str
 ) -> Iterator[str]:
     """Yields the training text: normalised sentences, long ones in parts; or words."""

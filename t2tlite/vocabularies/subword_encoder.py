@@ -37,7 +37,7 @@ EOS_SUBTOKENS = "<EOS>_", "<EOS>"
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 
 # Letters and digits are Unicode's categories L and N; \w matches these and `_`.
-TOKENS = re.compile(r"[^\W_]+|[\W_]+")
+TOKEN_RUNS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
 NO_CHARACTER = "\u3013"  # decoded from a number that is not a character
 
@@ -53,7 +53,7 @@ def tokenize(text: str) -> list[str]:
 
     A run that is a single space is left out, except at either end of the text.
     """
-    tokens = TOKENS.findall(text)
+    tokens = TOKEN_RUNS.findall(text)
     inner = [token for token in tokens[1:-1] if token != " "]
     return tokens[:1] + inner + tokens[1:][-1:]
 
@@ -82,7 +82,7 @@ def escape(token: str, alphabet: frozenset[str]) -> str:
     return f"{token}_"
 
 
-def unescape(escaped: str) -> str:
+def unescape_token(escaped: str) -> str:
     """Reverses `escape`; `escaped` does not have the `_` at its end.
 
     The number of a lone surrogate, or a number beyond Unicode, becomes U+3013.
@@ -167,7 +167,7 @@ class SubwordEncoder(TextEncoder):
 
     def decode(self, ids: Iterable[int]) -> str:
         escaped = "".join(self.pieces(text_ids(ids, self.vocab_size)))
-        tokens = map(unescape, escaped.split("_"))
+        tokens = map(unescape_token, escaped.split("_"))
         return join_tokens([token for token in tokens if token])
 
     def pieces(self, ids: Iterable[int]) -> list[str]:

@@ -3,6 +3,7 @@ holds for every corpus is in test_batch_plan_properties.py.
 """
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -76,16 +77,8 @@ def test_boundaries(arguments, expected):
 
 def test_padded_length():
     boundaries = np.array([4, 8, 16])
-    assert [padded_length(n, boundaries) for n in (1, 4, 5, 8, 9, 16, 17)] == [
-        4,
-        4,
-        8,
-        8,
-        16,
-        16,
-        17,
-    ]
-    assert type(padded_length(3, boundaries)) is int
+    padded = [padded_length(n, boundaries) for n in (1, 4, 5, 8, 9, 16, 17)]
+    assert padded == [4, 4, 8, 8, 16, 16, 17]
 
 
 @pytest.mark.parametrize(
@@ -109,49 +102,14 @@ def test_buckets_are_merged_where_it_adds_the_least_padding(at_most, expected):
 
 def test_epochs_and_seeds_differ():
     sources, targets = corpus(2000, seed=0)
-
-    def order(seed: int, number: int) -> np.ndarray:
-        return np.concatenate(
-            [
-                b.indices
-                for b in epoch(
-                    BatchPlan(sources, targets, 2048, 256, seed=seed), number
-                )
-            ]
-        )
-
-    orders = [
-        order(1, 0),
-        order(1, 1),
-        order(2, 0),
-        order(2, 1),
-        order(0, 0),
-        order(0, 1),
-    ]
-    for i, first in enumerate(orders):
-        for second in orders[i + 1 :]:
-            assert (first == second).mean() < 0.05
-    np.testing.assert_array_equal(order(1, 1), orders[1])
-
-
-def test_batches_come_in_no_order_of_length():
-    sources, targets = corpus(5000, seed=0)
-    widths = np.array(
-        [batch.source_width for batch in epoch(BatchPlan(sources, targets, 1024, 256))]
-    )
-    correlation = np.corrcoef(np.arange(len(widths)), widths)[0, 1]
-    # four deviations of what a random order has
-    assert abs(correlation) < 4 / np.sqrt(len(widths))
-
-
-def test_batches_are_made_of_other_pairs_each_epoch():
-    sources, targets = corpus(5000, seed=0)
-    plan = BatchPlan(sources, targets, 1024, 256)
-    first, second = (
-        {frozenset(b.indices.tolist()) for b in epoch(plan, n) if len(b.indices) > 2}
-        for n in (0, 1)
-    )
-    assert len(first & second) < 0.02 * len(first)
+    orders = []
+    for seed in (0, 1, 2):
+        plan = BatchPlan(sources, targets, 2048, 256, seed=seed)
+        for number in (0, 1):
+            batches = epoch(plan, number)
+            orders.append(np.concatenate([batch.indices for batch in batches]))
+    for first, second in itertools.combinations(orders, 2):
+        assert (first == second).mean() < 0.05
 
 
 def padding(
@@ -184,20 +142,6 @@ def test_little_padding(pairs, batch_tokens, expected):
     np.testing.assert_allclose(
         [b.tokens for b in batches], [targets[b.indices].sum() for b in batches]
     )
-
-
-def test_rows_fit_at_the_boundary_of_the_longest_pair():
-    sources, targets = corpus(20_000, seed=4)
-    batches = epoch(BatchPlan(sources, targets, 4096, 256))
-    boundaries = bucket_boundaries(256)
-    assert len(boundaries) == 42
-    shapes = {
-        (len(b.indices), padded_length(max(b.source_width, b.target_width), boundaries))
-        for b in batches
-    }
-    assert all(rows * width <= 4096 for rows, width in shapes)
-    # about one for each boundary, two where a batch goes over it
-    assert len(shapes) < 2 * len(boundaries)
 
 
 @pytest.mark.parametrize(
@@ -254,21 +198,6 @@ def test_one_long_pair_does_not_split_the_short_ones():
     assert plan.num_batches == 2
 
 
-def test_rows_of_each_boundary():
-    lengths = np.repeat([8, 16, 64], 64)
-    batches = epoch(
-        BatchPlan(
-            lengths, lengths, batch_tokens=128, max_length=64, smallest=8, step=2.0
-        )
-    )
-    # 128 // 8 = 16, 128 // 16 = 8, 128 // 64 = 2
-    assert {(b.source_width, len(b.indices)) for b in batches} == {
-        (8, 16),
-        (16, 8),
-        (64, 2),
-    }
-
-
 def test_nothing_fits():
     with pytest.raises(
         ValueError,
@@ -277,19 +206,6 @@ def test_nothing_fits():
         ),
     ):
         BatchPlan(np.full(1200, 17), np.full(1200, 3), 128, 16)
-
-
-def test_a_million_pairs():
-    sources, targets = corpus(1_000_000, seed=5)
-    plan = BatchPlan(sources, targets, 25_000, 256)
-    batches = epoch(plan, 1)
-    seen = np.bincount(
-        np.concatenate([b.indices for b in batches]), minlength=len(sources)
-    )
-    np.testing.assert_array_equal(seen, np.maximum(sources, targets) <= 256)
-    padded = sum(len(b.indices) * max(b.source_width, b.target_width) for b in batches)
-    # rows fit at their bucket's boundary
-    assert padded / 25_000 <= plan.num_batches <= 1.08 * padded / 25_000
 
 
 @pytest.mark.parametrize(

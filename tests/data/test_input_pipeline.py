@@ -135,19 +135,6 @@ def test_few_shapes_are_filled_up_with_rows_of_padding(store):
     assert len(widths) == len(set(widths)) > 5  # one shape for each bucket
 
 
-def test_an_epoch_loads_each_pair_once(store, plan):
-    loaded = [
-        row
-        for k in range(plan.num_batches)
-        for row in rows_of(parts_of(store, plan, k, 2, 2))
-    ]
-    assert len(loaded) == plan.num_pairs
-    # 1 alone is an empty source's end mark
-    firsts = sorted(source[0] for source, _ in loaded if len(source) > 1)
-    assert firsts == sorted(set(firsts))
-    assert all(source[-1] == target[-1] == 1 for source, target in loaded)
-
-
 def test_how_rows_are_dealt(store):
     five = np.arange(PAIRS)[store.source_lengths > 1][:5]
     first, second = parts_of(store, one_batch(five, tokens=77), 0, 2, 1)

@@ -184,14 +184,6 @@ def test_spaces_inside_words_are_written_as_one_character(
     assert (score.value, score.scores["unscored sentences"]) == (100.0, 0)
 
 
-def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
-    flags = ["--problem=wsj_parsing", f"--tmp_dir={own_trees}"]
-    assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
-    stderr = capsys.readouterr().err
-    assert re.search(r"at least \d+ for this text: 259 ids are special", stderr)
-    assert not (tmp_path / "data" / "wsj_parsing").exists()
-
-
 @pytest.mark.parametrize(
     ("split", "bad", "message"),
     [
@@ -217,23 +209,6 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
     assert f"{file}, line {line}: {message}" in stderr
     assert "Traceback" not in stderr
     assert not list((tmp_path / "data").glob("*"))
-
-
-def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):
-    (own_trees / "dev.trees").write_text("( (S (NP-SBJ (-NONE- *)) ) )\n")
-    assert (
-        datagen(
-            tmp_path / "data",
-            "--problem=wsj_parsing",
-            f"--tmp_dir={own_trees}",
-            "--vocab_size=330",
-        )
-        == 1
-    )
-    assert (
-        "wsj_parsing needs at least one pair in dev. Received: 0 pairs."
-        in capsys.readouterr().err
-    )
 
 
 def test_reversed_problem_has_the_same_data(own_trees, tmp_path):

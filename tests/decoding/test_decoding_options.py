@@ -300,9 +300,9 @@ def test_what_iteration_does_not_give_the_texts_of(model, what):
     [
         (
             [{"id": "1", "translation": {"en": "red cat", "de": "katze rot"}}],
-            r"at index 0\. Take example\['translation'\]\['en'\] or example\['tr",
+            r"at index 0\.",
         ),
-        (iter([{"en": "red cat"}]), r"at index 0\. Take example\['en'\]\."),
+        (iter([{"en": "red cat"}]), r"at index 0\."),
         (io.BytesIO(b"red cat\n"), r"b'red cat\\n', not yet decoded: .* at index 0\."),
         (itertools.repeat(("red cat", "katze rot")), r"Received: \('red cat', 'kat"),
     ],

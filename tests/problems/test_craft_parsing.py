@@ -102,14 +102,6 @@ def test_a_clone_that_is_not_whole_is_refused_before_reading(
         next(CraftParsing().pairs("train", folder))
 
 
-def test_no_folder_and_unknown_split(tmp_path: Path):
-    problem = CraftParsing()
-    with pytest.raises(FileNotFoundError, match=r"a clone of .*Received: no --tmp_dir"):
-        next(problem.pairs("train", None))
-    with pytest.raises(ValueError, match="splits of craft_parsing are train, dev, te"):
-        problem.paths("dev2", tmp_path)
-
-
 def test_datagen(tmp_path: Path):
     folder = clone(tmp_path / "CRAFT")
     arguments = ["--problem=craft_parsing", f"--tmp_dir={folder}", "--vocab_size=330"]

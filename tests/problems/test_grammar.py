@@ -11,8 +11,8 @@ import pytest
 
 from t2tlite import registry
 from t2tlite.problems.grammar import GrammarEnde, lexicon, realiser, sentences
-from t2tlite.problems.grammar.lexicon import NOUNS, Conjugation, Name, Verb
-from t2tlite.problems.grammar.structure import Clause, Nominal, Pair
+from t2tlite.problems.grammar.lexicon import NOUNS, Conjugation, ProperName, Verb
+from t2tlite.problems.grammar.structure import Clause, Coordination, Nominal
 from t2tlite.trees.tree import format_tree
 from t2tlite.vocabularies.sentencepiece_encoder import (
     SentencePieceEncoder,
@@ -165,7 +165,7 @@ def test_default_vocabulary_can_be_built(tmp_path):
 def test_rules_name_what_there_is():
     """Anything else would be said as nothing."""
     known = {"case", *realiser.AUXILIARIES}
-    for cls in (Clause, Nominal, Verb, Conjugation, Pair, Name):
+    for cls in (Clause, Nominal, Verb, Conjugation, Coordination, ProperName):
         known |= {*dir(cls), *cls.__annotations__}
     tables = lexicon.read_tables("rules.txt")
     for language in (realiser.ENGLISH, realiser.GERMAN):
@@ -190,9 +190,9 @@ def test_tables_are_complete():
         for word in words:
             assert (len(word.english), len(word.german)) == forms
     for word in lexicon.DETERMINERS.values():
-        assert set(word.german[1:]) <= set(lexicon.ENDINGS)
+        assert set(word.german[1:]) <= set(lexicon.INFLECTIONS)
     assert all(
-        len(cases) == 4 for genders in lexicon.ENDINGS.values() for cases in genders
+        len(cases) == 4 for genders in lexicon.INFLECTIONS.values() for cases in genders
     )
     for verb in itertools.chain.from_iterable(lexicon.VERBS.values()):
         assert verb.english.past

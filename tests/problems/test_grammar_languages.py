@@ -8,13 +8,18 @@ from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarSentence, lexicon
 from t2tlite.problems.grammar.lexicon import (
     FUTURE,
-    GAP,
     NOUNS,
     PAST,
     PRESENT,
+    UNSAID,
     determiner,
 )
-from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Place
+from t2tlite.problems.grammar.structure import (
+    Clause,
+    Coordination,
+    Nominal,
+    PrepositionalPhrase,
+)
 
 ME, HE, SHE, WE, THEY = lexicon.PRONOUNS
 ANNA, PAUL = lexicon.PEOPLE[0], lexicon.PEOPLE[6]
@@ -42,7 +47,7 @@ def noun(word, determiner="the", adjective_word=None, **options):
     return phrase
 
 
-def clause(verb, tense, subject=GAP, object=None, **options):
+def clause(verb, tense, subject=UNSAID, object=None, **options):
     def name(verb):
         return " ".join(filter(None, (verb.english.infinitive, verb.english.particle)))
 
@@ -59,7 +64,7 @@ def clause(verb, tense, subject=GAP, object=None, **options):
 
 
 def place(preposition, phrase):
-    return Place(lexicon.PREPOSITIONS[preposition], phrase)
+    return PrepositionalPhrase(lexicon.PREPOSITIONS[preposition], phrase)
 
 
 # One sentence for each thing that the languages do differently; translations written by
@@ -203,7 +208,10 @@ SAYINGS = [
     ),
     (  # infinitives
         clause(
-            "try", PAST, ANNA, infinitive=clause("open", PRESENT, GAP, noun("window"))
+            "try",
+            PAST,
+            ANNA,
+            infinitive=clause("open", PRESENT, UNSAID, noun("window")),
         ),
         "Anna tried to open the window.",
         "Anna hat versucht, das Fenster aufzumachen.",
@@ -214,7 +222,7 @@ SAYINGS = [
             PAST,
             PAUL,
             noun("door"),
-            second=clause("wait", PAST, GAP, noun("guest", plural=True)),
+            second=clause("wait", PAST, UNSAID, noun("guest", plural=True)),
         ),
         "Paul opened the door and waited for the guests.",
         "Paul hat die Tür aufgemacht und auf die Gäste gewartet.",
@@ -226,7 +234,10 @@ SAYINGS = [
     ),
     (  # two subjects; comparison
         clause(
-            "be", PAST, Pair(ANNA, noun("sister", "her")), adjective=adjective("happy")
+            "be",
+            PAST,
+            Coordination(ANNA, noun("sister", "her")),
+            adjective=adjective("happy"),
         ),
         "Anna and her sister were happy.",
         "Anna und ihre Schwester waren glücklich.",
@@ -256,7 +267,7 @@ SAYINGS = [
         clause(
             "close",
             PAST,
-            GAP,
+            UNSAID,
             noun("window", "a"),
             question="who",
             place=place("in", noun("house")),

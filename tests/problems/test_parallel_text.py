@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from problem_test import run_problem_test
 from tiny_task import contents
 
 from t2tlite import registry
@@ -37,47 +38,14 @@ def corpus(
     return options
 
 
-def test_files_of_each_split(corpus: dict[str, Any]) -> None:
-    problem = registry.get_problem(
-        "parallel_text", **corpus, source_language="en", target_language="de"
-    )
-    assert isinstance(problem, ParallelText)
-    assert problem.name() == "parallel_text"
+def test_files_of_each_split(corpus: dict[str, Any], tmp_path: Path) -> None:
     # each pair of training files is a corpus
-    assert problem.splits() == ("train", "train2", "dev")
-    assert list(problem.pairs("train", None)) == [
-        ("A man .", "Ein Mann ."),
-        ("Two dogs .", "Zwei Hunde ."),
-    ]
-    assert list(problem.pairs("train2", None)) == [("A cat .", "Eine Katze .")]
-    assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
-    names = [
-        "train_source.0",
-        "train_target.0",
-        "train_source.1",
-        "train_target.1",
-        "dev_source.0",
-        "dev_target.0",
-    ]
-    assert problem.files(None) == [Path(name) for name in names]
-    assert (problem.vocab_size, problem.source_language, problem.target_language) == (
-        0,
-        "en",
-        "de",
-    )
-
-
-def test_each_pair_of_dev_files_is_a_dev_set(corpus: dict[str, Any]) -> None:
-    files = {
-        "dev_source": ("dev_source.0", "train_source.1"),
-        "dev_target": ("dev_target.0", "train_target.1"),
+    pairs = {
+        "train": [("A man .", "Ein Mann ."), ("Two dogs .", "Zwei Hunde .")],
+        "train2": [("A cat .", "Eine Katze .")],
+        "dev": [("A dog .", "Ein Hund .")],
     }
-    problem = ParallelText(
-        **(corpus | files), test_source=("dev_source.0",), test_target=("dev_target.0",)
-    )
-    assert problem.splits() == ("train", "train2", "dev", "dev2", "test")
-    assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
-    assert list(problem.pairs("dev2", None)) == [("A cat .", "Eine Katze .")]
+    run_problem_test(ParallelText(**corpus), None, pairs, files=6)
 
 
 def test_test_split_where_given(corpus: dict[str, Any]) -> None:
@@ -108,18 +76,6 @@ def test_files_of_two_columns_follow_pairs_of_files(
     alone = ParallelText(**tsv)
     assert alone.splits() == ("train", "dev")
     assert list(alone.pairs("train", None)) == columns
-
-
-def test_dev_sets_are_named_after_files_of_either_kind(
-    corpus: dict[str, Any], tmp_path: Path
-) -> None:
-    write_lines(tmp_path / "talks.tsv", ["A tree .\tEin Baum ."])
-    problem = ParallelText(**corpus, dev_tsv=("talks.tsv",))
-    dataset = generate(problem, tmp_path / "data", num_processes=1).dataset
-    assert dataset.manifest.dev_sets == {
-        "dev": "dev (dev_source.0)",
-        "dev2": "dev2 (talks.tsv)",
-    }
 
 
 def test_translation_memories_follow_the_others(
@@ -192,14 +148,6 @@ def test_home_folder(
     assert tmp_path / "dev_source.0" in ParallelText(**corpus).files(None)
 
 
-def test_languages_are_empty_unless_given() -> None:
-    problem = ParallelText()
-    assert (problem.source_language, problem.target_language) == ("", "")
-    assert {"source_language", "target_language"} <= {
-        field.name for field in dataclasses.fields(problem)
-    }
-
-
 @pytest.mark.parametrize(
     ("languages", "message"),
     [
@@ -236,14 +184,6 @@ def test_one_name_instead_of_a_tuple() -> None:
         ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"
     ):
         dataclasses.replace(problem, train_source="train.en")
-
-
-def test_a_missing_file_of_any_split_is_found_at_once(
-    corpus: dict[str, Any], tmp_path: Path
-) -> None:
-    (tmp_path / "dev_target.0").unlink()
-    with pytest.raises(FileNotFoundError, match=r"dev_target\.0, which does not exist"):
-        ParallelText(**corpus).pairs("train", None)
 
 
 def test_pipes_give_the_data_of_files(corpus: dict[str, Any], tmp_path: Path) -> None:

@@ -90,23 +90,10 @@ def test_plain_files_may_be_compressed(own_trees, packed):
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
     for path in treebank.rglob("wsj_2[23]*.mrg"):
         path.unlink()
-    path = next(treebank.rglob("wsj_0298.mrg"))
-    path.write_text("(S (NN")  # would be an error of its own
+    next(treebank.rglob("wsj_0298.mrg")).write_text("(S (NN")  # an error of its own
     problem = registry.get_problem("wsj_parsing")
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"Received: .*LDC99T42, without wsj_22\?\?\.mrg \(dev\)\.",
-    ):
-        next(problem.pairs("train", treebank))
-    for path in treebank.rglob("wsj_0[2-5]*.mrg"):
-        path.unlink()
-    with pytest.raises(
-        FileNotFoundError,
-        match=(
-            r"needs the Treebank \(LDC99T42\).*without wsj_02\?\?\.mrg, .*, wsj_05"
-            r"\?\?\.mrg \(train\)\."
-        ),
-    ):
+    message = r"needs the Treebank \(LDC99T42\).*without wsj_22\?\?\.mrg \(dev\)\."
+    with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", treebank))
 
 
@@ -144,13 +131,6 @@ def test_folder_without_trees_and_no_folder(tmp_path):
         match=r"needs the Treebank .*Received: no --tmp_dir, without",
     ):
         next(problem.pairs("train", None))
-
-
-def test_unknown_split(own_trees):
-    with pytest.raises(
-        ValueError, match=r"of wsj_parsing are train, dev, test\. Received: 'tset'\."
-    ):
-        next(registry.get_problem("wsj_parsing").pairs("tset", own_trees))
 
 
 # trees parsed automatically

@@ -41,7 +41,7 @@ def test_cmudict(cmudict, capsys):
     assert len(set(dev)) == 1500
     assert len(train) == 500
     assert not train & set(dev)
-    assert list(problem.pairs("test", cmudict))[0] == ("C A T", "K AE T")
+    assert next(problem.pairs("test", cmudict)) == ("C A T", "K AE T")
 
 
 def test_a_line_without_phonemes(cmudict):

@@ -1,11 +1,10 @@
 """The WMT 2014 tasks from files in the folders of the published archives."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from wmt_files import PROBLEMS, TRAINING, sgm, unpack, write
+from problem_test import run_problem_test
+from wmt_files import TRAINING, sgm, unpack, write
 
 from t2tlite import registry
 from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
@@ -15,25 +14,15 @@ from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
 def test_unpacked_archives(tmp_path: Path, foreign: str) -> None:
     paths = unpack(tmp_path, foreign)
     problem = registry.get_problem(f"wmt_en{foreign}")
-    assert isinstance(problem, PROBLEMS[foreign])
-    assert problem.splits() == ("train", "dev", "test")
-    assert list(problem.pairs("train", tmp_path)) == [
-        (f"train {number} {line}", f"{foreign} {number} {line}")
-        for number in range(len(TRAINING[foreign]))
-        for line in "ab"
-    ]
-    assert list(problem.pairs("dev", tmp_path)) == [("dev a", f"{foreign} dev a")]
-    assert list(problem.pairs("test", tmp_path)) == [
-        ("test & a", f"{foreign} test & a"),
-        ("test b", f"{foreign} test b"),
-    ]
     assert problem.files(tmp_path) == paths
     assert (problem.source_language, problem.target_language) == ("en", foreign)
-    with pytest.raises(
-        ValueError,
-        match=rf"splits of wmt_en{foreign} are train, dev, test\. Received: 'eval'",
-    ):
-        problem.pairs("eval", tmp_path)
+    train = []
+    for number in range(len(TRAINING[foreign])):
+        for line in "ab":
+            train.append((f"train {number} {line}", f"{foreign} {number} {line}"))
+    test = [("test & a", f"{foreign} test & a"), ("test b", f"{foreign} test b")]
+    pairs = {"train": train, "dev": [("dev a", f"{foreign} dev a")], "test": test}
+    run_problem_test(problem, tmp_path, pairs, files=len(paths))
 
 
 def test_both_tasks_in_one_folder(tmp_path: Path) -> None:
@@ -108,22 +97,6 @@ def test_missing_files_are_listed_with_their_archives(tmp_path: Path) -> None:
         WmtEnde().files(tmp_path)
 
 
-def test_every_archive_is_named(tmp_path: Path) -> None:
-    write(tmp_path / "newstest2013.en", "a\n")
-    write(tmp_path / "newstest2013.fr", "a\n")
-    with pytest.raises(FileNotFoundError, match="wmt_enfr needs") as raised:
-        WmtEnfr().files(tmp_path)
-    for archive in (
-        "training-parallel-europarl-v7.tgz",
-        "training-parallel-commoncrawl.tgz",
-        "training-parallel-nc-v9.tgz",
-        "training-parallel-un.tgz",
-        "training-giga-fren.tar",
-        "test-full.tgz",
-    ):
-        assert archive in str(raised.value)
-
-
 def test_archives_that_are_not_unpacked(tmp_path: Path) -> None:
     write(tmp_path / "downloads/training-parallel-europarl-v7.tgz", "")
     with pytest.raises(
@@ -158,23 +131,6 @@ def test_files_of_unequal_length(tmp_path: Path) -> None:
         ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."
     ):
         list(WmtEnde().pairs("test", tmp_path))
-
-
-def test_tensorflow_is_not_imported(tmp_path: Path) -> None:
-    unpack(tmp_path, "de")
-    script = (
-        "import pathlib, sys; from t2tlite.problems.translate_wmt import WmtEnde\ncount"
-        " = len(list(WmtEnde().pairs('train',"
-        " pathlib.Path(sys.argv[1]))))\nprint(count, 'tensorflow' in sys.modules or"
-        " 'tensorflow_datasets' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.split() == ["6", "False"]
 
 
 def test_real_dev_and_test_sets(tmp_path: Path, shared: Path) -> None:

@@ -173,7 +173,9 @@ def test_the_model_has_the_rule(encoders, rule, text):
     encoder = encoders[rule]
     normal = encoder.normalise(text)
     assert normal == normalise(text, rule)
-    assert encoder.encode(text) == encoder.encode(normal)
+    # what a zero-width character has kept apart would be composed
+    if unicodedata.is_normalized(rule.upper(), normal):
+        assert encoder.encode(text) == encoder.encode(normal)
     assert encoder.is_blank(text) == is_blank(text)
     assert (not encoder.encode(text)) == is_blank(text)
 

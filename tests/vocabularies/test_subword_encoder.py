@@ -16,7 +16,7 @@ from t2tlite.vocabularies.subword_encoder import (
     escape,
     join_tokens,
     tokenize,
-    unescape,
+    unescape_token,
 )
 
 MARKS = ["<pad>_", "<EOS>_"]
@@ -103,13 +103,6 @@ def test_tokens_are_tensor2tensors(encoded):
     assert [join_tokens(tokens) for tokens in encoded["tokens"]] == encoded["strings"]
 
 
-def test_single_spaces_are_tokens_only_at_the_ends():
-    assert tokenize("") == []
-    assert tokenize(" ") == [" "]
-    assert tokenize(" a b ") == [" ", "a", "b", " "]
-    assert tokenize("a  b. c") == ["a", "  ", "b", ". ", "c"]
-
-
 def test_letters_and_numbers_are_unicodes():
     """Between two characters of categories L and N there is no boundary, between one of
     them and any other there is.
@@ -154,17 +147,17 @@ def test_escape():
 
 
 def test_unescape():
-    assert unescape(r"a\\b\uc\8364;\10;") == "a\\b_c€\n"
-    assert unescape(r"\\u\\10;") == r"\u\10;"
-    assert unescape("\\x\\12\\;\\") == "\\x\\12\\;\\"  # no escapes
-    assert unescape(r"\0;\1114111;") == "\0\U0010ffff"
+    assert unescape_token(r"a\\b\uc\8364;\10;") == "a\\b_c€\n"
+    assert unescape_token(r"\\u\\10;") == r"\u\10;"
+    assert unescape_token("\\x\\12\\;\\") == "\\x\\12\\;\\"  # no escapes
+    assert unescape_token(r"\0;\1114111;") == "\0\U0010ffff"
 
 
 @pytest.mark.parametrize(
     "number", ["1114112", "99999999999999999999", "9" * 5000, "55296", "57343"]
 )
 def test_a_number_without_a_character(number):
-    assert unescape(f"a\\{number};b") == "a\u3013b"
+    assert unescape_token(f"a\\{number};b") == "a\u3013b"
 
 
 def test_worked_example(small):

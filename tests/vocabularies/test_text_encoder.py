@@ -115,27 +115,6 @@ def test_long_sentences_are_learned_from(tmp_path):
     assert "▁anon" in SentencePieceEncoder(tmp_path / "v.model").pieces(range(268))
 
 
-def test_vocabulary_too_large_names_the_largest(tmp_path):
-    path = tmp_path / "v.model"
-    path.write_bytes(b"earlier")
-    with pytest.raises(
-        ValueError, match=r"at most \d+ for this text.*Received: 9000\."
-    ) as caught:
-        train_sentencepiece(SENTENCES, 9000, path)
-    largest = int(str(caught.value).split("at most ")[1].split()[0])
-    assert (path.read_bytes(), list(tmp_path.iterdir())) == (b"earlier", [path])
-    train_sentencepiece(SENTENCES, largest, path)
-    assert SentencePieceEncoder(path).vocab_size == largest
-
-
-def test_vocabulary_too_small_names_the_smallest(tmp_path):
-    characters = set("".join(SENTENCES).replace(" ", "▁"))
-    for size in (1, 100):
-        message = rf"at least {259 + len(characters)} for this text.*Received: {size}\."
-        with pytest.raises(ValueError, match=message):
-            train_sentencepiece(SENTENCES, size, tmp_path / "v.model")
-
-
 def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     symbols = ["(NP", "(N", ")NP", "(A,B", '("Q']  # the longest that fits counts
     train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", symbols)

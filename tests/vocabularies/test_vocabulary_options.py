@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensor2tensor_checkpoint import write_vocabulary
-from tiny_task import TinyTask, contents, run_manifest, sentences, write_subwords
+from tiny_task import TinyTask, contents, sentences, write_subwords
 
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
@@ -155,11 +155,6 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
             ValueError,
             r"must end in \.model .* or \.subwords .* Received: vocab\.txt\.",
         ),
-        (
-            {"vocab_size": 10},
-            ValueError,
-            r"vocab_size must be at (least|most) \d+ for this text",
-        ),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):
@@ -191,22 +186,3 @@ def test_the_command(tmp_path):
     train_ids = ids(open_dataset(tmp_path / "data").store("train"))
     # 16 ids come before word0
     assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]
-
-
-def test_same_vocabularies():
-    """By content; a manifest without a target's vocabulary has the source's for
-    both.
-    """
-    shared, both = run_manifest("a"), run_manifest("a", "b")
-    assert shared.vocabulary_sha256 == run_manifest("a", reverse=True).vocabulary_sha256
-    assert shared.vocabulary_sha256 == run_manifest("a", "a").vocabulary_sha256
-    assert shared.vocabulary_sha256 != both.vocabulary_sha256
-    assert both.vocabulary_sha256 == run_manifest("a", "b").vocabulary_sha256
-    assert (
-        both.vocabulary_sha256 != run_manifest("a", "b", reverse=True).vocabulary_sha256
-    )
-    assert (
-        both.vocabulary_sha256 == run_manifest("b", "a", reverse=True).vocabulary_sha256
-    )
-    assert both.vocabulary_sha256 == "a+b"
-    assert shared.vocabulary_sha256 == "a"

@@ -38,6 +38,7 @@ def test_a_token_for_each_word(tmp_path):
 def test_the_most_frequent(tmp_path):
     """K and D occur twice."""
     encoder = learn(tmp_path, "words", vocab_size=5)
+    assert encoder.vocab_size == 5
     assert set(encoder.pieces(range(3, 5))) == {"▁K", "▁D"}
 
 

@@ -18,7 +18,7 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan
 from t2tlite.quiet import quiet_stderr
-from t2tlite.vocabularies.encoders import ENDINGS
+from t2tlite.vocabularies.encoders import FILE_ENDINGS
 
 if TYPE_CHECKING:
     from t2tlite.programs.export.graph import DecodingGraph, LoadedGraph
@@ -152,7 +152,7 @@ def _check_text_operations(manifest: RunManifest) -> None:
     """
     learned = []
     for entry in manifest.vocabulary_entries():
-        if entry.file.endswith(ENDINGS["sentencepiece"]):
+        if entry.file.endswith(FILE_ENDINGS["sentencepiece"]):
             learned.append(entry.file)
     if learned and importlib.util.find_spec("tensorflow_text") is None:
         raise ValueError(
