@@ -89,12 +89,16 @@ class ProblemOptions(TypedDict, total=False):
     """The options of t2tlite's problems, which are flags of t2t-datagen."""
 
     vocab_size: int
+    vocab_type: str
     vocab_file: Texts
     user_symbols: Texts
     normalization: str
     max_length: int
     max_length_ratio: float
     drop: Texts
+    languages: Texts
+    generalisation: str
+    test_size: int
     linearisation: str
     fragments: int
     substitutions: int

@@ -183,7 +183,7 @@ def test_hparam_set_whose_function_is_wrong(filled, function, message):
 def test_unknown_option(filled, option):
     options = (
         "drop, max_length, max_length_ratio, normalization, sizes, user_symbols,"
-        " vocab_file, vocab_size"
+        " vocab_file, vocab_size, vocab_type"
     )
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):

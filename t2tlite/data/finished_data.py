@@ -17,9 +17,6 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.normalisation import NONE
 
-# Options that problems no longer have, with the only value that they now can be of.
-FORMER_OPTIONS = {"vocab_type": "sentencepiece"}
-
 
 def options(problem: Problem) -> dict[str, Any]:
     """The problem's options as the manifest records them, with the SHA-256 of
@@ -133,8 +130,8 @@ def _changed_options(
         defaults[field.name] = field.default
     # an option that the manifest lacks is newer than the data, which its default would
     # make
-    then = FORMER_OPTIONS | _as_recorded(defaults) | manifest.options
-    now = FORMER_OPTIONS | options(problem)
+    then = _as_recorded(defaults) | manifest.options
+    now = options(problem)
     if "normalization" not in manifest.options:
         # made before there was the rule: it stays, unless another is asked for
         then["normalization"] = NONE

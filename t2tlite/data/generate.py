@@ -65,6 +65,7 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
 SHARD = re.compile(r".+-\d{5}\.arrow")
@@ -261,10 +262,14 @@ class DataBuild:
         for split, pairs in self.text.pairs.items():
             if is_training(split):
                 training_pairs += pairs
-        vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
+        vocab_size = problem.vocab_size
+        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
+        if problem.vocab_type == PIECES:
+            vocab_size = vocab_size or default_vocab_size(training_pairs)
+            learned = f"{vocab_size:,} pieces"
         symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
         with progress_bar(
-            bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces"
+            bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"
         ) as bar:
             sample.learn_vocabulary(
                 vocab_size,
@@ -273,6 +278,7 @@ class DataBuild:
                 fit=problem.vocab_size == type(problem).vocab_size,  # the default
                 limits=self.limits,
                 normalization=problem.normalization,
+                vocab_type=problem.vocab_type,
             )
             bar.refresh()
 

@@ -17,6 +17,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NFC, NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
+    PIECES,
     VocabularySizeError,
     train_sentencepiece,
 )
@@ -87,6 +88,7 @@ class TextSample:
         fit: bool = False,
         limits: LengthLimits | None = None,
         normalization: str = NFC,
+        vocab_type: str = PIECES,
     ) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`.
 
@@ -106,7 +108,7 @@ class TextSample:
                 usual.append(pair)
         if 2 * len(usual) >= len(pairs):
             pairs = usual
-        text = _Text(pairs, symbols, normalization)
+        text = _Text(pairs, symbols, normalization, vocab_type)
         if limits is not None and any(limits.may_drop(pair) for pair in pairs):
             with tempfile.TemporaryDirectory() as folder:
                 first = Path(folder) / path.name
@@ -135,6 +137,7 @@ class _Text:
     pairs: list[tuple[str, str]]
     symbols: Sequence[str]
     normalization: str
+    vocab_type: str
 
     def some(self) -> _Text:
         """Its first pairs, of SMALL_TEXT characters."""
@@ -186,7 +189,12 @@ class _Text:
         """Learns a vocabulary of this size."""
         sentences = itertools.chain.from_iterable(self.pairs)
         train_sentencepiece(
-            sentences, vocab_size, path, self.symbols, self.normalization
+            sentences,
+            vocab_size,
+            path,
+            self.symbols,
+            self.normalization,
+            self.vocab_type,
         )
 
 

@@ -27,6 +27,10 @@ SWAPPED = {
     "target_overlap": "source_overlap",
 }
 
+# The tasks of reversed problems that are not translation: a reversed parser translates
+# sequences of brackets to sentences.
+REVERSED = {"text_to_text": "text_to_text", "pronunciation": "text_to_text"}
+
 
 @dataclasses.dataclass(frozen=True)
 class FileEntry:
@@ -204,9 +208,8 @@ class RunManifest(Manifest):
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
         """The manifest of a run on the data of `manifest` in `data_dir`."""
         task = manifest.task
-        # a reversed parsing problem translates sequences of brackets to sentences
-        if reverse and task != "text_to_text":
-            task = "translation"
+        if reverse:
+            task = REVERSED.get(task, "translation")
         return cls(
             **{**vars(manifest), "task": task},
             reverse=reverse,

@@ -17,6 +17,7 @@ from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.data.language_codes import check_differ, parse_language
 from t2tlite.data.splits import SPLITS
 from t2tlite.vocabularies.normalisation import NFC, NORMALIZATIONS
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES, VOCAB_TYPES
 
 # a field that is an option of a problem; its flag's help is the meaning and the default
 option = checked_field
@@ -38,6 +39,14 @@ class Problem(CheckedFields):
         " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
         " corpus too small for the default yields the largest vocabulary possible, one"
         " whose characters need more a larger one.",
+    )
+    vocab_type: str = option(
+        PIECES,
+        "What a learned vocabulary consists of. sentencepiece: pieces of words, and the"
+        " bytes of UTF-8 for other characters; characters, words (what white space"
+        " separates): those of the training text, vocab_size of them, or all if it is"
+        " 0; what is not among them is unknown.",
+        choices=VOCAB_TYPES,
     )
     vocab_file: tuple[str, ...] = option(
         (),

@@ -9,6 +9,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.learn_vocabulary import default_vocab_size
 from t2tlite.data.manifest import RunManifest, SplitEntry
 from t2tlite.vocabularies.encoders import reading_notes
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,9 @@ def _size_note(manifest: RunManifest) -> str:
     vocabulary = manifest.vocabulary
     if vocabulary.type != "sentencepiece" or manifest.options["vocab_file"]:
         return ""
+    vocab_type = manifest.options.get("vocab_type", PIECES)
+    if vocab_type != PIECES:
+        return f": special tokens and {vocab_type}"
     training = manifest.training
     pairs = training.pairs + sum(training.dropped.values())
     asked_for = manifest.options["vocab_size"]

@@ -280,5 +280,5 @@ class TextToTextTask(TranslationTask):
     name = "text_to_text"
     outputs = "outputs"
     labels = ("source", "output", "reference")
-    fast_metrics = ("exact_match", "token_accuracy")
+    fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "token_accuracy")
     all_metrics = fast_metrics

@@ -52,6 +52,20 @@ AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 # all. Web-crawled text loses thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
+# How each type of vocabulary is learned. Only the first has bytes, to spell any text:
+# in the others, what training did not see is the unknown token.
+PIECES, CHARACTERS, WORDS = VOCAB_TYPES = ("sentencepiece", "characters", "words")
+LEARNING: dict[str, dict[str, Any]] = {
+    PIECES: {
+        "model_type": "bpe",
+        "byte_fallback": True,
+        "split_digits": True,  # so that any number is copied digit by digit
+        "character_coverage": CHARACTER_COVERAGE,
+    },
+    CHARACTERS: {"model_type": "char", "character_coverage": 1.0},
+    WORDS: {"model_type": "word", "character_coverage": 1.0},
+}
+
 # LOWER FIVE EIGHTHS BLOCK: SentencePiece ignores a training sentence that contains it.
 # Training replaces it by a space; encoding spells it in bytes.
 RESERVED = "\u2585"
@@ -192,9 +206,10 @@ def train_sentencepiece(
     path: str | Path,
     symbols: Sequence[str] = (),
     normalization: str = NFC,
+    vocab_type: str = PIECES,
 ) -> None:
-    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`. The same
-    sentences give the same file.
+    """Learns a vocabulary from `sentences` and writes it to `path`, by default one of
+    byte-pair encoding. The same sentences give the same file.
 
     BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the
     256 bytes from id 3 on. Each digit is a piece of its own. Text is normalised by the
@@ -204,15 +219,22 @@ def train_sentencepiece(
     for special tokens and bytes. Each of `symbols`, strings without spaces, is one
     piece if a word begins with it.
 
+    A vocabulary of another type has no bytes, and at most `vocab_size` of the most
+    frequent characters or words; with 0, all of them.
+
     Raises VocabularySizeError with a bound if `vocab_size` is too large or too small
     for the text. Raises ValueError if there is no text, or a sentence contains a lone
     surrogate.
     """
-    if not 0 < vocab_size <= MAX_VOCAB_SIZE:
+    takes_all = vocab_type != PIECES and vocab_size == 0
+    if not (takes_all or 0 < vocab_size <= MAX_VOCAB_SIZE):
         raise ValueError(
             f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received:"
             f" {vocab_size}."
         )
+    size = vocab_size or MAX_VOCAB_SIZE
+    if vocab_type == PIECES:  # fewer would hide the bound that the error names
+        size = max(size, SPECIAL_IDS)
     symbol_pieces = {}  # without repetitions, in order
     for symbol in symbols:
         symbol_pieces[SPACE_MARK + normalise(symbol, normalization)] = True
@@ -220,23 +242,21 @@ def train_sentencepiece(
         with atomic_file(path) as file:
             model = io.BytesIO()
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_training_text(sentences, normalization),
+                sentence_iterator=_training_text(sentences, normalization, vocab_type),
                 model_writer=model,
-                model_type="bpe",
-                # fewer would hide the bound that the error names
-                vocab_size=max(vocab_size, SPECIAL_IDS),
+                use_all_vocab=takes_all,
+                hard_vocab_limit=vocab_type == PIECES,
+                vocab_size=size,
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
                 bos_id=-1,
-                byte_fallback=True,
                 user_defined_symbols=list(symbol_pieces),
-                split_digits=True,  # so that any number is copied digit by digit
-                character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 num_threads=1,
                 minloglevel=2,
+                **LEARNING[vocab_type],
             )
             file.write(model.getvalue())
             if normalization != NONE:
@@ -279,13 +299,18 @@ def _normalization_of(model: bytes) -> str:
     return NONE
 
 
-def _training_text(sentences: Iterable[str], normalization: str) -> Iterator[str]:
-    """Yields the training text: normalised sentences, long ones in parts."""
+def _training_text(
+    sentences: Iterable[str], normalization: str, vocab_type: str
+) -> Iterator[str]:
+    """Yields the training text: normalised sentences, long ones in parts; or words."""
     for text in sentences:
         check_unicode(text)
         sentence = normalise(text, normalization)
         if RESERVED in sentence:
             sentence = sentence.replace(RESERVED, " ")
+        if vocab_type == WORDS:
+            yield from sentence.split()
+            continue
         for start in range(0, len(sentence), SENTENCE_CHARACTERS):
             yield sentence[start : start + SENTENCE_CHARACTERS]
 

@@ -86,6 +86,7 @@ def test_manifest(tmp_path):
     assert manifest["problem"] == "file_task"
     assert manifest["options"] == {
         "vocab_size": 330,
+        "vocab_type": "sentencepiece",
         "vocab_file": [],
         "user_symbols": [],
         "normalization": "nfc",

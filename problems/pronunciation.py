@@ -1,0 +1,105 @@
+"""Pronunciations: grapheme-to-phoneme conversion on CMUdict, as users of tensor2tensor
+scored it, and on the fifteen languages of SIGMORPHON 2020.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from t2tlite import registry
+from t2tlite.data.problem import option
+from t2tlite.data.splits import DEV, TEST, TRAIN
+from t2tlite.files.text_files import read_lines
+from t2tlite.problems.corpus import Corpus, FilePair
+from t2tlite.tasks.pronunciation import letters
+from t2tlite.vocabularies.sentencepiece_encoder import WORDS
+
+CMUDICT = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
+SIGMORPHON = "github.com/sigmorphon/2020, task1/data"
+DEV_WORDS = 1500
+LANGUAGES = (
+    *("ady", "arm", "bul", "dut", "fre", "geo", "gre", "hin", "hun", "ice"),
+    *("jpn", "kor", "lit", "rum", "vie"),
+)
+
+
+class Pronunciations(Corpus):
+    """Words and their pronunciations, of which a word may have several, a line each."""
+
+    task: ClassVar[str] = "pronunciation"
+    separator: ClassVar[str]  # between word and phonemes
+
+    def lines(self, file: FilePair) -> Iterator[tuple[str, str]]:
+        """Yields the words and phonemes of a file."""
+        path, _ = file
+        for number, line in enumerate(read_lines(path), start=1):
+            word, separator, phonemes = line.partition(self.separator)
+            if not separator:
+                raise ValueError(
+                    f"{path}, line {number}: a word, {self.separator!r} and its"
+                    f" phonemes are required. Received: {line!r:.80}."
+                )
+            yield word, phonemes
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class G2pCmudict(Pronunciations):
+    """CMUdict's pronunciations of English words, without stress: 106,837 words to train
+    on, 12,000 of test, as g2p-seq2seq and GPA4.0 score them.
+
+    `--tmp_dir` holds train_dataset.csv and test_dataset.csv. 1,500 of the words to
+    train on, always the same, are dev.
+    """
+
+    vocab_type: str = WORDS
+
+    separator: ClassVar[str] = ";"
+    source_language: ClassVar[str] = "en"
+
+    def corpora(self) -> dict[str, dict[str, str]]:
+        train = {"train_dataset.csv": CMUDICT}
+        return {TRAIN: train, DEV: train, TEST: {"test_dataset.csv": CMUDICT}}
+
+    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
+        pairs = list(self.lines(files[0]))
+        held_out: set[str] = set()
+        if split != TEST:
+            words = sorted({word for word, _ in pairs})
+            held_out.update(random.Random(1).sample(words, DEV_WORDS))
+        for word, phonemes in pairs:
+            if (word in held_out) == (split == DEV):
+                yield letters(word), phonemes
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class G2pSigmorphon2020(Pronunciations):
+    """Task 1 of SIGMORPHON 2020: pronunciations in fifteen languages, 3,600 words each;
+    one model for all, with the language before each word, such as `<fre>`.
+
+    `--tmp_dir` holds fre_train.tsv, fre_dev.tsv, fre_test.tsv and those of the other
+    languages.
+    """
+
+    vocab_type: str = WORDS
+    languages: tuple[str, ...] = option(
+        LANGUAGES, "Languages to train on and score, comma-separated."
+    )
+
+    separator: ClassVar[str] = "\t"
+
+    def corpora(self) -> dict[str, dict[str, str]]:
+        splits: dict[str, dict[str, str]] = {}
+        for split in (TRAIN, DEV, TEST):
+            names = [f"{language}_{split}.tsv" for language in self.languages]
+            splits[split] = dict.fromkeys(names, SIGMORPHON)
+        return splits
+
+    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
+        for language, file in zip(self.languages, files, strict=True):
+            for word, phonemes in self.lines(file):
+                yield letters(f"<{language}> {word}"), phonemes

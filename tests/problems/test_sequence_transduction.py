@@ -1,0 +1,137 @@
+"""Problems other than translation and parsing: pronunciations, SCAN, arithmetic."""
+
+import pytest
+
+from t2tlite.bin import t2t_datagen
+from t2tlite.data.dataset import open_dataset
+from t2tlite.files.atomic_file import write_text
+from t2tlite.problems.algorithmic import LONG_TEST
+from t2tlite.registry import get_problem, list_problems
+from t2tlite.tasks.pronunciation import PronunciationTask, letters
+from t2tlite.tasks.task import Output, open_task
+
+
+def word(number: int) -> str:
+    return f"W{number:04d}".translate(str.maketrans("0123456789", "ABCDEFGHIJ"))
+
+
+@pytest.fixture
+def cmudict(tmp_path):
+    """2,000 words of train, one of them with two pronunciations, and two of test."""
+    lines = [f"{word(number)};W AH {number % 7}" for number in range(2000)]
+    write_text(tmp_path / "train_dataset.csv", "\n".join([*lines, f"{word(5)};W"]))
+    write_text(tmp_path / "test_dataset.csv", "CAT;K AE T\nCAT;K AA T\nA;AH\n")
+    return tmp_path
+
+
+def test_cmudict(cmudict, capsys):
+    """Letters and phonemes are the vocabulary; dev is 1,500 words, none in train."""
+    folder = cmudict / "data"
+    argv = ["--problem=g2p_cmudict", f"--tmp_dir={cmudict}", f"--data_dir={folder}"]
+    assert t2t_datagen.main(argv) == 0
+    assert "special tokens and words" in capsys.readouterr().out
+    data = open_dataset(folder, "g2p_cmudict")
+    encoder = data.encoders[0]
+    pieces = encoder.pieces(range(encoder.vocab_size))
+    expected = {*"WABCDEFGHIJ", *"0123456", "AH"}
+    assert set(pieces[3:]) == {f"\u2581{token}" for token in expected}
+    problem = get_problem("g2p_cmudict")
+    train = {source for source, _ in problem.pairs("train", cmudict)}
+    dev = [source for source, _ in problem.pairs("dev", cmudict)]
+    assert len(set(dev)) == 1500
+    assert len(train) == 500
+    assert not train & set(dev)
+    assert next(problem.pairs("test", cmudict)) == ("C A T", "K AE T")
+
+
+def test_a_line_without_phonemes(cmudict):
+    write_text(cmudict / "test_dataset.csv", "CAT;K AE T\nDOG\n")
+    with pytest.raises(ValueError, match=r"line 2: a word, ';' and its .*'DOG'"):
+        list(get_problem("g2p_cmudict").pairs("test", cmudict))
+
+
+def test_sigmorphon(tmp_path):
+    for language, line in (("fre", "chat\tʃ a"), ("vie", "bò sữa\tɓ ɔ")):
+        for split in ("train", "dev", "test"):
+            write_text(tmp_path / f"{language}_{split}.tsv", f"{line}\n")
+    problem = get_problem("g2p_sigmorphon2020", languages=("fre", "vie"))
+    pairs = list(problem.pairs("test", tmp_path))
+    assert pairs == [("<fre> c h a t", "ʃ a"), ("<vie> b ò _ s ữ a", "ɓ ɔ")]
+    assert letters("<fre> chat") == pairs[0][0]
+
+
+def outputs(*texts):
+    return [Output(text, -1.0, -1.0) for text in texts]
+
+
+def test_a_word_is_scored_once_against_all_its_pronunciations():
+    """CAT is right by its second pronunciation; A has 1 edit of 1."""
+    task = open_task("pronunciation", {})
+    score = task.score(
+        ["C A T", "C A T", "A"],
+        ["K AE T", "K AA T", "AH"],
+        outputs("K AA T", "K AA T", "EY"),
+    )
+    assert score.name == "exact_match"
+    assert score.scores == pytest.approx(
+        {"exact_match": 50.0, "WER".lower(): 50.0, "per": 100 * 1 / 4}
+    )
+    assert isinstance(task, PronunciationTask)
+    assert task.source("CAT") == "C A T"
+
+
+def test_scan(tmp_path):
+    lines = [f"IN: jump {n} OUT: I_JUMP I_JUMP" for n in range(400)]
+    write_text(tmp_path / "tasks_train_length.txt", "\n".join(lines))
+    write_text(tmp_path / "tasks_test_length.txt", "IN: run OUT: I_RUN\nrun\n")
+    problem = get_problem("scan", generalisation="length")
+    train = list(problem.pairs("train", tmp_path))
+    dev = list(problem.pairs("dev", tmp_path))
+    assert train[0] == ("jump 0", "I_JUMP I_JUMP")
+    assert len(train) + len(dev) == 400
+    assert 10 <= len(dev) <= 30
+    test = problem.pairs("test", tmp_path)
+    assert next(test) == ("run", "I_RUN")
+    with pytest.raises(ValueError, match=r"line 2: IN: COMMANDS OUT: ACTIONS"):
+        next(test)
+
+
+ALGORITHMIC = [
+    name
+    for name in list_problems()
+    if name.startswith("algorithmic_") and not name.endswith("_rev")
+]
+
+
+def number(digits: list[str], base: int) -> int:
+    return int("".join(reversed(digits)), base)
+
+
+@pytest.mark.parametrize("name", ALGORITHMIC)
+def test_algorithmic(name):
+    """The targets, by Python's own numbers and lists."""
+    _, kind, form = name.split("_")
+    base = 2 if form == "binary40" else 10
+    problem = get_problem(name, train_size=50, test_size=50)
+    longest = {}
+    for split in problem.splits():
+        pairs = list(problem.pairs(split, None))
+        assert pairs == list(problem.pairs(split, None))  # seeded
+        longest[split] = max(len(source.split()) for source, _ in pairs)
+        for source_text, target_text in pairs:
+            source, target = source_text.split(), target_text.split()
+            if kind == "identity":
+                assert target == source
+            elif kind == "reverse":
+                assert target == source[::-1]
+            elif kind == "shift":
+                assert [int(digit) - 10 for digit in target] == list(map(int, source))
+            else:
+                sign = "+" if kind == "addition" else "*"
+                first, second = " ".join(source).split(sign)
+                numbers = number(first.split(), base), number(second.split(), base)
+                result = sum(numbers) if sign == "+" else numbers[0] * numbers[1]
+                assert number(target, base) == result
+                assert len(target) == 1 or target[-1] != "0"
+    assert longest["train"] <= 40 < longest[LONG_TEST] <= 400
+    assert len(ALGORITHMIC) == 9
