@@ -37,10 +37,6 @@ from t2tlite.programs.bulk.windows import Window, WindowOutput
 HEADER = b"What t2t-decoder has done so far, format 1\n"
 # KEY.json, the lines of a window, and KEY.part, its output; also written in part
 PIECE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
-FULL_DISK_ADVICE = (
-    "Free some space and run the same command again, which resumes, or name another"
-    " output."
-)
 
 
 @contextlib.contextmanager
@@ -51,7 +47,7 @@ def open_part(target: Path, key_of: Callable[[Window], str]) -> Iterator[Part]:
     exception in the block, reports how many lines are done.
     """
     with (
-        full_disk_is_named(target, FULL_DISK_ADVICE),
+        full_disk_is_named(target),
         locked(part_file(target), f"decode to {target.name}") as handle,
         open(handle, "r+b", closefd=False) as file,
     ):

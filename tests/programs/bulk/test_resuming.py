@@ -138,7 +138,7 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
         add(self, line)
 
     message = (
-        f"The disk of {case.target} is full. Free some space and run the same command"
+        f"No space left on device: {case.target}. Free some space and run the same command"
         " again, which resumes, or name another output."
     )
     with monkeypatch.context() as patch:
@@ -163,7 +163,7 @@ def test_full_disk_while_the_output_is_compressed(file, capsys, monkeypatch, tmp
     full = OSError(errno.ENOSPC, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr("gzip.GzipFile.write", Mock(side_effect=full))
-        with pytest.raises(OSError, match=f"The disk of {target} is full. Free some"):
+        with pytest.raises(OSError, match=f"No space left on device: '{target}'"):
             file(target=target)
     assert names(target.parent) == ["out.gz.part"]
     file(target=target)
