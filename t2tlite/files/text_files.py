@@ -175,7 +175,7 @@ def _lines(path: Path, report: Report | None = None) -> Iterator[str]:
     name = plain_name(path)
     if NOT_LINES.search(name):
         raise _not_lines(shown(path))
-    if name.lower().endswith(sgm.ENDINGS):
+    if name.lower().endswith(sgm.SGM_ENDINGS):
         return sgm.segments(_text_lines(path), shown(path))
     return _without_markup(path, report)
 

@@ -40,7 +40,7 @@ def write(path, text):
         ("--split=dev --raw_text", "--raw_text goes with --decode_from_file or --decode_interactive."),
         ("--decode_interactive --raw_text --prefixes", "--raw_text is for a parser, and --prefixes for translation."),
         ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
-        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2; "),
+        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2."),
         # values
         ("--split=tset", "A split to decode must be dev or test. Received: 'tset'. Did you mean 'test'?"),
         ("--split=train", "must be dev or test. Received: train, which is kept as tokens, without its text."),

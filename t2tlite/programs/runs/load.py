@@ -72,8 +72,7 @@ def load(
         return _ensemble(members, jit_compile)
     if not isinstance(run, str | Path):
         raise TypeError(
-            "run must be the path of a run folder, or a list of several. Received:"
-            f" {run!r}."
+            f"run must be a run folder, or a list of several. Received: {run!r}."
         )
     checkpoint_path = plain(checkpoint_path)
     known = isinstance(checkpoint_path, str | Path | int | None)

@@ -1,5 +1,5 @@
-"""Makes data and trains a run from names and values: what t2t-datagen and t2t-trainer
-do after they have read their flags, and `t2tlite.prepare` and `t2tlite.train` do too.
+"""Trains a run from names and values: what t2t-trainer does after it has read its
+flags, and `t2tlite.train` does too.
 
 Importing this module does not load TensorFlow; training does.
 """
@@ -8,111 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from t2tlite import registry
 from t2tlite.checked_fields import checked
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.generate import Generated, generate
+from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
+from t2tlite.programs.runs.training import Trained, Training, open_data
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig
-from t2tlite.vocabularies.encoders import reading_notes
-
-if TYPE_CHECKING:
-    from t2tlite.training.evaluation import Evaluation
 
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """The devices to train on."""
-
-    gpus: int | None = None  # of this machine; None: all, or the CPU without any
-    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
-    cluster_resolver: str = "tf_config"  # how the workers are found
-
-
-@dataclasses.dataclass(frozen=True)
-class DataToMake:
-    """Data that is made before it is used, unless it is complete."""
-
-    problem: Problem
-    data_dir: str | Path
-    tmp_dir: str | Path | None = None
-    num_processes: int | None = None  # None: one per CPU core
-    pipeline: Pipeline | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """What is trained, on which data and devices, and for how long."""
-
-    folder: RunFolder
-    data: Dataset | DataToMake
-    hparams: HParams
-    config: LoopConfig
-    command: Sequence[str]  # t2t-trainer and its flags, recorded in flags.txt
-    # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
-    eval_bleu: bool = False
-    # run or checkpoint whose weights a new run starts from; None: random
-    warm_start_from: str | None = None
-    devices: Devices = Devices()
-
-
-class Trained(NamedTuple):
-    """What a training that ended has to say."""
-
-    evaluation: Evaluation  # the last
-    summary: list[str]  # lines for the user
-
-
-def make_data(data: DataToMake) -> Generated:
-    """Makes the data of a problem, unless it is complete. Raises as `generate`, and
-    ValueError if the problem's task is unknown.
-    """
-    importlib.import_module("t2tlite.tasks")
-    # raises if there is none, before hours of work
-    registry.get_task(data.problem.task)
-    return generate(
-        data.problem, data.data_dir, data.tmp_dir, data.num_processes, data.pipeline
-    )
-
-
-def dataset_of(data: Dataset | DataToMake) -> Dataset:
-    """Returns the data, which is made now if it has to be."""
-    if isinstance(data, Dataset):
-        return data
-    generated = make_data(data)
-    say(str(generated))
-    return generated.dataset
-
-
-def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
-    """Opens complete data; `command` makes it. Raises as `open_dataset`, and ValueError
-    if there is neither such data nor such a problem.
-    """
-    try:
-        dataset = open_dataset(data_dir, problem or None, command)
-    except FileNotFoundError:
-        if problem:
-            registry.get_problem(problem)  # an unknown name is the first mistake
-        raise
-    for note in reading_notes(dataset.encoders, dataset.manifest.options):
-        say(note)
-    return dataset
 
 
 def check_folders(

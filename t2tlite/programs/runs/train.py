@@ -29,8 +29,8 @@ from t2tlite.machine import check_not_forked
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
-from t2tlite.programs.runs.start import Trained, Training, dataset_of
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
+from t2tlite.programs.runs.training import Trained, Training, dataset_of
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Environment, TrainedWith
 from t2tlite.training.checkpoints import reason_of
