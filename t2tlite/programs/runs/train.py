@@ -102,7 +102,6 @@ def _train(
     """Trains on a dataset in the folder, which no other process may use meanwhile."""
     folder = training.folder
     config = training.config
-    folder.check_path()
     with Signals() as signals, contextlib.ExitStack() as locked:
         if is_chief(strategy):
             locked.enter_context(only_process(folder.path, "train a run"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, Unpack, cast, overload
+from typing import NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.export import export_model, open_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.parsing import Parse, parser
+from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
@@ -141,7 +141,7 @@ class Translator(TextDecoder):
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> Parse: ...
+    ) -> Output: ...
     @overload
     def parse(
         self,
@@ -149,14 +149,14 @@ class Translator(TextDecoder):
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> list[Parse]: ...
+    ) -> list[Output]: ...
     def parse(
         self,
         sentences: str | Iterable[str],
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> Parse | list[Parse]:
+    ) -> Output | list[Output]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
         The best parse is the one of the beam that fits the words best
@@ -170,7 +170,7 @@ class Translator(TextDecoder):
         if raw_text:
             texts = list(map(penn_words, texts))
         n_best = self.decode(texts, self.options(**options), task=task)
-        return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
+        return one_or_all(sentences, [outputs[0] for outputs in n_best])
 
     @overload
     def score(  # type: ignore[overload-overlap]
@@ -299,10 +299,8 @@ class Translator(TextDecoder):
             checkpoint=self.checkpoint,
             hparams=keras_model(self).hparams,
             manifest=self.manifest,
-            format=find_format(format),
+            format=open_format(format, quantization=quantization, languages=languages),
             decoding=self.options(**options),
-            quantization=quantization,
-            languages=languages,
             export_dir=export_dir,
             overwrite=overwrite,
         )
