@@ -41,7 +41,7 @@ from t2tlite.bin.flag_parser import help_text, parse
 from t2tlite.bin.flag_sources import read
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
-from t2tlite.files.atomic_file import DISK_IS_FULL, full_disk
+from t2tlite.files.atomic_file import DISK_IS_FULL
 from t2tlite.quiet import import_tensorflow
 
 F = TypeVar("F", bound=Flags)
@@ -217,8 +217,11 @@ def _explained(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
     if error.errno in DISK_IS_FULL and error.strerror:
-        where = full_disk(error, error.filename or "standard output")
-        return f"{where} Free some space and run the same command again."
+        where = error.filename or "standard output"
+        return (
+            f"{error.strerror}: {where}. Free some space and run the same command"
+            " again."
+        )
     if error.errno and os.path.dirname(str(error.filename)) == tempfile.gettempdir():
         return (
             f"{error.filename}, a temporary file, cannot be used: {error.strerror}. Let"

@@ -19,7 +19,7 @@ from t2tlite.decoding.engine import TENSORFLOW
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
-    from t2tlite.programs.runs.start import DataToMake
+    from t2tlite.programs.runs.training import DataToMake
     from t2tlite.run_folder import RunFolder
 
 DATA_DIR = "data"  # --data_dir if it is not given
@@ -221,7 +221,7 @@ def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> Data
     Raises CommandError if no problem is named, and ValueError if the problem or one of
     its options is unknown.
     """
-    from t2tlite.programs.runs.start import DataToMake
+    from t2tlite.programs.runs.training import DataToMake
 
     require(DATAGEN_EXAMPLE, problem=flags.problem)
     problem = registry.get_problem(flags.problem or "", **flags.options)
@@ -236,7 +236,7 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
     with the command that makes the data if there is none, and ValueError for an unknown
     problem, or if none of several is named.
     """
-    from t2tlite.programs.runs.start import open_data
+    from t2tlite.programs.runs.training import open_data
 
     if flags.generate_data:
         return data_to_make(flags)

@@ -44,7 +44,7 @@ import dataclasses
 from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.programs.runs.start import make_data
+from t2tlite.programs.runs.training import make_data
 
 
 @dataclasses.dataclass(frozen=True)

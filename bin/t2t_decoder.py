@@ -87,18 +87,14 @@ from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
 from t2tlite.files.atomic_file import check_writable, replaceable
+from t2tlite.files.compression import STANDARD_INPUT
 from t2tlite.files.same_file import (
     STANDARD_INPUT_NUMBER,
     STANDARD_OUTPUT_NUMBER,
     NamedFile,
     check_not_overwritten,
 )
-from t2tlite.files.text_files import (
-    STANDARD_INPUT,
-    check_file,
-    check_line_counts,
-    read_lines,
-)
+from t2tlite.files.text_files import check_file, check_line_counts, read_lines
 from t2tlite.machine import decoding_threads
 from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
 from t2tlite.tasks.task import open_task

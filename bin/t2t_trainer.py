@@ -43,13 +43,12 @@ from t2tlite.checked_fields import (
 )
 from t2tlite.config import HParams
 from t2tlite.programs.runs.start import (
-    Devices,
-    Training,
     check_folders,
     run_hparams,
     set_and_changes,
     train,
 )
+from t2tlite.programs.runs.training import Devices, Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 EXAMPLE = (

@@ -81,7 +81,7 @@ def prepare(
             names file and line), or other data is there.
     """
     from t2tlite.data.problem import Problem
-    from t2tlite.programs.runs import start
+    from t2tlite.programs.runs.training import DataToMake, dataset_of
 
     _check_path("data_dir", data_dir)
     if tmp_dir is not None:
@@ -94,7 +94,7 @@ def prepare(
         )
     if not isinstance(problem, Problem):
         problem = get_problem(problem, **options)
-    return start.dataset_of(start.DataToMake(problem, data_dir, tmp_dir, num_processes))
+    return dataset_of(DataToMake(problem, data_dir, tmp_dir, num_processes))
 
 
 def train(

@@ -211,27 +211,26 @@ class HParams(CheckedFields):
                 raise ValueError(
                     f"The attention {name} channels must be a multiple of num_heads."
                     f" Received: {channels} channels, num_heads={self.num_heads}. Set"
-                    f" attention_{name}_channels (0 means hidden_size) or num_heads."
+                    f" attention_{name}_channels or num_heads."
                 )
         if (self.layer_preprocess_sequence == "n") == (
             self.layer_postprocess_sequence == "dan"
         ):
             raise ValueError(
                 "A sublayer normalises once: layer_preprocess_sequence=none with"
-                " layer_postprocess_sequence=dan (the paper's), or n with da"
-                f" (pre-norm). Received: {self.layer_preprocess_sequence} with"
+                " layer_postprocess_sequence=dan, or n with da. Received:"
+                f" {self.layer_preprocess_sequence} with"
                 f" {self.layer_postprocess_sequence}."
             )
         if self.batch_size < self.max_length:
             raise ValueError(
-                "batch_size must be at least max_length, so that the longest pair"
-                f" fits. Received: batch_size={self.batch_size},"
-                f" max_length={self.max_length}. Lower max_length or raise batch_size."
+                "batch_size must be at least max_length. Received:"
+                f" batch_size={self.batch_size}, max_length={self.max_length}. Lower"
+                " max_length or raise batch_size."
             )
         if 0 < self.global_batch_tokens < self.max_length:
             raise ValueError(
-                "global_batch_tokens must be at least max_length, so that the longest"
-                " pair fits, or 0. Received:"
+                "global_batch_tokens must be at least max_length, or 0. Received:"
                 f" global_batch_tokens={self.global_batch_tokens},"
                 f" max_length={self.max_length}. Raise it or lower max_length."
             )
@@ -242,7 +241,7 @@ class HParams(CheckedFields):
             raise ValueError(
                 "corpus_weights must be whole numbers from 1 to 9,999, one for each"
                 " training corpus, with colons between them, such as 1:4. Received:"
-                f" {self.corpus_weights!r}. Leave it out to weigh all pairs alike."
+                f" {self.corpus_weights!r}."
             )
 
     @property

@@ -188,6 +188,5 @@ def check_not_forked() -> None:
     if _computing_process != os.getpid():
         raise RuntimeError(
             "A model computes in the process that loaded it. Received: a fork of that"
-            " process. Start processes with multiprocessing.get_context('spawn'), and"
-            " load the model in each."
+            " process. Start processes with multiprocessing.get_context('spawn')."
         )

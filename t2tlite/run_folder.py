@@ -76,6 +76,7 @@ OWN_FILE = re.compile(
     r"|flags\.txt|vocab\..*|model\.ckpt-\d+\.(index|data-\d+-of-\d+)"
 )
 COPY_AGAIN = "Copy it again from where the run was trained."
+REWRITTEN = "Delete it; training writes it again."
 
 
 class RunFolder:
@@ -283,9 +284,7 @@ class RunFolder:
 
     def environment(self) -> Environment | None:
         """The recorded versions and device; None if there are none."""
-        return self._optional(
-            "environment.json", Environment, "Delete it; training writes it again."
-        )
+        return self._optional("environment.json", Environment, REWRITTEN)
 
     def write_trained_with(self, record: TrainedWith) -> None:
         self._write(self.path / "training.json", record)
@@ -294,9 +293,7 @@ class RunFolder:
         """The recorded seed, replicas and global batch; None if nothing was
         trained.
         """
-        return self._optional(
-            "training.json", TrainedWith, "Delete it; training writes it again."
-        )
+        return self._optional("training.json", TrainedWith, REWRITTEN)
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""

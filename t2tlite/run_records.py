@@ -14,7 +14,7 @@ from t2tlite.files.records import Amount, Count
 
 # the metric of dev that chooses the best checkpoint unless dev is decoded
 LOSS = "loss"
-DIGITS = 12  # of a SHA-256 in messages
+SHOWN_DIGITS = 12  # of a SHA-256 in messages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Identity:
             hashes = manifest.vocabulary_sha256.split("+")
             fields["problem"] = manifest.name
             fields["languages"] = "-".join(manifest.language_pair)
-            fields["vocabulary"] = "+".join(sha256[:DIGITS] for sha256 in hashes)
+            fields["vocabulary"] = "+".join(sha256[:SHOWN_DIGITS] for sha256 in hashes)
             fields["target_space"] = manifest.target_space
             if manifest.splits:
-                fields["pairs"] = manifest.pairs_sha256[:DIGITS]
+                fields["pairs"] = manifest.pairs_sha256[:SHOWN_DIGITS]
         if hparams:
             model = {name: getattr(hparams, name) for name in MODEL_FIELDS}
             fields["model"] = {**model, "max_length": hparams.max_positions}

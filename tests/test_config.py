@@ -153,7 +153,7 @@ WEIGHTS = r"corpus_weights must be whole numbers from 1 to 9,999"
         ("layer_postprocess_sequence=da", r"normalises once: .* Received: none with da\."),
         ("batch_size=255", r"batch_size must be at least max_length.*batch_size=255, max_length=256\. Lower max_length"),
         ("global_batch_tokens=255", r"global_batch_tokens must be at least max_length, .*=255, max_length=256"),
-        ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\. Leave it out to weigh all pairs alike\."),
+        ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\."),
         ("corpus_weights=-1:2", WEIGHTS),
         ("corpus_weights=1:2.5", WEIGHTS),
         ("corpus_weights=1:", WEIGHTS),

@@ -137,7 +137,7 @@ def test_wrong_data(files, options, error, message):
         (("parallel_text", {"heads": 2}, "run"), {}, ValueError, "no field 'heads'"),
         (("parallel_text", {}, None), {}, TypeError, "output_dir must be the path"),
         (("parallel_text", {}, "data"), {}, ValueError, "different folders"),
-        (("parallel_text", {}, "run"), {"train_stps": 1}, TypeError, "'train_steps'"),
+        (("parallel_text", {}, "run"), {"train_stps": 1}, ValueError, "'train_steps'"),
         (("parallel_text", {}, "run"), {"train_steps": 0}, ValueError, "train_steps"),
         (("parallel_text", {}, "run"), {"eval_bleu": "no"}, ValueError, "of type bool"),
         (

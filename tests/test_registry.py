@@ -8,7 +8,7 @@ from documents import ROOT
 
 import t2tlite
 from t2tlite import registry, tensor2tensor_names
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import HParams
 from t2tlite.data.problem import Problem
 
 
@@ -140,16 +140,8 @@ def _dictionary():
     return {"hidden_size": 64}
 
 
-def _options_of_decoding():
-    return DecodeHParams()
-
-
 def _undefined_name():
     return transformer_bsae()  # noqa: F821
-
-
-def _with_argument(size):
-    return dataclasses.replace(HParams(), hidden_size=size)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +155,7 @@ def _with_argument(size):
         ),
         (_no_return, r"must return HParams\. Received: None\. Write return"),
         (_dictionary, r"must return HParams\. Received: \{'hidden_size': 64\}\."),
-        (_options_of_decoding, r"must return HParams\. Received: DecodeHParams\("),
         (_undefined_name, r"made: NameError: name 'transformer_bsae' is not defined\."),
-        (
-            _with_argument,
-            r"TypeError: .*missing 1 required positional argument: 'size'",
-        ),
     ],
 )
 def test_hparam_set_whose_function_is_wrong(filled, function, message):
@@ -188,21 +175,6 @@ def test_unknown_option(filled, option):
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):
         registry.get_problem("copy_task_rev", **{option: True})
-
-
-def test_problem_without_options(empty):
-    @registry.register_problem
-    @dataclasses.dataclass(frozen=True)
-    class Bare:
-        """Bare."""
-
-        reverse: bool = False
-
-    with pytest.raises(
-        ValueError,
-        match=r"Problem 'bare' has no option 'vocab_size'\. Its options: none\.",
-    ):
-        registry.get_problem("bare", vocab_size=3)
 
 
 def test_a_name_is_taken_once(filled):
@@ -269,10 +241,6 @@ def test_help_of_problems_without_docstring(empty):
     assert registry.list_problems()["second"] == (
         f"({__name__}.Second has no docstring.)"
     )
-
-
-def test_help_with_nothing_registered(empty):
-    assert registry.registry_help().split() == ["Problems:", "Hparam", "sets:"]
 
 
 def test_what_t2tlite_registers():

@@ -114,8 +114,7 @@ def generate(
     already_there = build.is_complete()
     if not already_there:
         build.check_outputs()
-        advice = "Free some space and run the same command again; it resumes."
-        with full_disk_is_named(folder, advice):
+        with full_disk_is_named(folder):
             build.make()
     name = problem.name() + ("_rev" if problem.reverse else "")
     dataset = open_dataset(data_dir, name)

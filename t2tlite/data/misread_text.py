@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from t2tlite.console import counted, say
 from t2tlite.data.language_codes import CODES
-from t2tlite.files.text_files import NUMBER
 
 SIDES = ("source", "target")
+NUMBER = re.compile(r"[+-]?[\d.,:/-]*\d")  # a column of ids, scores or dates
 SHARE = 0.5  # of the texts of a side; fewer may be meant
 # the names of columns; each may have a number, or be of several words
 HEADER_WORDS = {

@@ -53,27 +53,16 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def full_disk_is_named(
-    path: str | Path, advice: str = "Free some space and run the same command again."
-) -> Iterator[None]:
-    """Raises an OSError that names the file if the disk is full in the block, or the
-    file too large. The system's own error names none.
+def full_disk_is_named(path: str | Path) -> Iterator[None]:
+    """Adds the name of a file to the system's error that the disk is full, or the file
+    too large, which has none.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in DISK_IS_FULL:
-            raise
-        full = OSError(f"{full_disk(error, path)} {advice}")
-        full.errno = error.errno  # an outer block may know better advice
-        raise full from error
-
-
-def full_disk(error: OSError, path: object) -> str:
-    """What an error of DISK_IS_FULL says about a file."""
-    if error.errno == errno.EFBIG:
-        return f"{path} is too large for its disk, or for the limit of ulimit -f."
-    return f"The disk of {path} is full."
+        if error.errno in DISK_IS_FULL and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def check_name(path: str | Path) -> None:
@@ -127,19 +116,10 @@ def check_writable(path: str | Path) -> None:
     """
     check_name(path)
     if Path(path).is_dir():
-        raise IsADirectoryError(
-            f"A file to write is required. Received: {path}, which is a folder. Add a"
-            " file name."
-        )
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if target := replaceable(path):
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=target.parent).close()
-        except OSError as error:
-            raise OSError(
-                f"{path} cannot be written: {error}. Name another file, or make its"
-                " folder writable."
-            ) from error
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target.parent).close()
 
 
 def _follow(path: Path) -> Path | int:
@@ -192,9 +172,8 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
         raise FileNotFoundError(f"{path} is missing. {advice}")
     if file_sha256(path) != sha256:
         raise ValueError(
-            f"{path} must have the content whose SHA-256 was recorded when it was made."
-            " Received: other content, changed by a disk, a copy or a program."
-            f" {advice}"
+            f"{path} must have the content whose SHA-256 was recorded. Received:"
+            f" other content. {advice}"
         )
 
 

@@ -12,15 +12,13 @@ from t2tlite.files.own_files import own, remove
 
 NEW, OLD = "new", "old"
 
-Place = Callable[[Path, Path], object]
-
 
 @contextlib.contextmanager
 def atomic_folder(
     target: Path,
     work: Path,
     check: Callable[[], object] = lambda: None,
-    place: Place | None = None,
+    place: Callable[[Path, Path], object] | None = None,
 ) -> Iterator[Path]:
     """Yields an empty folder, which replaces the folder `target` when the block ends.
 

@@ -94,18 +94,14 @@ def _advice(run: Path, chosen: str) -> str:
     """What to choose instead of a checkpoint that the run does not have."""
     others = [Path(path).name for path in list_checkpoints(run)]
     for name in (BEST, AVERAGED):
-        checkpoint = _checkpoint_at(run / name)
-        if checkpoint:
+        if checkpoint := _checkpoint_at(run / name):
             others.append(f"{name} (step {step_of(checkpoint):,})")
-    here = ""
-    if os.sep not in chosen and Path(chosen).exists():
-        here = f" ./{chosen} is the one in the current folder."
     if not others:
-        return f"Train first, or name another.{here}"
+        return "Train first, or name another."
     makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
     return (
         f"{run} has {', '.join(others)}.{makes} Choose newest, best, averaged, a step,"
-        f" or a path with a {os.sep}.{here}"
+        f" or a path with a {os.sep}."
     )
 
 

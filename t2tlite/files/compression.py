@@ -1,4 +1,4 @@
-"""Compressed files: which names say so, and reading and writing them."""
+"""Compressed files: read if their first bytes say so, written if their names do."""
 
 from __future__ import annotations
 
@@ -10,90 +10,32 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
-# the endings of compressed files, which are read and written -> the format's name
-COMPRESSED = {".gz": "gzip", ".xz": "xz", ".bz2": "bzip2"}
-# of one stream of data
-Decompressor = lzma.LZMADecompressor | bz2.BZ2Decompressor
-DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
-    ".xz": lzma.LZMADecompressor,
-    ".bz2": bz2.BZ2Decompressor,
-}
+STANDARD_INPUT = Path("-")  # as a path to read from
+
+Stream = lzma.LZMADecompressor | bz2.BZ2Decompressor  # of one of several in a file
+
 BLOCK = 1 << 16  # bytes of compressed data
 XZ_PADDING = b"\0"  # may be between streams
 
 
-def is_compressed(path: Path) -> bool:
-    """Whether the name of a file says that it is compressed."""
-    return path.suffix in COMPRESSED
+class Compression(NamedTuple):
+    """A format of compressed data."""
+
+    name: str
+    magic: bytes  # its first bytes
+    writer: Callable[[BinaryIO], Any]  # a file that compresses into an open one
+    reader: Callable[[BinaryIO], Any]  # a file that decompresses an open one
 
 
-def plain_name(path: Path) -> str:
-    """The name of a file without the ending of a compressed one."""
-    return path.stem if is_compressed(path) else path.name
-
-
-def compressed(
-    file: BinaryIO, path: Path
-) -> contextlib.AbstractContextManager[BinaryIO]:
-    """A file that compresses into an open one if the name of `path` ends in `.gz`,
-    `.xz` or `.bz2`, otherwise the open file.
-    """
-    if path.suffix == ".gz":
-        # without name and time, so that equal lines give equal files
-        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
-    if path.suffix == ".xz":
-        return lzma.LZMAFile(file, "wb")  # type: ignore[return-value]
-    if path.suffix == ".bz2":
-        return bz2.BZ2File(file, "wb")  # type: ignore[return-value]
-    return contextlib.nullcontext(file)
-
-
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file to read its bytes, decompressed if its name says so.
-
-    Raises ValueError, also while it is read in the block, for damaged compressed data.
-    """
-    with open(path, "rb") as file:
-        if not is_compressed(path):
-            yield file
-            return
-        kind = COMPRESSED[path.suffix]
-        if not file.peek(1):
-            raise ValueError(
-                f"A {path.suffix} file must be {kind} data. Received: {path}, which is"
-                " empty. Download it again."
-            )
-        try:
-            with _decompressed(file, path.suffix) as unpacked:
-                # whose lines are read faster than those of a GzipFile
-                yield cast(BinaryIO, io.BufferedReader(unpacked))
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # of the disk, not of the data
-            raise ValueError(
-                f"A {path.suffix} file must be complete {kind} data. Received: {path}:"
-                f" {error}. Download it again, or remove {path.suffix} from the name"
-                " if it is plain text."
-            ) from error
-
-
-def _decompressed(file: BinaryIO, ending: str) -> io.RawIOBase | gzip.GzipFile:
-    """A file that decompresses an open one, whose name has this ending."""
-    if ending == ".gz":
-        return gzip.GzipFile(fileobj=file)
-    return _Decompressed(file, DECOMPRESSORS[ending])
-
-
-class _Decompressed(io.RawIOBase):
+class _Streams(io.RawIOBase):
     """Decompresses xz or bzip2 data, several streams one after the other.
 
     LZMAFile and BZ2File end without an error if a second stream is damaged.
     """
 
-    def __init__(self, file: BinaryIO, start: Callable[[], Decompressor]) -> None:
+    def __init__(self, file: BinaryIO, start: Callable[[], Stream]) -> None:
         self._file = file
         self._start = start
         self._stream = start()
@@ -128,3 +70,81 @@ class _Decompressed(io.RawIOBase):
                 break
             data = block.lstrip(XZ_PADDING)
         return data
+
+
+def _gzip_writer(file: BinaryIO) -> gzip.GzipFile:
+    # without name and time, so that equal lines give equal files
+    return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
+
+
+def _xz_writer(file: BinaryIO) -> lzma.LZMAFile:
+    return lzma.LZMAFile(file, "wb")
+
+
+# by the endings of their names
+COMPRESSED = {
+    ".gz": Compression(
+        "gzip", b"\x1f\x8b", _gzip_writer, lambda file: gzip.GzipFile(fileobj=file)
+    ),
+    ".xz": Compression(
+        "xz",
+        b"\xfd7zXZ\0",
+        _xz_writer,
+        lambda file: _Streams(file, lzma.LZMADecompressor),
+    ),
+    ".bz2": Compression(
+        "bzip2",
+        b"BZh91AY&SY",
+        lambda file: bz2.BZ2File(file, "wb"),
+        lambda file: _Streams(file, bz2.BZ2Decompressor),
+    ),
+}
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the ending of a compressed one."""
+    return path.stem if path.suffix in COMPRESSED else path.name
+
+
+def compressed(
+    file: BinaryIO, path: Path
+) -> contextlib.AbstractContextManager[BinaryIO]:
+    """A file that compresses into an open one if the name of `path` ends in `.gz`,
+    `.xz` or `.bz2`, otherwise the open file.
+    """
+    if path.suffix in COMPRESSED:
+        writer = COMPRESSED[path.suffix].writer(file)
+        return cast(contextlib.AbstractContextManager[BinaryIO], writer)
+    return contextlib.nullcontext(file)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file, or STANDARD_INPUT, to read its bytes, which are decompressed if
+    they or the file's name say so.
+
+    Raises ValueError, also while it is read in the block, for damaged compressed data.
+    """
+    is_input = path == STANDARD_INPUT
+    with open(0 if is_input else path, "rb", closefd=not is_input) as file:
+        start = file.peek(1)
+        compression = COMPRESSED.get(path.suffix)
+        for each in COMPRESSED.values():
+            if start.startswith(each.magic):
+                compression = each
+        if compression is None:
+            yield file
+            return
+        try:
+            if not start:
+                raise EOFError("it is empty")
+            with compression.reader(file) as unpacked:
+                # whose lines are read faster than those of a GzipFile
+                yield cast(BinaryIO, io.BufferedReader(unpacked))
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the disk, not of the data
+            raise ValueError(
+                f"{compression.name} data must be complete. Received: {path}: {error}."
+                " Download it again; or rename it, if it is plain text."
+            ) from error

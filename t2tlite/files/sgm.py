@@ -9,7 +9,7 @@ import html.entities
 import re
 from collections.abc import Iterable, Iterator
 
-ENDINGS = (".sgm", ".sgml")
+SGM_ENDINGS = (".sgm", ".sgml")
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
 ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")

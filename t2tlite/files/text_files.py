@@ -15,47 +15,39 @@ from pathlib import Path
 
 from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
-from t2tlite.files.compression import COMPRESSED, compressed, opened, plain_name
+from t2tlite.files.compression import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    compressed,
+    opened,
+    plain_name,
+)
 
 # receives the error of a line that is then blank
 Report = Callable[[ValueError], object]
 
-STANDARD_INPUT = Path("-")  # as a path to read from
-
-# the first bytes of files that are often mistaken for text -> what they are, and what
-# to do
-GZIP_MAGIC = b"\x1f\x8b"
-BZIP2_MAGIC = b"BZh"  # then a digit and BZIP2_BLOCK: text may begin with it, too
-BZIP2_BLOCK = b"1AY&SY"
-FORMATS = {
-    GZIP_MAGIC: ("gzip data", ".gz"),
-    b"\xfd7zXZ\x00": ("xz data", ".xz"),
-    BZIP2_MAGIC: ("bzip2 data", ".bz2"),
-    b"PK\x03\x04": ("a zip archive", "Unpack it with unzip."),
-    b"\x28\xb5\x2f\xfd": ("zstd data", "Decompress it with zstd -d."),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "Unpack it with 7z x."),
-    b"\x04\x22\x4d\x18": ("lz4 data", "Decompress it with lz4 -d."),
-    b"\xff\xfe\x00\x00": ("UTF-32", "Convert it with iconv -f UTF-32 -t UTF-8."),
-    b"\x00\x00\xfe\xff": ("UTF-32", "Convert it with iconv -f UTF-32 -t UTF-8."),
-    b"\xff\xfe": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
-    b"\xfe\xff": ("UTF-16", "Convert it with iconv -f UTF-16 -t UTF-8."),
-    b"%PDF-": ("a PDF document", "Export its text as a file."),
+# the first bytes of files that are often mistaken for text
+OTHER_DATA = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x28\xb5\x2f\xfd": "zstd data",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"\x04\x22\x4d\x18": "lz4 data",
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"%PDF-": "a PDF document",
 }
-# endings of files without a sentence on each line -> what to do
-DOCUMENT = "Save its text as a file with a sentence on each line."
-MEMORY = f"{DOCUMENT} To train on its pairs, give them as TMX: t2t-datagen --train_tmx."
-NOT_LINES = {
-    **dict.fromkeys((".tmx", ".xliff", ".xlf", ".sdlxliff", ".mqxliff", ".po"), MEMORY),
-    **dict.fromkeys((".docx", ".odt", ".rtf", ".xlsx", ".ods", ".pptx"), DOCUMENT),
-    **dict.fromkeys((".epub", ".html", ".htm", ".xml", ".json", ".jsonl"), DOCUMENT),
-}
-# how a file of markup begins
-MARKUP = re.compile(r"\s*<(\?xml|!doctype|srcset|refset|tstset|tmx|xliff)\b", re.I)
-NUMBER = re.compile(r"[+-]?[\d.,:/-]*\d")  # a column of ids, scores or dates
 TAR_MAGIC = b"ustar"
 TAR_MAGIC_AT = 257
-MIN_UTF_16 = 4  # characters of the shortest line that can be recognised as UTF-16
-CARRIAGE_RETURN = b"\r"
+# endings of files without a sentence on each line
+NOT_LINES = re.compile(
+    r"\.(tmx|xliff|xlf|sdlxliff|mqxliff|po|docx|odt|rtf|xlsx|ods|pptx|epub|html?|xml"
+    r"|jsonl?)$",
+    re.I,
+)
+# how a file of markup begins
+MARKUP = re.compile(r"\s*<(\?xml|!doctype|srcset|refset|tstset|tmx|xliff)\b", re.I)
 
 
 def check_file(path: str | Path) -> Path:
@@ -87,8 +79,8 @@ def compressed_or_not(path: Path) -> Path:
 
 
 def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n"). A
-    file whose name ends in `.gz`, `.xz` or `.bz2` is decompressed.
+    """Yields the lines of a UTF-8 file, which may be compressed, without their line
+    ends ("\\n" or "\\r\\n").
 
     STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
     skipped: in a file joined from several, each may begin with one. A last line
@@ -166,7 +158,7 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
             if "\n" in line:
                 raise ValueError(
                     f"{path}, line {number}: a line must not contain a line break."
-                    f" Received: {line!r}. Replace the break with a space."
+                    f" Received: {line!r}."
                 )
             output.write(f"{line}\n".encode())
 
@@ -180,10 +172,10 @@ def read_segments(path: str | Path) -> list[str]:
 
 def _lines(path: Path, report: Report | None = None) -> Iterator[str]:
     """The lines of a file with one sentence each, or the segments of an .sgm file."""
-    ending = Path(plain_name(path).lower()).suffix
-    if ending in NOT_LINES:
-        raise _not_lines(shown(path), NOT_LINES[ending])
-    if ending in sgm.ENDINGS:
+    name = plain_name(path)
+    if NOT_LINES.search(name):
+        raise _not_lines(shown(path))
+    if name.lower().endswith(sgm.SGM_ENDINGS):
         return sgm.segments(_text_lines(path), shown(path))
     return _without_markup(path, report)
 
@@ -192,90 +184,64 @@ def _without_markup(path: Path, report: Report | None) -> Iterator[str]:
     lines = _text_lines(path, report)
     for first in lines:
         if MARKUP.match(first):
-            advice = "Let its name end in .tmx or .sgm if it is of these formats."
-            received = f"{shown(path)}, which begins with {first[:40]!r}"
-            raise _not_lines(received, advice)
+            raise _not_lines(f"{shown(path)}, which begins with {first[:40]!r}")
         yield first
         break
     yield from lines
 
 
-def _not_lines(received: str, advice: str) -> ValueError:
+def _not_lines(received: str) -> ValueError:
     return ValueError(
-        f"Text must have a sentence on each line. Received: {received}. {advice}"
+        f"Text must have a sentence on each line. Received: {received}. Save its text"
+        " in that way; or its pairs as .tmx, for t2t-datagen --train_tmx."
     )
 
 
 def _text_lines(path: Path, report: Report | None = None) -> Iterator[str]:
-    for number, line in enumerate(_byte_lines(path), start=1):
-        if number == 1:
-            _check_start(line, path)
-        while line.startswith(codecs.BOM_UTF8):
-            line = line.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            fault = ValueError(
-                f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
-                f" 0x{error.object[error.start]:02x} after {error.start} bytes of the"
-                " line. Convert the file with iconv, or correct the line."
-            )
-            if report is None:
-                raise fault from None
-            report(fault)
-            text = "\n"
-        if text:  # empty only if the file ends in a byte order mark, not in a line
-            yield text.removesuffix("\n").removesuffix("\r")
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            if number == 1:
+                _check_start(line, path)
+            while line.startswith(codecs.BOM_UTF8):
+                line = line.removeprefix(codecs.BOM_UTF8)
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                fault = ValueError(
+                    f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
+                    f" 0x{error.object[error.start]:02x} after {error.start} bytes of"
+                    " the line. Convert the file with iconv, or correct the line."
+                )
+                if report is None:
+                    raise fault from None
+                report(fault)
+                text = "\n"
+            if text:  # empty only if the file ends in a byte order mark, not in a line
+                yield text.removesuffix("\n").removesuffix("\r")
 
 
 def _check_start(line: bytes, path: Path) -> None:
     """Raises ValueError if the first line shows that a file is not text with lines."""
-    name = shown(path)
-    for magic, (kind, advice) in FORMATS.items():
-        if not line.startswith(magic):
-            continue
-        if magic == BZIP2_MAGIC and line[4:10] != BZIP2_BLOCK:
-            continue
-        if advice in COMPRESSED:
-            advice = _decompress(path, advice)
-        raise ValueError(
-            f"Text must be UTF-8. Received: {name}, which is {kind}. {advice}"
-        )
+    kind = None
     if line[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
+        kind = "a tar archive"
+    elif line.count(0) * 3 > len(line):
+        kind = "UTF-16"
+    for magic, name in OTHER_DATA.items():
+        if line.startswith(magic):
+            kind = name
+            break
+    if kind:
         raise ValueError(
-            f"Text must be UTF-8. Received: {name}, which is a tar archive. Unpack it"
-            " with tar -xf, and name a file that was in it."
+            f"Text must be UTF-8. Received: {shown(path)}, which is {kind}. Unpack it,"
+            " or convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
         )
-    if _is_utf_16(line):
+    returns = line[:-1].count(b"\r")
+    if returns and not line.endswith(b"\n"):
         raise ValueError(
-            f"Text must be UTF-8. Received: {name}, in which every other byte is 0, as"
-            " in UTF-16. Convert it with iconv -f UTF-16LE -t UTF-8, or UTF-16BE."
+            f"A line must end with LF or CR LF. Received: {shown(path)}, which has"
+            f" {returns:,} CR and no LF. Convert it: tr '\\r' '\\n' < OLD > NEW."
         )
-    if not line.endswith(b"\n") and CARRIAGE_RETURN in line[:-1]:
-        raise _no_line_ends(path, line.count(CARRIAGE_RETURN), "no LF")
-
-
-def _no_line_ends(path: Path, count: int, lines: str) -> ValueError:
-    return ValueError(
-        f"A line must end with LF or CR LF. Received: {shown(path)}, which has"
-        f" {count:,} CR and {lines}. Convert it: tr '\\r' '\\n' < OLD > NEW."
-    )
-
-
-def _is_utf_16(line: bytes) -> bool:
-    """Whether most of every other byte is 0, as in UTF-16 without a byte order mark."""
-    zeros = line[::2].count(0), line[1::2].count(0)
-    pairs = len(line) // 2
-    return pairs >= MIN_UTF_16 and min(zeros) == 0 and max(zeros) * 4 > pairs * 3
-
-
-def _decompress(path: Path, ending: str) -> str:
-    """Advice on compressed data whose file name does not say so."""
-    if path == STANDARD_INPUT:
-        return f"Decompress it first, with {COMPRESSED[ending]} -dc."
-    if path.suffix in COMPRESSED:
-        return "It is compressed twice, or its name has the wrong ending."
-    return f"Let its name end in {ending}."
 
 
 def shown(path: str | Path) -> str:
@@ -283,34 +249,17 @@ def shown(path: str | Path) -> str:
     return "standard input" if Path(path) == STANDARD_INPUT else str(path)
 
 
-def _byte_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file with their line ends, decompressed."""
-    if path == STANDARD_INPUT:
-        with open(0, "rb", closefd=False) as file:
-            yield from file
-        return
-    with opened(path) as file:
-        yield from file
-
-
 def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
-    sources, targets = _lines(source_path), _lines(target_path)
-    advice = "Check that they belong together and that both are complete."
-    count = 0
-    for source, target in itertools.zip_longest(sources, targets):
-        if source is None or target is None:
-            source_count = count + (source is not None) + sum(1 for _ in sources)
-            target_count = count + (target is not None) + sum(1 for _ in targets)
-            counts = {f"{source_path}": source_count, f"{target_path}": target_count}
-            check_line_counts(counts, advice)  # raises
-        yield source, target
-        count += 1
-    if count == 0:
-        counts = {f"{source_path}": 0, f"{target_path}": 0}
-        check_line_counts(counts, advice)  # raises
-    if count == 1:
-        _check_only_line(source, source_path)
-        _check_only_line(target, target_path)
+    source_count = 0
+    target_count = 0
+    pairs = itertools.zip_longest(_lines(source_path), _lines(target_path))
+    for source, target in pairs:
+        source_count += source is not None
+        target_count += target is not None
+        if source is not None and target is not None:
+            yield source, target
+    counts = {str(source_path): source_count, str(target_path): target_count}
+    check_line_counts(counts, "Check that they belong together and are complete.")
 
 
 def _tsv(path: Path) -> Iterator[tuple[str, str]]:
@@ -318,32 +267,10 @@ def _tsv(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(_lines(path), start=1):
         columns = line.split("\t")
         if len(columns) != 2:
-            advice = "Separate source and target by one tab."
-            if len(columns) > 2:
-                advice = f"Keep the two of text: {_cut(columns)} OLD > NEW."
             raise ValueError(
                 f"{path}, line {number}: a line must have two columns, source and"
-                f" target. Received: {len(columns)}, {line[:80]!r}. {advice}"
+                f" target, with a tab between them. Received: {len(columns)},"
+                f" {line[:80]!r}. cut -f1,2 OLD > NEW keeps the first two."
             )
         yield columns[0], columns[1]
-    if not number:
-        check_line_counts({f"{path}": 0}, "Check that it is complete.")  # raises
-
-
-def _cut(columns: Sequence[str]) -> str:
-    """The command that keeps the columns of text: those that are not numbers, if there
-    are two of them.
-    """
-    texts = []
-    for number, column in enumerate(columns, start=1):
-        if column and not NUMBER.fullmatch(column):
-            texts.append(str(number))
-    if len(texts) == 2:
-        return f"cut -f{','.join(texts)}"
-    return "cut -fA,B, with their numbers,"
-
-
-def _check_only_line(line: str, path: Path) -> None:
-    """Raises ValueError if the only line of a file seems to be many."""
-    if "\r" in line:
-        raise _no_line_ends(path, line.count("\r"), "1 LF")
+    check_line_counts({str(path): number}, "Check that it is complete.")

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 from t2tlite.files.compression import opened
 
-BLOCK = 1 << 16  # bytes that are parsed at once
 # elements of a segment that hold markup of the document that was translated; that of
 # <hi> is text
-MARKUP = ("bpt", "ept", "it", "ph", "ut")
+DOCUMENT_MARKUP = ("bpt", "ept", "it", "ph", "ut")
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 SHOWN_LANGUAGES = 10  # in messages
 
 Unit = dict[str, str]  # the text of a translation unit in each language
@@ -33,8 +32,8 @@ def read_tmx(
     gets a note. The markup of documents in a segment is left out, and each text is one
     line.
 
-    Raises ValueError while reading: if the file is not well-formed TMX, declares
-    entities or lacks the languages, or if one code is given without the other.
+    Raises ValueError while reading: if the file is not well-formed TMX, lacks the
+    languages, or if one code is given without the other.
     """
     languages = source_language, target_language
     if any(languages) and not all(languages):
@@ -95,90 +94,54 @@ def _tag(language: str) -> str:
 
 
 def _units(path: Path) -> Iterator[Unit]:
-    parser = _Parser(path)
+    received = "a document other than <tmx>"
     with opened(path) as file:
-        while block := file.read(BLOCK):
-            yield from parser.parse(block)
-    yield from parser.parse(b"", is_last=True)
-
-
-class _NotTmxError(ValueError):
-    """A file is not TMX that can be read."""
-
-
-class _Parser:
-    """Collects the translation units of a TMX file, block by block."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._root = ""
-        self._units: list[Unit] = []  # that have ended in the present block
-        self._unit: Unit = {}
-        self._language = ""
-        self._text: list[str] | None = None  # of a segment
-        self._depth = 0  # of the elements in one of MARKUP, itself included
-        self._xml = expat.ParserCreate()
-        self._xml.buffer_text = True
-        self._xml.StartElementHandler = self._start
-        self._xml.EndElementHandler = self._end
-        self._xml.CharacterDataHandler = self._characters
-        # entities can expand without end, or name other files
-        self._xml.EntityDeclHandler = self._refuse
-        self._xml.SkippedEntityHandler = self._refuse
-
-    def parse(self, block: bytes, is_last: bool = False) -> list[Unit]:
-        """The units that end in the next block."""
-        self._units = []
         try:
-            self._xml.Parse(block, is_last)
-        except _NotTmxError:
-            raise
+            elements = ElementTree.iterparse(file, ("start", "end"))
+            _, root = next(elements)
+            is_tmx = _local(root) == "tmx"
+            parents = [root]
+            for event, element in elements if is_tmx else ():
+                if event == "start":
+                    parents.append(element)
+                    continue
+                parents.pop()
+                if _local(element) == "tu":
+                    yield _unit(element)
+                    parents[-1].clear()  # of the units that were read
         # LookupError and ValueError: encodings that expat does not know
-        except (expat.ExpatError, LookupError, ValueError) as error:
-            raise self._error(f"XML that cannot be read, {error}") from error
-        return self._units
-
-    def _start(self, element: str, attributes: dict[str, str]) -> None:
-        name = _local(element)
-        self._root = self._root or name
-        if self._root != "tmx":
-            raise self._error(f"a document <{element}>")
-        if name == "tu":
-            self._unit = {}
-        elif name == "tuv":
-            self._language = attributes.get("xml:lang") or attributes.get("lang", "")
-        elif name == "seg":
-            self._text = []
-            self._depth = 0
-        elif name in MARKUP or self._depth:
-            self._depth += 1
-
-    def _end(self, element: str) -> None:
-        name = _local(element)
-        if name == "tu":
-            self._units.append(self._unit)
-        elif name == "seg":
-            lines = "".join(self._text or []).splitlines()
-            text = " ".join(filter(None, map(str.strip, lines)))
-            self._unit.setdefault(self._language, text)
-            self._text = None
-        elif self._depth:
-            self._depth -= 1
-
-    def _characters(self, text: str) -> None:
-        if self._text is not None and not self._depth:
-            self._text.append(text)
-
-    def _refuse(self, entity: str, *_: object) -> NoReturn:
-        raise self._error(f"the entity {entity!r}, which XML does not define")
-
-    def _error(self, received: str) -> ValueError:
-        return _NotTmxError(
-            f"{self._path} must be TMX in plain XML. Received: {received}. Export it"
-            " again, in UTF-8 and without a DTD."
+        except (ElementTree.ParseError, LookupError, ValueError) as error:
+            is_tmx = False
+            received = f"XML that cannot be read, {error}"
+    if not is_tmx:
+        raise ValueError(
+            f"{path} must be TMX in plain XML. Received: {received}. Export it again,"
+            " in UTF-8 and without a DTD."
         )
 
 
-def _local(name: str) -> str:
-    """The name of an element without a prefix."""
-    return name.rpartition(":")[2]
+def _unit(element: ElementTree.Element) -> Unit:
+    """The texts of a translation unit."""
+    unit: Unit = {}
+    for variant in element:
+        language = variant.get(LANGUAGE) or variant.get("lang") or ""
+        for segment in variant:
+            if _local(segment) == "seg":
+                unit.setdefault(language, _text(segment))
+    return unit
+
+
+def _text(segment: ElementTree.Element) -> str:
+    """The text of a segment on one line, without the markup of documents."""
+    for inner in list(segment.iter()):
+        if _local(inner) in DOCUMENT_MARKUP:
+            after = inner.tail
+            inner.clear()
+            inner.tail = after
+    lines = "".join(segment.itertext()).splitlines()
+    return " ".join(filter(None, map(str.strip, lines)))
+
+
+def _local(element: ElementTree.Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]

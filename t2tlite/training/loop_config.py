@@ -69,6 +69,7 @@ class Hooks:
 class LoopOptions(CheckedFields):
     """The training loop's settings that have defaults."""
 
+    called = "train"
     largest = 2**63 - 1  # some take a very large number for "never"
 
     eval_steps: int = checked_field(

@@ -40,7 +40,7 @@ def write(path, text):
         ("--split=dev --raw_text", "--raw_text goes with --decode_from_file or --decode_interactive."),
         ("--decode_interactive --raw_text --prefixes", "--raw_text is for a parser, and --prefixes for translation."),
         ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
-        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2; "),
+        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2."),
         # values
         ("--split=tset", "A split to decode must be dev or test, whose text is kept. Received: tset."),
         ("--split=train", "must be dev or test, whose text is kept. Received: train. Decode its source with"),
@@ -53,7 +53,7 @@ def write(path, text):
         # files
         ("--decode_from_file=absent.txt", "Received: absent.txt, which does not exist."),
         ("--score_file=absent.tsv", "Received: absent.tsv, which does not exist."),
-        ("--split=test --decode_to_file=.", "A file to write is required. Received: ., which is a folder."),
+        ("--split=test --decode_to_file=.", ". cannot be used: Is a directory."),
         ("--split=test --checkpoint_path=absent", "absent. Expected model.ckpt-N.index and its data file"),
         ("--decode_from_file={} --prefixes",
          "source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'"),

@@ -123,12 +123,12 @@ def test_file_to_a_device_is_a_stream(file, capfd):
 def test_unwritable_output_is_refused(file, tmp_path, capsys, monkeypatch, name):
     monkeypatch.setattr(Translator, "decode", None)
     assert file(f"--decode_to_file={tmp_path / name}") == 1
-    assert "out.txt cannot be written: " in capsys.readouterr().err
+    assert " cannot be used: " in capsys.readouterr().err
 
 
 def test_unwritable_run_is_refused(split, capsys, monkeypatch):
     monkeypatch.setattr(Translator, "decode", None)
     split.target.parent.touch()
     assert split() == 1
-    assert "decodes/test.120.txt cannot be written: " in capsys.readouterr().err
+    assert " cannot be used: " in capsys.readouterr().err
     split.target.parent.unlink()

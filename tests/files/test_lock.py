@@ -143,10 +143,3 @@ def test_windows_waits_in_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(portalocker, "lock", busy_twice)
     with only_process(tmp_path / "oven", "bake", wait=True):
         assert tries == [portalocker.LockFlags.EXCLUSIVE] * 3
-
-
-def test_a_locked_file_is_not_opened(tmp_path):
-    handle = open_locked(tmp_path / "file")
-    assert open_locked(tmp_path / "file") is None
-    os.close(handle)
-    os.close(open_locked(tmp_path / "file"))

@@ -69,20 +69,13 @@ def test_segments_under_any_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("memory.tmx", "Save its text .* give them as TMX: t2t-datagen --train_tmx"),
-        ("project.XLIFF", "Save its text .* give them as TMX"),
-        ("de.po.gz", "Save its text .* give them as TMX"),
-        ("letter.docx", "Save its text as a file with a sentence on each line"),
-        ("newstest2021.xml", "Save its text"),
-    ],
+    "name",
+    ["memory.tmx", "project.XLIFF", "de.po.gz", "letter.docx", "newstest2021.xml"],
 )
-def test_other_formats_are_refused_by_name(
-    tmp_path: Path, name: str, advice: str
-) -> None:
+def test_other_formats_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a\n")
-    with pytest.raises(ValueError, match=rf"sentence on each line.*{name}\. {advice}"):
+    message = rf"sentence on each line.*{name}\. Save .* t2t-datagen --train_tmx"
+    with pytest.raises(ValueError, match=message):
         read_lines(tmp_path / name)
 
 

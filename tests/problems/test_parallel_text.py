@@ -117,12 +117,9 @@ def test_translation_memories_follow_the_others(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("one", r"Received: 1, 'one'\. Separate source and target by one tab\."),
-        ("a\tb\tCC-BY 2.0", r"Received: 3, .*Keep the two of text: cut -fA,B, with"),
-        ("a\tb\t0.97", r"Received: 3, .*Keep the two of text: cut -f1,2 OLD > NEW"),
-        ("1\tA b.\t10\tC d.", r"Received: 4, .* text: cut -f2,4 OLD > NEW"),
-        ("7\teng\tA b.\t10\tdeu\tC d.", r"Received: 6, .* text: cut -fA,B, with"),
-        ("", r"Received: 1, ''\. Separate"),
+        ("one", "Received: 1, 'one'"),
+        ("a\tb\tCC-BY 2.0", r"Received: 3, .* cut -f1,2 OLD > NEW"),
+        ("", "Received: 1, ''"),
     ],
 )
 def test_lines_without_two_columns(

@@ -16,8 +16,8 @@ from tqdm import tqdm
 from t2tlite.console import say
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
-from t2tlite.files.compression import compressed
-from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
+from t2tlite.files.compression import STANDARD_INPUT, compressed
+from t2tlite.files.text_files import read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob
 from t2tlite.programs.bulk.part import Part, encode_lines, open_part
 from t2tlite.programs.bulk.windows import Input, Window, WindowOutput, read_first

@@ -38,10 +38,6 @@ from t2tlite.tasks.task import Output
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
 # KEY.json, the lines of a window, and KEY.part, its output; also written in part
 PIECE_FILE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
-FULL_DISK_ADVICE = (
-    "Free some space and run the same command again, which resumes, or name another"
-    " output."
-)
 
 KeyOf = Callable[[Window], str]
 # the lines of an output, of which the first has this number
@@ -56,7 +52,7 @@ def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
     exception in the block, reports how many lines are done.
     """
     with (
-        full_disk_is_named(target, FULL_DISK_ADVICE),
+        full_disk_is_named(target),
         locked(part_file(target), f"decode to {target.name}") as handle,
         open(handle, "r+b", closefd=False) as file,
     ):

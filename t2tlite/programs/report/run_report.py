@@ -31,7 +31,7 @@ from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
 from t2tlite.programs.report.chart import line_chart
 from t2tlite.programs.report.document import render, to_html
-from t2tlite.programs.runs.checkpoint_choice import NAMES, shown_value
+from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
@@ -51,7 +51,7 @@ RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitt
 CURVES = (  # title, unit, metric
     ("Loss", "nats per target token", "loss"),
     ("Accuracy", "share of target tokens", "accuracy"),
-    *((name, "percent", metric) for metric, name in NAMES.items()),
+    *((name, "percent", metric) for metric, name in METRIC_NAMES.items()),
     ("Learning rate", "step size of Adam", "learning_rate"),
     ("Speed", "source and target tokens/s", "tokens_per_second"),
 )
@@ -124,7 +124,7 @@ def write_report(
         "findings": _findings(manifest),
         "shares": attempt(lambda: _shares(manifest, hparams)),
         "command": " \\\n    ".join(words),
-        "names": NAMES,
+        "names": METRIC_NAMES,
         "version": t2tlite.__version__,
         "now": _date(time.time()),
     }

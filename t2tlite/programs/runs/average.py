@@ -81,15 +81,12 @@ def average_run(
 def _newest_and_best(folder: RunFolder) -> dict[str, str]:
     """The paths of the newest and the best checkpoint by their names in messages."""
     newest = folder.checkpoints()[-1]
-    best = list_checkpoints(folder.best_folder)
-    if not best:
-        return {f"the newest (step {step_of(newest):,})": newest}
-    if step_of(best[-1]) == step_of(newest):
-        return {f"the newest and best (step {step_of(newest):,})": newest}
-    return {
-        f"the newest (step {step_of(newest):,})": newest,
-        f"the best (step {step_of(best[-1]):,})": best[-1],
-    }
+    candidates = {f"the newest (step {step_of(newest):,})": newest}
+    for best in list_checkpoints(folder.best_folder)[-1:]:
+        if step_of(best) == step_of(newest):
+            return {f"the newest and best (step {step_of(newest):,})": newest}
+        candidates[f"the best (step {step_of(best):,})"] = best
+    return candidates
 
 
 def _evaluated(

@@ -11,7 +11,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DevEvaluation
 
 # of metrics of decoded dev, in percent
-NAMES = {
+METRIC_NAMES = {
     "bleu": "BLEU",
     "chrf2": "chrF2",
     "f1": "F1",
@@ -30,7 +30,7 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
     checkpoints = run.checkpoints()
     if best is None or not checkpoints:
         return []
-    by = f"dev {NAMES.get(best.chosen_by, best.chosen_by)}"
+    by = f"dev {METRIC_NAMES.get(best.chosen_by, best.chosen_by)}"
     newest = step_of(checkpoints[-1])
     if best.step == newest:
         return [
@@ -133,7 +133,7 @@ def _metrics(evaluation: DevEvaluation) -> str:
     """`dev loss 2.3456, perplexity 10.441, accuracy 0.5210, BLEU 23.45`."""
     shown = []
     for name, value in evaluation.metrics.items():
-        shown.append(f"{NAMES.get(name, name)} {shown_value(name, value)}")
+        shown.append(f"{METRIC_NAMES.get(name, name)} {shown_value(name, value)}")
     return f"dev {', '.join(shown)}"
 
 
@@ -146,6 +146,6 @@ def shown_value(metric: str, value: float | None) -> str:
     digits = 4
     if metric == "perplexity":
         digits = 3
-    elif metric in NAMES:
+    elif metric in METRIC_NAMES:
         digits = 2
     return f"{value:.{digits}f}"

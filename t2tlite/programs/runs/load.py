@@ -72,8 +72,7 @@ def load(
         return _ensemble(members, jit_compile)
     if not isinstance(run, str | Path):
         raise TypeError(
-            "run must be the path of a run folder, or a list of several. Received:"
-            f" {run!r}."
+            f"run must be a run folder, or a list of several. Received: {run!r}."
         )
     checkpoint_path = plain(checkpoint_path)
     known = isinstance(checkpoint_path, str | Path | int | None)
@@ -88,9 +87,8 @@ def load(
         )
     if engine == TENSORFLOW and quantization is not None:
         raise ValueError(
-            f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the"
-            f" weights as they were trained. Received: quantization={quantization} with"
-            f" engine={engine}."
+            f"quantization goes with engine={CTRANSLATE2}. Received:"
+            f" quantization={quantization} with engine={engine}."
         )
     threads = checked("threads", int, threads, low=1)
     folder = RunFolder(run)
@@ -115,9 +113,7 @@ def load(
     for note in checkpoint_notes(folder, checkpoint):
         report(note)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
-    translator = Translator(opened, encoders, manifest, checkpoint, label)
-    translator.run = str(folder)
-    return translator
+    return Translator(opened, encoders, manifest, checkpoint, label, str(folder))
 
 
 def check_ensemble(
@@ -177,16 +173,15 @@ def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Transl
     engine = TensorFlowEngine(Ensemble(models), jit_compile)
     engine.threads = first.engine.threads
     labels = "; ".join(member.label for member in members)
-    translator = Translator(
+    return Translator(
         engine,
         first.encoders,
         first.manifest,
         first.checkpoint,
         f"ensemble of {len(members)}: {labels}",
+        run=",".join(member.run for member in members),
+        others=tuple(member.checkpoint for member in others),
     )
-    translator.run = ",".join(member.run for member in members)
-    translator.others = tuple(member.checkpoint for member in others)
-    return translator
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
@@ -249,8 +244,7 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         names = ",".join(str(folder.path / entry.file) for entry in entries)
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its"
-            f" vocabulary, t2t-datagen --vocab_file={names}, and name its folder with"
-            " --data_dir."
+            f" vocabulary, t2t-datagen --vocab_file={names}, and give --data_dir."
         )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)

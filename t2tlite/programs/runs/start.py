@@ -1,5 +1,5 @@
-"""Makes data and trains a run from names and values: what t2t-datagen and t2t-trainer
-do after they have read their flags, and `t2tlite.prepare` and `t2tlite.train` do too.
+"""Trains a run from names and values: what t2t-trainer does after it has read its
+flags, and `t2tlite.train` does too.
 
 Importing this module does not load TensorFlow; training does.
 """
@@ -8,110 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any
 
 from t2tlite import registry
 from t2tlite.checked_fields import checked
 from t2tlite.config import HParams
 from t2tlite.console import say
-from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.generate import Generated, generate
+from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
-from t2tlite.machine import check_not_forked
+from t2tlite.programs.runs.training import Trained, Training, open_data
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.schedules import SCHEDULES
-from t2tlite.training.loop_config import LoopConfig, LoopOptions
-from t2tlite.vocabularies.encoders import reading_notes
-
-if TYPE_CHECKING:
-    from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.loop_config import LoopConfig
 
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """The devices to train on."""
-
-    gpus: int | None = None  # of this machine; None: all, or the CPU without any
-    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
-    cluster_resolver: str = "tf_config"  # how the workers are found
-
-
-@dataclasses.dataclass(frozen=True)
-class DataToMake:
-    """Data that is made before it is used, unless it is complete."""
-
-    problem: Problem
-    data_dir: str | Path
-    tmp_dir: str | Path | None = None
-    num_processes: int | None = None  # CPU cores; None: all
-    pipeline: Pipeline | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """What is trained, on which data and devices, and for how long."""
-
-    folder: RunFolder
-    data: Dataset | DataToMake
-    hparams: HParams
-    config: LoopConfig
-    command: Sequence[str]  # t2t-trainer and its flags, recorded in flags.txt
-    eval_bleu: bool = False
-    warm_start_from: str | None = None
-    devices: Devices = Devices()
-
-
-class Trained(NamedTuple):
-    """What a training that ended has to say."""
-
-    evaluation: Evaluation  # the last
-    summary: list[str]  # lines for the user
-
-
-def make_data(data: DataToMake) -> Generated:
-    """Makes the data of a problem, unless it is complete. Raises as `generate`, and
-    ValueError if the problem's task is unknown.
-    """
-    importlib.import_module("t2tlite.tasks")
-    # raises if there is none, before hours of work
-    registry.get_task(data.problem.task)
-    return generate(
-        data.problem, data.data_dir, data.tmp_dir, data.num_processes, data.pipeline
-    )
-
-
-def dataset_of(data: Dataset | DataToMake) -> Dataset:
-    """Returns the data, which is made now if it has to be."""
-    if isinstance(data, Dataset):
-        return data
-    generated = make_data(data)
-    say(str(generated))
-    return generated.dataset
-
-
-def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
-    """Opens complete data; `command` makes it. Raises as `open_dataset`, and ValueError
-    if there is neither such data nor such a problem.
-    """
-    try:
-        dataset = open_dataset(data_dir, problem or None, command)
-    except FileNotFoundError:
-        if problem:
-            registry.get_problem(problem)  # an unknown name is the first mistake
-        raise
-    for note in reading_notes(dataset.encoders, dataset.manifest.options):
-        say(note)
-    return dataset
 
 
 def check_folders(
@@ -176,54 +92,11 @@ def warm_start_hparams(path: str) -> HParams:
 
 
 def train(training: Training) -> Trained:
-    """Trains a new run, or resumes the run in the folder. First says on which device,
-    in which type, and whether XLA compiles.
-
-    Of several workers, the chief makes the data before the others. Raises as
-    `train_run`, and MemoryError if there is not enough memory.
-    """
+    """Imports TensorFlow, and trains as `train_run`."""
     import_tensorflow()
-    import tensorflow as tf
+    from t2tlite.programs.runs.train import train_run
 
-    from t2tlite.programs.runs import checkpoint_choice
-    from t2tlite.programs.runs.train import TrainingOptions, train_run
-    from t2tlite.training import checkpoints, cluster, run_cost, strategy, workers
-
-    check_not_forked()
-    folder = training.folder
-    hparams = training.hparams
-    devices = training.devices
-    machines = cluster.find_cluster(devices.cluster_resolver)
-    replicas = strategy.make_strategy(devices.gpus, machines, devices.cpu_replicas)
-    recorded = folder.hparams() if folder.checkpoints() else None
-    for line in strategy.device_lines(hparams, replicas, recorded, devices.gpus):
-        say(line)
-    say(f"The run is in {folder}.")
-    options = TrainingOptions(
-        training.eval_bleu, training.warm_start_from, training.command
-    )
-    config = training.config
-    try:
-        with workers.lost_worker_is_an_error(replicas):
-            # the other workers find the data that it makes in a shared folder
-            with workers.chief_first(replicas):
-                dataset = dataset_of(training.data)
-            evaluation, _ = train_run(
-                dataset, hparams, folder, config, replicas, options
-            )
-    except tf.errors.ResourceExhaustedError as error:
-        raise MemoryError(
-            f"There is not enough memory ({checkpoints.reason_of(error)}). Lower"
-            " batch_size and raise accumulate_steps by the same factor: training stays"
-            " the same."
-        ) from error
-    summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
-    stops_early = config.early_stopping_evals > 0
-    summary += checkpoint_choice.after_training(folder, stops_early)
-    if costs := folder.costs():
-        gpu = strategy.gpu_name() if strategy.trains_on_gpu(replicas) else ""
-        summary.append(run_cost.cost_line(costs[-1], gpu))
-    return Trained(evaluation, summary)
+    return train_run(training)
 
 
 def train_by_name(
@@ -234,26 +107,18 @@ def train_by_name(
     train_steps: int | None,
     eval_bleu: bool,
     warm_start_from: str | Path | None,
-    loop: Mapping[str, object],
+    loop: Mapping[str, Any],
 ) -> None:
     """The work of `t2tlite.train`, which explains the arguments and the errors."""
     folder = RunFolder(output_dir)
-    known = [field.name for field in dataclasses.fields(LoopOptions)]
-    for argument in loop:
-        if argument not in known:
-            others = ("data_dir", "train_steps", "eval_bleu", "warm_start_from")
-            raise TypeError(
-                f"train has no argument {argument!r}."
-                f" {registry.did_you_mean(argument, [*known, *others])}"
-            )
-    settings = LoopOptions.of(loop)
+    LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
     name, data_dir = _data_named(problem, data_dir)
     start = None if warm_start_from is None else str(warm_start_from)
     check_folders(folder, data_dir, name, start)
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
-    config = LoopConfig(train_steps=steps, **vars(settings))
+    config = LoopConfig(train_steps=steps, **loop)
     if isinstance(problem, Dataset):
         dataset = problem
     else:
@@ -276,10 +141,9 @@ def train_by_name(
     for flag, value in flags.items():
         words.append(f"--{flag}={value}")
     import_tensorflow()  # which makes its logger
+    training = Training(folder, dataset, changed, config, words, eval_bleu, start)
     with _quiet_tensorflow():
-        trained = train(
-            Training(folder, dataset, changed, config, words, eval_bleu, start)
-        )
+        trained = train(training)
     for line in trained.summary:
         say(line)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from pathlib import Path
 
 from t2tlite.config import HParams
 from t2tlite.console import say
@@ -112,9 +113,9 @@ def _check_start(checkpoint: str, dataset: Dataset, hparams: HParams) -> None:
     now = Identity.of(dataset.manifest, hparams)
     if difference := then.difference(now, "vocabulary"):
         raise ValueError(
-            "--warm_start_from needs a run of the same vocabulary: its embeddings are"
-            f" of other tokens otherwise. Received: {run}, which differs from"
-            f" {dataset.folder} in {difference}.{_with_vocabulary_of(run)}"
+            "--warm_start_from needs a run of the same vocabulary. Received:"
+            f" {run}, which differs from {dataset.folder} in"
+            f" {difference}.{_with_vocabulary_of(run)}"
         )
     if difference := then.difference(now, "model"):
         say(
@@ -151,12 +152,10 @@ def _check_shared_embeddings(
                 return
     source, target = manifest.vocabularies
     raise ValueError(
-        "Shared embeddings need one vocabulary for source and target, since an id is"
-        f" one row of them. Received: {dataset.folder / source.file} of"
-        f" {source.size:,} pieces, and {dataset.folder / target.file} of"
-        f" {target.size:,} pieces, whose contents differ."
-        " Set shared_embedding_and_softmax_weights=false with --hparams, or make data"
-        " with one vocabulary."
+        "Shared embeddings need one vocabulary for source and target. Received:"
+        f" {dataset.folder / source.file} and {dataset.folder / target.file}, whose"
+        " contents differ. Set shared_embedding_and_softmax_weights=false with"
+        " --hparams, or make data with one vocabulary."
     )
 
 
@@ -169,13 +168,8 @@ def _report_unused_start(
     if given is None:
         return
     started_from = trained_with.warm_start_from
-    if started_from:
-        if str(given) == started_from:
-            return
-        with contextlib.suppress(FileNotFoundError):
-            first = run_of(started_from)
-            if run_of(given).path.resolve() == first.path.resolve():
-                return
+    if started_from and Path(started_from).is_relative_to(Path(given).expanduser()):
+        return
     say(
         f"--warm_start_from={given} is not used: {folder} resumes, and started from"
         f" {started_from or 'random weights'}. To start from {given}, use another"

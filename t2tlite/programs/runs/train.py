@@ -10,7 +10,7 @@ import functools
 import os
 import platform
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
@@ -18,60 +18,90 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import HParams
+from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import remove_unfinished, step_of
 from t2tlite.files.lock import only_process
+from t2tlite.machine import check_not_forked
 from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
+from t2tlite.programs.runs.training import Trained, Training, dataset_of
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Environment, TrainedWith
+from t2tlite.training.checkpoints import reason_of
+from t2tlite.training.cluster import find_cluster
 from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
 from t2tlite.training.memory import device_memory
+from t2tlite.training.run_cost import cost_line
 from t2tlite.training.signals import Signals
-from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
-from t2tlite.training.workers import check_workers_agree, is_chief, wait_for_workers
+from t2tlite.training.strategy import (
+    device_lines,
+    gpu_name,
+    make_strategy,
+    trains_on_gpu,
+    with_dtype_policy,
+)
+from t2tlite.training.workers import (
+    check_workers_agree,
+    chief_first,
+    is_chief,
+    lost_worker_is_an_error,
+    wait_for_workers,
+)
 
 
-@dataclasses.dataclass(frozen=True)
-class TrainingOptions:
-    """Options of a run besides the hparams and the loop's settings."""
-
-    # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
-    eval_bleu: bool = False
-    # run or checkpoint whose weights a new run starts from; None: random
-    warm_start_from: str | None = None
-    command: Sequence[str] = ()  # the command line, recorded in flags.txt
-
-
-class TrainedRun(NamedTuple):
-    """What training returns, in addition to the run directory."""
-
-    evaluation: Evaluation  # the last
-    decoder: TextDecoder  # with the weights of the newest checkpoint
-
-
-def train_run(
-    dataset: Dataset,
-    hparams: HParams,
-    folder: RunFolder,
-    config: LoopConfig,
-    strategy: tf.distribute.Strategy,
-    options: TrainingOptions = TrainingOptions(),
-) -> TrainedRun:
-    """Trains a model on a dataset, in a new run directory or resuming an old run.
+def train_run(training: Training) -> Trained:
+    """Trains a new run, or resumes the run in the folder. First says on which device,
+    in which type, and whether XLA compiles. Of several workers, the chief makes the
+    data before the others.
 
     Raises ValueError if another process trains in the directory, it holds another run,
-    or the run to start from has another vocabulary; Interrupted if SIGINT, SIGTERM or
-    SIGHUP comes before the last evaluation is recorded.
+    or the run to start from has another vocabulary; MemoryError if there is not enough
+    memory; Interrupted if SIGINT, SIGTERM or SIGHUP comes before the last evaluation is
+    recorded.
     """
-    folder.check_path()
+    check_not_forked()
+    folder = training.folder
+    devices = training.devices
+    machines = find_cluster(devices.cluster_resolver)
+    replicas = make_strategy(devices.gpus, machines, devices.cpu_replicas)
+    recorded = folder.hparams() if folder.checkpoints() else None
+    for line in device_lines(training.hparams, replicas, recorded, devices.gpus):
+        say(line)
+    say(f"The run is in {folder}.")
+    try:
+        with lost_worker_is_an_error(replicas):
+            # the other workers find the data that it makes in a shared folder
+            with chief_first(replicas):
+                dataset = dataset_of(training.data)
+            evaluation = _train(training, dataset, replicas)
+    except tf.errors.ResourceExhaustedError as error:
+        raise MemoryError(
+            f"There is not enough memory ({reason_of(error)}). Lower batch_size and"
+            " raise accumulate_steps by the same factor: training stays the same."
+        ) from error
+    summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
+    summary += after_training(folder, training.config.early_stopping_evals > 0)
+    if costs := folder.costs():
+        gpu = gpu_name() if trains_on_gpu(replicas) else ""
+        summary.append(cost_line(costs[-1], gpu))
+    return Trained(evaluation, summary)
+
+
+def _train(
+    training: Training, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> Evaluation:
+    """Trains on a dataset in the folder, which no other process may use meanwhile."""
+    folder = training.folder
+    config = training.config
     with Signals() as signals, contextlib.ExitStack() as locked:
         if is_chief(strategy):
             locked.enter_context(only_process(folder.path, "train a run"))
@@ -80,7 +110,7 @@ def train_run(
         else:
             folder = RunFolder(folder.path, writes=False)
         recorded = folder.hparams() if folder.checkpoints() else None
-        hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
+        hparams = training.hparams.for_replicas(strategy.num_replicas_in_sync)
         hparams = with_dtype_policy(hparams, strategy, recorded)
         check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
         trained_with = TrainedWith(
@@ -91,23 +121,23 @@ def train_run(
         warm_start = None
         if recorded:
             trained_with = check_resumed(
-                folder, dataset, hparams, trained_with, options.warm_start_from
+                folder, dataset, hparams, trained_with, training.warm_start_from
             )
         else:  # nothing has been learned yet, so everything may change
-            warm_start = check_new(dataset, hparams, options.warm_start_from)
+            warm_start = check_new(dataset, hparams, training.warm_start_from)
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
         seed = config.random_seed
         setup = _setup(dataset, hparams, folder, strategy, warm_start, seed)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
-        score = DevScorer(setup, decoder).score if options.eval_bleu else None
+        score = DevScorer(setup, decoder).score if training.eval_bleu else None
         samples = SampleDecoder(setup, dataset).samples if folder.writes else None
-        begin = functools.partial(_begin, setup, dataset, trained_with, options.command)
-        hooks = Hooks(score, samples, begin)
-        evaluation = train(setup, config, hooks, signals)
+        command = training.command
+        begin = functools.partial(_begin, setup, dataset, trained_with, command)
+        evaluation = train(setup, config, Hooks(score, samples, begin), signals)
         wait_for_workers(strategy)
-        return TrainedRun(evaluation, decoder)
+        return evaluation
 
 
 def _setup(
@@ -153,8 +183,7 @@ def _begin(
     vocabularies = [dataset.folder / entry.file for entry in entries]
     run = setup.run
     run.create(setup.model.hparams, dataset.manifest, vocabularies)
-    if command:
-        run.write_flags(command)
+    run.write_flags(command)
     run.write_environment(_environment(setup.strategy))
     run.write_trained_with(trained_with)
 

@@ -12,7 +12,7 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
-from t2tlite.decoding.engine import Sentence
+from t2tlite.decoding.engine import Engine, Sentence
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
@@ -27,6 +27,7 @@ from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
+from t2tlite.vocabularies.encoders import TextEncoder
 
 
 class SentencePair(NamedTuple):
@@ -47,9 +48,22 @@ class Translator(TextDecoder):
     by default the problem's; a bad one raises a ValueError.
     """
 
-    run = ""  # the run directory, as `attention` shows it
-    # the checkpoints of an ensemble's other runs
-    others: tuple[str, ...] = ()
+    def __init__(
+        self,
+        engine: Engine,
+        encoders: tuple[TextEncoder, TextEncoder],
+        manifest: RunManifest,
+        checkpoint: str = "",
+        label: str = "",
+        run: str = "",
+        others: tuple[str, ...] = (),
+    ) -> None:
+        """`run` is the run directory, as `attention` shows it; `others` are the
+        checkpoints of an ensemble's other runs.
+        """
+        super().__init__(engine, encoders, manifest, checkpoint, label)
+        self.run = run
+        self.others = others
 
     # mypy's complaint about the overloads is that a string is an Iterable[str] too
 

@@ -131,10 +131,7 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
             raise OSError(errno.ENOSPC, "No space left on device")
         add(self, *work)
 
-    message = (
-        f"The disk of {case.target} is full. Free some space and run the same command"
-        " again, which resumes, or name another output."
-    )
+    message = f"No space left on device: '{case.target}'"
     with monkeypatch.context() as patch:
         patch.setattr(Part, "add", full)
         with pytest.raises(OSError, match=re.escape(message)):
@@ -157,7 +154,7 @@ def test_full_disk_while_the_output_is_compressed(file, capsys, monkeypatch, tmp
     full = OSError(errno.ENOSPC, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr("gzip.GzipFile.write", Mock(side_effect=full))
-        with pytest.raises(OSError, match=f"The disk of {target} is full. Free some"):
+        with pytest.raises(OSError, match=f"No space left on device: '{target}'"):
             file(target=target)
     assert names(target.parent) == ["out.gz.part"]
     file(target=target)

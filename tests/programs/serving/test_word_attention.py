@@ -136,8 +136,8 @@ def normalising(request, translator, tmp_path_factory):
         (encoder, encoder),
         translator.manifest,
         translator.checkpoint,
+        run=translator.run,
     )
-    model.run = translator.run
     with running([served(model)]) as server:
         yield server
 
