@@ -160,7 +160,7 @@ def main(flags: TrainerFlags) -> None:
         hparams = run_hparams(folder, start)
         if hparams is None:
             require(EXAMPLE, hparams_set=flags.hparams_set)
-    changes = flags.hparams
+    changes = groups.hparam_changes(flags)
     if flags.global_batch_tokens is not None:
         tokens = f"global_batch_tokens={flags.global_batch_tokens}"
         changes = merged_changes(changes, tokens)

@@ -11,12 +11,11 @@ from tensorflow.python.framework.convert_to_constants import (
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
 from t2tlite.config import HParams
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.cost import (
+    COSTS,
     estimate,
-    forward_flops,
     memory_parts,
-    parameter_counts,
 )
 
 SMALL = HParams(
@@ -61,7 +60,7 @@ def parameters(
 )
 def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
-    model = build_transformer(hparams, 50, 50)
+    model = Transformer.from_hparams(hparams, 50, 50)
     sizes = [int(tf.size(variable)) for variable in model.weights]
     assert parameters(hparams, 50) == model.count_params() == sum(sizes)
 
@@ -75,7 +74,8 @@ def test_parameters_of_a_model_with_two_vocabularies(sizes):
     """
     hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
     assert (
-        parameters(hparams, *sizes) == build_transformer(hparams, *sizes).count_params()
+        parameters(hparams, *sizes)
+        == Transformer.from_hparams(hparams, *sizes).count_params()
     )
     one_each = parameters(hparams, 1, 1)
     assert parameters(hparams, *sizes) - one_each == 16 * (
@@ -84,7 +84,7 @@ def test_parameters_of_a_model_with_two_vocabularies(sizes):
 
 
 def test_parameters_by_part():
-    model = build_transformer(SMALL.override("num_hidden_layers=2"), 50, 50)
+    model = Transformer.from_hparams(SMALL.override("num_hidden_layers=2"), 50, 50)
     actual = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
     for variable in model.trainable_variables:
         words = variable.path.split("/")
@@ -100,7 +100,9 @@ def test_parameters_by_part():
             if word in words
         )
         actual[part] += int(tf.size(variable))
-    counts = parameter_counts(SMALL.override("num_hidden_layers=2"), 50, 50)
+    counts = COSTS["transformer"].parameter_counts(
+        SMALL.override("num_hidden_layers=2"), 50, 50
+    )
     assert {name: count for name, count in counts.items() if count} == actual
 
 
@@ -141,7 +143,7 @@ def counted_by_tensorflow(
     hparams: HParams, sizes: tuple[int, int], source: int, target: int
 ) -> dict[str, int]:
     """Floating-point operations of a forward pass of one pair, by kind of operation."""
-    model = build_transformer(hparams, *sizes)
+    model = Transformer.from_hparams(hparams, *sizes)
     shapes = [tf.TensorSpec((1, length), tf.int32) for length in (source, target)]
     concrete = tf.function(
         lambda inputs, targets: model(inputs, targets)
@@ -198,7 +200,9 @@ def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target
         f"hidden_size=128,filter_size=512,num_heads=4,{changes}"
     )
     counted = counted_by_tensorflow(hparams, sizes, source, target)
-    ours = sum(forward_flops(hparams, sizes[1], source, target).values())
+    ours = sum(
+        COSTS["transformer"].forward_flops(hparams, sizes[1], source, target).values()
+    )
     products = sum(counted.get(kind, 0) for kind in ("MatMul", "BatchMatMulV2"))
     assert ours == products
     # the rest: softmax, normalisation, sums, biases
@@ -216,7 +220,10 @@ def test_base_model_by_hand():
     cross_attention = (2 * t + 2 * s) * square + 2 * t * s * 512
     decoder = self_attention + cross_attention + t * 8 * square
     pair = 2 * (6 * encoder + 6 * decoder + t * 512 * 37_000)
-    assert sum(forward_flops(HParams(), 37_000, s, t).values()) == pair
+    assert (
+        sum(COSTS["transformer"].forward_flops(HParams(), 37_000, s, t).values())
+        == pair
+    )
     pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
     cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
     # backward is twice forward
@@ -286,7 +293,7 @@ def test_memory_with_two_vocabularies():
     hparams = SMALL.override(
         "batch_size=120,shared_embedding_and_softmax_weights=false"
     )
-    count = build_transformer(hparams, 30, 70).count_params()
+    count = Transformer.from_hparams(hparams, 30, 70).count_params()
     parts = memory_parts(hparams, (30, 70), (5, 10), 12)
     assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
     assert parts["logits"] == 3 * 4 * 120 * 70  # 12 pairs of 10 target tokens

@@ -12,7 +12,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
 from t2tlite.training import run_cost
-from t2tlite.training.cost import forward_flops
+from t2tlite.training.cost import COSTS
 from t2tlite.training.run_cost import CostMeter, cost_line
 
 
@@ -194,7 +194,7 @@ def test_run_counts_what_it_trained_on(tiny_run):
     hparams = RunFolder(tiny_run.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
     # backward twice forward
-    a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())
+    a_pair = 3 * sum(COSTS["transformer"].forward_flops(hparams, 500, *pair).values())
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
     line = tiny_run.stdout.splitlines()[-1]
     assert (

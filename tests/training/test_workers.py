@@ -20,7 +20,7 @@ from tiny_run import checkpoint_names, tensors, trainer_flags
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.config import HParams
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs import train
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
@@ -193,7 +193,7 @@ def test_chief_can_save_alone(cpu_devices, policy):
     )
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
-        model = build_transformer(hparams, 20, 20)
+        model = Transformer.from_hparams(hparams, 20, 20)
         optimizer = make_optimizer(model)
     kept = [variable.value for variable in (*model.variables, *optimizer.variables)]
     assert len(kept) > 30

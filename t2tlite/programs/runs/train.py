@@ -24,9 +24,9 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import remove_unfinished, step_of
 from t2tlite.files.lock import only_process
-from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
+from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Environment, TrainedWith
 from t2tlite.training.cost import training_flops
@@ -127,7 +127,7 @@ def _setup(
         dev_sets[name] = dataset.store(split)
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
-        model = build_transformer(hparams, *sizes, seed)
+        model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
     return TrainingSetup(
         strategy=strategy,
         model=model,

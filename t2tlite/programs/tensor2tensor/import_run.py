@@ -24,7 +24,7 @@ from t2tlite.files.checkpoint_paths import (
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import NAME
 from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.t2t_files import (
     VOCABULARY_NAMES,
@@ -108,7 +108,7 @@ def import_run(
     _check_vocabularies_kept(files, folder, entries)
     _check_size(files, variables, count_parameters(hparams, sizes))
 
-    model = build_transformer(hparams, *sizes)
+    model = Transformer.from_hparams(hparams, *sizes)
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)

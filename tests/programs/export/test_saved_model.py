@@ -18,7 +18,7 @@ from t2tlite.bin import t2t_export
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export import graph
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
@@ -349,7 +349,7 @@ def untrained(
 ) -> Translator:
     """A model with random weights, and vocabulary and data of the trained one."""
     hparams = HParams().override(f"{SMALL},{changes}")
-    other = build_transformer(
+    other = Transformer.from_hparams(
         hparams, model.source_encoder.vocab_size, model.target_encoder.vocab_size
     )
     random = np.random.default_rng(1)

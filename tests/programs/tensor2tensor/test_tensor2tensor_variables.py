@@ -22,7 +22,7 @@ from numpy_transformer import (
 from tensor2tensor_checkpoint import TARGET_SPACE, load, variables_of, write_model
 
 import t2tlite
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.variables import load_variables, model_variables
 from t2tlite.run_folder import RunFolder
@@ -307,7 +307,7 @@ def test_variables_that_do_not_fit(small, case):
 
 def test_all_that_does_not_fit_is_listed(small):
     hparams, variables, _ = small
-    model = build_transformer(convert_hparams(hparams | POST_NORM)[0], 41, 41)
+    model = Transformer.from_hparams(convert_hparams(hparams | POST_NORM)[0], 41, 41)
     norms = sum("layer_norm" in name for name in variables)
     with pytest.raises(ValueError, match=r"layer_postprocess/") as raised:
         load_variables(model, variables)
