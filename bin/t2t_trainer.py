@@ -95,6 +95,7 @@ class TrainerFlags(
         "tf_config",
         "Where a worker reads the list of workers: tf_config, TensorFlow's variable"
         " TF_CONFIG, if it is set; slurm, the tasks of the job step that srun started.",
+        choices=("tf_config", "slurm"),
     )
     warm_start_from: str | None = optional_field(
         str,
