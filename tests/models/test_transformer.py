@@ -204,10 +204,7 @@ def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
 
 
 def test_shared_embeddings_need_one_vocabulary():
-    with pytest.raises(
-        ValueError,
-        match=r"one vocabulary.*Received: vocabularies of 13 and 11.*weights=false",
-    ):
+    with pytest.raises(ValueError, match=r"one vocabulary.* of 13 and 11"):
         Transformer.from_hparams(HParams().override(SIZE), 13, 11)
 
 

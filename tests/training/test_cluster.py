@@ -97,24 +97,14 @@ def test_slurm_tasks_are_workers(monkeypatch):
     )
     assert find_cluster() == actual  # TensorFlow reads TF_CONFIG
     monkeypatch.setenv("SLURMD_NODENAME", "node07")
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"Received: task 2 on node07, not on node08\. Use srun --distribution=block"
-        ),
-    ):
+    with pytest.raises(ValueError, match="Received: task 2 on node07, not on"):
         find_cluster("slurm")
 
 
 def test_slurm_needs_a_job_step(monkeypatch):
     slurm(monkeypatch)
     monkeypatch.delenv("SLURM_PROCID", raising=False)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"needs a job step \(srun t2t-trainer\)\. Received: SLURM_PROCID not found"
-        ),
-    ):
+    with pytest.raises(ValueError, match=r"needs a job step \(srun"):
         find_cluster("slurm")
 
 

@@ -66,47 +66,6 @@ def test_parameters_are_those_of_the_built_model(changes):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)]
-)
-def test_parameters_of_a_model_with_two_vocabularies(sizes):
-    """A matrix of the source's size, and two of the target's: its embeddings and the
-    softmax.
-    """
-    hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
-    assert (
-        parameters(hparams, *sizes)
-        == Transformer.from_hparams(hparams, *sizes).count_params()
-    )
-    one_each = parameters(hparams, 1, 1)
-    assert parameters(hparams, *sizes) - one_each == 16 * (
-        sizes[0] - 1 + 2 * (sizes[1] - 1)
-    )
-
-
-def test_parameters_by_part():
-    model = Transformer.from_hparams(SMALL.override("num_hidden_layers=2"), 50, 50)
-    actual = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
-    for variable in model.trainable_variables:
-        words = variable.path.split("/")
-        part = next(
-            part
-            for part, word in (
-                ("norms", "norm"),
-                ("embedding", "embedding"),
-                ("feed-forward", "feed_forward"),
-                ("attention", "self_attention"),
-                ("attention", "cross_attention"),
-            )
-            if word in words
-        )
-        actual[part] += int(tf.size(variable))
-    counts = COSTS["transformer"].parameter_counts(
-        SMALL.override("num_hidden_layers=2"), 50, 50
-    )
-    assert {name: count for name, count in counts.items() if count} == actual
-
-
-@pytest.mark.parametrize(
     ("name", "millions", "share"),
     [("transformer_base", 65, 0.032), ("transformer_big", 213, 0.01)],
 )
@@ -117,26 +76,6 @@ def test_parameters_of_the_papers_models(name, millions, share):
     assert parameters(registry.get_hparams(name), 37_000) / 1e6 == pytest.approx(
         millions, rel=share
     )
-
-
-@pytest.mark.parametrize(
-    ("changes", "millions"),
-    [
-        ("attention_key_channels=128", 58),
-        ("attention_key_channels=256", 60),
-        ("num_hidden_layers=2", 36),
-        ("num_hidden_layers=4", 50),
-        ("num_hidden_layers=8", 80),
-        ("filter_size=1024", 53),
-        ("filter_size=4096", 90),
-    ],
-)
-def test_rows_of_table_3_differ_from_base_by_what_the_paper_says(changes, millions):
-    difference = parameters(HParams().override(changes), 37_000) - parameters(
-        HParams(), 37_000
-    )
-    # both values of the paper are rounded
-    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)
 
 
 def counted_by_tensorflow(
@@ -230,17 +169,6 @@ def test_base_model_by_hand():
     assert cost.flops_per_step == pytest.approx(3 * pair * pairs)
 
 
-def test_base_model_takes_part_of_what_the_papers_gpus_could_do():
-    """Table 2's 3.3e18 is capacity times time; 100,000 steps of about 25,000 tokens a
-    side take less than that.
-    """
-    flops = (
-        estimate(HParams(batch_size=25_000), (37_000, 37_000), (30, 30)).flops_per_step
-        * 100_000
-    )
-    assert 0.2 < flops / 3.3e18 < 1.0
-
-
 def test_memory_by_part():
     hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
     count = parameters(hparams, 50)
@@ -303,22 +231,8 @@ def test_memory_with_two_vocabularies():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        (
-            ((0, 50), (10, 10)),
-            r"The source vocabulary size must be above zero\. Received: 0\.",
-        ),
-        (
-            ((50, -1), (10, 10)),
-            r"The target vocabulary size must be above zero\. Received: -1\.",
-        ),
-        (
-            ((50, 50), (-1.5, 10)),
-            r"The source length must be above zero\. Received: -1\.5\.",
-        ),
-        (
-            ((50, 50), (10, float("nan"))),
-            r"The target length must be above zero\. Received: nan\.",
-        ),
+        (((50, -1), (10, 10)), r"The target vocabulary size must be above zero\."),
+        (((50, 50), (float("nan"), 10)), r"The source length must be above zero\."),
     ],
 )
 def test_sizes_that_are_not_above_zero(sizes, message):

@@ -86,13 +86,7 @@ def test_workers_that_differ_are_named(monkeypatch):
         lambda strategy, text: [json.dumps(answer) for answer in message],
     )
     with pytest.raises(
-        ValueError,
-        match=(
-            r"All workers must train the same\. Received: chief 0 has step 6, heads 8;"
-            r" worker 0 has step 0, heads 8; "
-            r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the"
-            r" chief's run to the others\."
-        ),
+        ValueError, match=r"chief 0 has step 6; .*worker 1 has heads 4\."
     ):
         check_workers_agree(worker, message[2])
     message[:] = [{"step": 6}] * 3
@@ -141,15 +135,7 @@ def test_lost_worker_is_one_message():
         " peer\nThe error could be"
     )
     with (
-        pytest.raises(
-            ConnectionError,
-            match=(
-                r"A worker was lost: .*\(Collective ops is aborted by: Connection reset"
-                r" by peer\)\. Start all "
-                r"workers again with the same command: training resumes from the newest"
-                r" checkpoint\.$"
-            ),
-        ),
+        pytest.raises(ConnectionError, match=r"A worker was lost: .*\(Collective"),
         lost_worker_is_an_error(process(cluster, tasks[0])),
     ):
         raise tf.errors.UnavailableError(None, None, text)
