@@ -1,6 +1,6 @@
-"""Problems, tasks, models and hparam sets by name.
+"""Problems, tasks, models, metrics and hparam sets by name.
 
-A problem, a task and a model are classes, an hparam set is a function without
+Problems, tasks, models and metrics are classes, an hparam set is a function without
 arguments; a decorator registers each under its name. --registry_help prints the first
 paragraph of each docstring. CONTRIBUTING.md has examples.
 
@@ -35,6 +35,7 @@ _tasks: dict[str, type] = {}
 _models: dict[str, type] = {}
 # t2tlite's models -> the modules that register them, which need Keras
 MODELS = {"transformer": "t2tlite.models.transformer"}
+_metrics: dict[str, Callable[..., Any]] = {}
 _hparams: dict[str, Callable[[], object]] = {}
 
 
@@ -101,6 +102,15 @@ def register_model(cls: type[T]) -> type[T]:
     return cls
 
 
+def register_metric(metric: Callable[..., T]) -> Callable[..., T]:
+    """Registers a class or function that makes one of sacrebleu's metrics from
+    `MetricOptions`, under its name in snake case. Raises ValueError if that is taken.
+    """
+    _check_decorated("metric", metric)
+    _add(_metrics, snake_case(metric.__name__), metric, "metric")
+    return metric
+
+
 def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     """Registers a function that returns HParams under its name. Raises ValueError if
     the name is taken.
@@ -129,6 +139,13 @@ def get_model(name: str) -> Any:
     if name in MODELS:
         importlib.import_module(MODELS[name])
     return _models[name]
+
+
+def get_metric(name: str) -> Callable[..., Any]:
+    """What makes a registered metric. Raises ValueError if there is no such metric."""
+    if name not in _metrics:
+        raise _unknown("metric", name, _metrics)
+    return _metrics[name]
 
 
 def problem_classes() -> dict[str, type]:

@@ -163,7 +163,7 @@ class ImportedVariable:
             shape = list(self._joined(variables).shape)
         except ValueError:  # they cannot be joined
             shape = []
-        if self.is_target_space and shape[1:] == wanted or shape == wanted:
+        if (self.is_target_space and shape[1:] == wanted) or shape == wanted:
             return []
         rows = "rows of " if self.is_target_space else ""
         received = ", ".join(str(list(variables[name].shape)) for name in self.names)
