@@ -28,7 +28,7 @@ with quiet_stderr():
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.tensorflow_engine import cast_kernels
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.types import EOS, DecodingCache, Tensor
 
@@ -79,7 +79,7 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
     """Makes a function that translates sources [R, S] with untrained weights and
     returns the length of the best result.
     """
-    model = build_transformer(hparams, job.vocab_size, job.vocab_size)
+    model = Transformer.from_hparams(hparams, job.vocab_size, job.vocab_size)
     forbidden = tf.one_hot(EOS, job.vocab_size, on_value=-1e9, off_value=0.0)
 
     def decode_step(*arguments: Tensor) -> tuple[Tensor, DecodingCache]:

@@ -38,7 +38,7 @@ from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.files.atomic_file import write_text
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.cost import training_flops
 from t2tlite.training.learning_rates import LearningRate
 from t2tlite.types import EOS, PAD, DecodingCache, Tensor
@@ -172,7 +172,7 @@ def main() -> None:
     device, rates = jax.devices()[0], {}
     for name in args.hparams_sets:
         hparams = registry.get_hparams(name).override(args.hparams)
-        model = build_transformer(hparams, args.vocab_size, args.vocab_size)
+        model = Transformer.from_hparams(hparams, args.vocab_size, args.vocab_size)
         dtype = model.compute_dtype
         if dtype not in rates:
             rates[dtype] = matmul_flops(args.matmul_size, dtype)

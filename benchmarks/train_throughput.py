@@ -28,7 +28,7 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, load_part
 from t2tlite.data.token_store import TokenStore
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.training.train_step import make_train_step
@@ -75,7 +75,7 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
     pairs = [(part.inputs[0], part.targets[0]) for part in whole_batches]
     job = corpus.make_job(args, hparams, args.warm, pairs)
     with strategy.scope():
-        model = build_transformer(hparams, args.vocab_size, args.vocab_size)
+        model = Transformer.from_hparams(hparams, args.vocab_size, args.vocab_size)
         optimizer = make_optimizer(model)
     train_step = make_train_step(strategy, model, optimizer)
     extra = 3 if args.profile else 0

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from t2tlite import registry
 from t2tlite.bin.flag_fields import CommandError, Flags, require
-from t2tlite.checked_fields import checked_field, facts_of, optional_field
+from t2tlite.checked_fields import (
+    checked_field,
+    facts_of,
+    merged_changes,
+    optional_field,
+)
 from t2tlite.config import DecodeHParams
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.decoding.engine import TENSORFLOW
@@ -84,8 +89,8 @@ class RunFlags(ProblemFlags):
     hparams_set: str | None = optional_field(
         str, "Name of the hparam set (--registry_help)."
     )
-    model: str = checked_field(
-        "transformer", "Name of the model, the only one.", choices=("transformer",)
+    model: str | None = optional_field(
+        str, "Name of the model, by default the hparam set's: transformer."
     )
     output_dir: str | None = optional_field(
         str,
@@ -200,6 +205,8 @@ def run_folder(flags: RunFlags) -> RunFolder:
     """
     from t2tlite.run_folder import RunFolder
 
+    if flags.model:
+        registry.check_model(flags.model)
     if flags.output_dir:
         return RunFolder(flags.output_dir)
     if flags.output_dir == "" or not (flags.problem and flags.hparams_set):
@@ -208,6 +215,13 @@ def run_folder(flags: RunFlags) -> RunFolder:
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
     return RunFolder(Path(RUNS_DIR) / f"{flags.problem}-{flags.hparams_set}")
+
+
+def hparam_changes(flags: TrainingFlags) -> str:
+    """Returns the changes of --hparams, and that of --model."""
+    if flags.model is None:
+        return flags.hparams
+    return merged_changes(flags.hparams, f"model={flags.model}")
 
 
 def data_folder(flags: MakeDataFlags) -> Path:

@@ -105,7 +105,7 @@ class Table3Flags(
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
         base = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
-        base = base.override(self.hparams)
+        base = base.override(groups.hparam_changes(self))
         if self.train_steps is None:
             return base
         return dataclasses.replace(base, train_steps=self.train_steps)

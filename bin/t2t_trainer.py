@@ -94,6 +94,7 @@ class TrainerFlags(
         "tf_config",
         "Where a worker reads the list of workers: tf_config, TensorFlow's variable"
         " TF_CONFIG, if it is set; slurm, the tasks of the job step that srun started.",
+        choices=("tf_config", "slurm"),
     )
     warm_start_from: str | None = optional_field(
         str,
@@ -159,7 +160,7 @@ def main(flags: TrainerFlags) -> None:
         hparams = run_hparams(folder, start)
         if hparams is None:
             require(EXAMPLE, hparams_set=flags.hparams_set)
-    changes = flags.hparams
+    changes = groups.hparam_changes(flags)
     if flags.global_batch_tokens is not None:
         tokens = f"global_batch_tokens={flags.global_batch_tokens}"
         changes = merged_changes(changes, tokens)

@@ -17,6 +17,7 @@ from t2tlite.checked_fields import (
     facts_of,
     refuse_to_change,
 )
+from t2tlite.registry import check_model
 from t2tlite.schedules import SCHEDULES
 
 # The longest sentence to decode or to evaluate, unless the model was trained on longer
@@ -38,6 +39,9 @@ class HParams(CheckedFields):
     """
 
     # The model, section 3.
+    model: str = checked_field(
+        "transformer", "name of the registered model", model=True, t2t=False
+    )
     hidden_size: int = model_field(512, "d_model, width of every layer's output", low=2)
     filter_size: int = model_field(
         2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1
@@ -198,6 +202,7 @@ class HParams(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_model(self.model)
         if self.hidden_size % 2 and self.pos.startswith("timing"):
             raise ValueError(
                 "hidden_size must be even for sinusoid positions. Received:"

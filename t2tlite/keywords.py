@@ -46,6 +46,7 @@ class LoopArguments(TypedDict, total=False):
 class HParamsChanges(TypedDict, total=False):
     """The fields of HParams: a model and its training."""
 
+    model: str
     hidden_size: int
     filter_size: int
     num_hidden_layers: int

@@ -1,18 +1,19 @@
-"""Problems, tasks, metrics and hparam sets by name.
+"""Problems, tasks, models, metrics and hparam sets by name.
 
-A problem, a task and a metric are classes, an hparam set is a function without
+Problems, tasks, models and metrics are classes, an hparam set is a function without
 arguments; a decorator registers each under its name. --registry_help prints the first
 paragraph of each docstring. CONTRIBUTING.md has examples.
 
 Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`, `programs/runs/start.py`)
 look up problems and hparam sets; the rest of the library receives objects. Manifests
-name tasks, which the library looks up.
+name tasks, and hparams name models, which the library looks up.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import inspect
 import os
 import re
@@ -31,6 +32,9 @@ USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOL
 
 _problems: dict[str, type] = {}
 _tasks: dict[str, type] = {}
+_models: dict[str, type] = {}
+# t2tlite's models -> the modules that register them, which need Keras
+MODELS = {"transformer": "t2tlite.models.transformer"}
 _metrics: dict[str, Callable[..., Any]] = {}
 _hparams: dict[str, Callable[[], object]] = {}
 
@@ -89,6 +93,15 @@ def register_task(cls: type[T]) -> type[T]:
     return cls
 
 
+def register_model(cls: type[T]) -> type[T]:
+    """Registers a Model class under its name in snake case. Raises ValueError if the
+    name is taken.
+    """
+    _check_decorated("model", cls)
+    _add(_models, snake_case(cls.__name__), cls, "model")
+    return cls
+
+
 def register_metric(metric: Callable[..., T]) -> Callable[..., T]:
     """Registers a class or function that makes one of sacrebleu's metrics from
     `MetricOptions`, under its name in snake case. Raises ValueError if that is taken.
@@ -112,6 +125,20 @@ def get_task(name: str) -> Any:
     if name not in _tasks:
         raise _unknown("task", name, _tasks)
     return _tasks[name]
+
+
+def check_model(name: str) -> None:
+    """Raises ValueError if there is no such model."""
+    if name not in MODELS and name not in _models:
+        raise _unknown("model", name, {*MODELS, *_models})
+
+
+def get_model(name: str) -> Any:
+    """The class of a registered model. Raises ValueError if there is no such model."""
+    check_model(name)
+    if name in MODELS:
+        importlib.import_module(MODELS[name])
+    return _models[name]
 
 
 def get_metric(name: str) -> Callable[..., Any]:

@@ -5,10 +5,8 @@ Shapes are not part of a type. They are written as comments and in docstrings, `
 D]`, with letters that are explained at the top of each file.
 """
 
-# B batch, S source length, T target length, H heads, K and U size of a key and of a
-# value in one head, V vocabulary M hypotheses of a sentence (beam size) C capacity of
-# the cache in positions; with a self_attention_radius that of the last r, position p in
-# slot p % C
+# B batch, S source length, T target length, H heads, V vocabulary
+# M hypotheses of a sentence (beam size)
 
 from __future__ import annotations
 
@@ -33,28 +31,12 @@ Seed: TypeAlias = Tensor | None
 Config: TypeAlias = dict[str, Any]
 
 
-class LayerCache(NamedTuple):
-    """The keys and values that a decoder layer needs to decode one position at a
-    time.
-    """
-
-    # [H, B, C, M, K], of the positions decoded so far: those of slot m at each position
-    keys: Tensor
-    values: Tensor  # [H, B, C, M, U], likewise
-    memory_keys: Tensor  # [H, B, S, K], of the encoder's output
-    memory_values: Tensor  # [H, B, S, U], likewise
-    # [H, D, 2 K + U], of self-attention: query (scaled), key and value
-    joint_kernel: Tensor
-    query_kernel: Tensor  # [H, D, K], of cross-attention (scaled)
-    feed_forward: tuple[Tensor, ...]  # `FeedForward.transposed_kernels`
-
-
 class DecodingCache(NamedTuple):
     """The state of decoding between positions; a nest of tensors whose shapes only
     `resize_cache` changes.
     """
 
-    layers: tuple[LayerCache, ...]  # one for each decoder layer
+    layers: tuple[Any, ...]  # of each decoder layer, which knows what is in it
     memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
 
 

@@ -123,18 +123,16 @@ def once() -> SimpleNamespace:
     """
     import tensorflow as tf
 
-    from t2tlite.models.transformer import build_transformer
+    from t2tlite.models.transformer import Transformer
     from t2tlite.training.strategy import make_strategy
 
     @functools.cache
     def built(strategy: tf.distribute.Strategy, *arguments: object) -> object:
-        return build_transformer(*arguments)
+        return Transformer.from_hparams(*arguments)
 
     return SimpleNamespace(
         make_strategy=functools.cache(make_strategy),
-        build_transformer=lambda *arguments: built(
-            tf.distribute.get_strategy(), *arguments
-        ),
+        from_hparams=lambda *arguments: built(tf.distribute.get_strategy(), *arguments),
     )
 
 
@@ -172,7 +170,7 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(dev_sets, "make_evaluation", lambda *_: evaluate)
     monkeypatch.setattr(loop, "distribute", lambda *_: [])
     monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
-    monkeypatch.setattr(train, "build_transformer", once.build_transformer)
+    monkeypatch.setattr(train, "get_model", lambda name: once)
     monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
     return outcomes
 

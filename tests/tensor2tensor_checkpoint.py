@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import HParams
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.variables import embedding_sizes, load_variables
 
@@ -46,7 +46,7 @@ def load(
 ) -> Transformer:
     """A model with these variables, whose larger vocabulary is the source's."""
     sizes = embedding_sizes(variables)
-    model = build_transformer(hparams, sizes[-1], sizes[0])
+    model = Transformer.from_hparams(hparams, sizes[-1], sizes[0])
     load_variables(model, variables, target_space)
     return model
 

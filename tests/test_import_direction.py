@@ -49,7 +49,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
                                "vocabularies.text_encoder"}, {"numpy"}),
     ("layers",):             ({"machine", "types"},                     {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
-    ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
+    ("models",):             ({"config", "layers", "registry", "types"}, {"keras", "numpy"}),
     ("data",):               (TEXT | {"checked_fields", "config", "console", "machine", "quiet", "texts"}, ANYTHING),
     ("run_folder", "run_records"):
                              (TEXT | {"config", "data.manifest"},       set()),

@@ -8,7 +8,7 @@ import numpy as np
 from t2tlite.config import HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.data.token_store import TokenStore, write_shard
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 
 VOCAB, GLOBAL_TOKENS = 20, 96
 HPARAMS = HParams(
@@ -27,7 +27,7 @@ HPARAMS = HParams(
 def make_model(hparams: HParams) -> Transformer:
     """A model with the same initial weights each time."""
     keras.utils.set_random_seed(1)
-    return build_transformer(hparams, VOCAB, VOCAB)
+    return Transformer.from_hparams(hparams, VOCAB, VOCAB)
 
 
 def part_of(

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from t2tlite.config import HParams
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 
 # B batch, S source length, T target length
 
@@ -32,7 +32,7 @@ def make_transformer(changes: str, layers: int = 1) -> Transformer:
         VOCAB if hparams.shared_embedding_and_softmax_weights else OTHER_SOURCE_VOCAB
     )
     keras.utils.set_random_seed(1)
-    model = build_transformer(hparams, source_vocab, VOCAB)
+    model = Transformer.from_hparams(hparams, source_vocab, VOCAB)
     random = np.random.default_rng(1)
     for variable in model.weights:
         variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))

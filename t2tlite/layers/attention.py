@@ -1,23 +1,25 @@
 """Multi-head attention, section 3.2, and its masks.
 
 Training and the encoder use `MultiHeadAttention.call`: the queries are the T positions
-of a sequence. Decoding uses `attend_hypotheses`: the queries are the M hypotheses of a
-sentence at one position, which share the keys and values of the source. Its tensors
-have the heads as their first axis. One matrix product per head computes this layout;
-one product for all heads would need a transpose afterwards.
+of a sequence. Decoding uses `self_step` and `cross_step`: the queries are the M
+hypotheses of a sentence at one position, which share the keys and values of the source.
+Their tensors have the heads as their first axis. One matrix product per head computes
+this layout; one product for all heads would need a transpose afterwards.
 """
 
 # B batch, T query length, S key length, D hidden size
 # H heads, K size of a key and U size of a value in one head
-# M hypotheses of a sentence (beam size)
+# M hypotheses of a sentence (beam size), C capacity of the cache in positions
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
 from keras import ops
 
+from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
 from t2tlite.layers.sublayer import Dense, Dropout
 from t2tlite.types import PAD, Config, Seed, Tensor
 
@@ -27,6 +29,17 @@ Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, 
 # weights of a row that is masked as a whole are uniform; minus infinity would give
 # not-a-number.
 MASKED = -1e9
+
+
+class AttentionCache(NamedTuple):
+    """What attention keeps between the steps of decoding: in self-attention the keys
+    and values of the positions decoded so far, in cross-attention those of the source.
+    """
+
+    keys: Tensor  # [H, B, C, M, K], those of slot m at each position; or [H, B, S, K]
+    values: Tensor  # likewise, with U
+    # of query (scaled), key and value side by side, [H, D, 2 K + U]; or of query alone
+    kernel: Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -73,6 +86,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.causal = causal
         self.key_size = key_channels // num_heads
+        self.value_size = value_channels // num_heads
 
         common = {"use_bias": False, "dtype": self.dtype_policy}
         self.query = Dense(key_channels, name="query", **common)
@@ -105,7 +119,7 @@ class MultiHeadAttention(keras.layers.Layer):
             x: [B, T, D], the queries.
             memory: [B, S, D], the keys and values; by default `x`, for self-attention.
             bias: float32, broadcast to [B, H, T, S]: MASKED at masked positions, 0 at
-                the others, and by default everywhere. A causal layer itself masks later
+                the others; None masks nothing. A causal layer itself masks later
                 positions.
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before
@@ -122,16 +136,20 @@ class MultiHeadAttention(keras.layers.Layer):
         if mask is not None:
             masked = mask_bias(ops.logical_not(mask))
             bias = masked if bias is None else bias + masked
-        if bias is None:
-            bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
         return self.attend_to(x, memory, bias, seed, record)
 
     def attend_to(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed, record: Record | None
+        self,
+        x: Tensor,
+        memory: Tensor,
+        bias: Tensor | None,
+        seed: Seed,
+        record: Record | None,
     ) -> Tensor:
         """`call` with all masks in `bias`, but the causal one."""
         if self.causal:
-            bias = bias + causal_mask(ops.shape(x)[1])
+            later = causal_mask(ops.shape(x)[1])
+            bias = later if bias is None else bias + later
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -145,7 +163,7 @@ class MultiHeadAttention(keras.layers.Layer):
         x: Tensor,
         keys: Tensor,
         values: Tensor,
-        bias: Tensor,
+        bias: Tensor | None,
         seed: Seed = None,
         record: Record | None = None,
     ) -> Tensor:
@@ -164,35 +182,89 @@ class MultiHeadAttention(keras.layers.Layer):
         joined = ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units))
         return self.output_transform(joined)
 
-    def query_kernel(self) -> Tensor:
-        """The query kernel of each head, scaled by 1/sqrt(d_k): [H, D, K]. A search
-        computes it once.
+    def start_self(
+        self, batch: int | Tensor, capacity: int | Tensor, beam_size: int
+    ) -> AttentionCache:
+        """The empty cache of causal self-attention, for `self_step`."""
+        shape = (self.num_heads, batch, capacity, beam_size)
+        kernels = [self._query_kernel()]
+        for projection in (self.key, self.value):
+            kernels.append(self._by_head(projection.kernel))
+        return AttentionCache(
+            keys=empty_cache(*shape, self.key_size, self.compute_dtype),
+            values=empty_cache(*shape, self.value_size, self.compute_dtype),
+            kernel=ops.concatenate(kernels, axis=2),  # for one product
+        )
+
+    def start_cross(self, memory: Tensor) -> AttentionCache:
+        """The keys and values of `memory` [B, S, D], for `cross_step`."""
+        keys, values = self.keys_values(memory)  # [B, H, S, K], [B, H, S, U]
+        return AttentionCache(
+            keys=ops.swapaxes(keys, 0, 1),
+            values=ops.swapaxes(values, 0, 1),
+            kernel=self._query_kernel(),
+        )
+
+    def self_step(
+        self, x: Tensor, cache: AttentionCache, slot: CacheSlot, bias: Tensor
+    ) -> tuple[Tensor, AttentionCache]:
+        """Causal self-attention of one position: rows [B * M, D] -> [B * M, D], and the
+        cache with this position filled. `bias` is [B, M, C * M].
         """
+        joint = self._project(x, cache.keys.shape[3], cache.kernel)
+        size = self.key_size
+        queries, keys, values = ops.split(joint, (size, 2 * size), axis=3)
+        cache = cache._replace(
+            keys=write(cache.keys, slot, keys), values=write(cache.values, slot, values)
+        )
+        keys = merge_slots(cache.keys, slot)  # [H, B, C * M, K]
+        values = merge_slots(cache.values, slot)  # [H, B, C * M, U]
+        return self._attend_rows(queries, keys, values, bias), cache
+
+    def cross_step(
+        self, x: Tensor, cache: AttentionCache, beam_size: int, bias: Tensor
+    ) -> Tensor:
+        """Attention of one position to the source: rows [B * M, D] -> [B * M, D].
+        `bias` is [B, 1, S].
+        """
+        queries = self._project(x, beam_size, cache.kernel)  # [H, B, M, K]
+        return self._attend_rows(queries, cache.keys, cache.values, bias)
+
+    @staticmethod
+    def resize_self(
+        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor
+    ) -> AttentionCache:
+        """Keeps some sentences, int32 [N], and makes room for more positions."""
+        return cache._replace(
+            keys=resize(cache.keys, sentences, capacity),
+            values=resize(cache.values, sentences, capacity),
+        )
+
+    @staticmethod
+    def resize_cross(cache: AttentionCache, sentences: Tensor) -> AttentionCache:
+        """Keeps some sentences, int32 [N]."""
+        return cache._replace(
+            keys=ops.take(cache.keys, sentences, axis=1),
+            values=ops.take(cache.values, sentences, axis=1),
+        )
+
+    def _query_kernel(self) -> Tensor:
+        """The query kernel of each head, scaled by 1/sqrt(d_k): [H, D, K]."""
         return self._by_head(self.query.kernel * self.key_size**-0.5)
 
-    def joint_kernel(self) -> Tensor:
-        """The kernels of query (scaled), key and value side by side, for one product:
-        [H, D, 2 K + U]. A search computes it once.
+    def _project(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:
+        """Multiplies rows [B * M, D] by the kernel of each head, [H, D, N]; returns [H,
+        B, M, N].
         """
-        keys = self._by_head(self.key.kernel)
-        values = self._by_head(self.value.kernel)
-        return ops.concatenate((self.query_kernel(), keys, values), axis=2)
-
-    def project_hypotheses(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:
-        """Multiplies rows [B * M, D] by the kernel of each head, [H, D, K or 2 K + U];
-        returns [H, B, M, K or 2 K + U].
-        """
-        projected = ops.matmul(x[None], kernel)  # [H, B * M, K or 2 K + U]
+        projected = ops.matmul(x[None], kernel)  # [H, B * M, N]
         shape = (self.num_heads, -1, beam_size, kernel.shape[2])
         return ops.reshape(projected, shape)
 
-    def attend_hypotheses(
+    def _attend_rows(
         self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
     ) -> Tensor:
         """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K] and values [H,
         B, S, U]; returns rows [B * M, D].
-
-        `bias` is float32, broadcast to [H, B, M, S].
         """
         weights = attention_weights(queries, keys, bias)  # [H, B, M, S]
         weights = ops.cast(weights, queries.dtype)
@@ -222,16 +294,19 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.transpose(x, (0, 2, 1, 3))
 
 
-def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+def attention_weights(
+    queries: Tensor, keys: Tensor, bias: Tensor | None = None
+) -> Tensor:
     """softmax(Q K^T / sqrt(d_k) + bias) of equation (1), float32 [..., T, S].
 
     Args:
         queries: [..., T, K], already scaled by 1/sqrt(d_k).
         keys: [..., S, K].
-        bias: float32, broadcast to [..., T, S].
+        bias: float32, broadcast to [..., T, S]; or None.
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [..., T, S]
-    return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
+    scores = ops.cast(scores, "float32")
+    return ops.softmax(scores if bias is None else scores + bias, axis=-1)
 
 
 def padding_mask(ids: Tensor) -> Tensor:

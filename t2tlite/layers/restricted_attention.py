@@ -44,8 +44,15 @@ class RestrictedAttention(MultiHeadAttention):
         self.radius = radius
 
     def attend_to(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed, record: Record | None
+        self,
+        x: Tensor,
+        memory: Tensor,
+        bias: Tensor | None,
+        seed: Seed,
+        record: Record | None,
     ) -> Tensor:
+        if bias is None:
+            bias = ops.zeros_like(memory[:, None, None, :, 0], dtype="float32")
         if record is None:
             return self._attend_in_blocks(x, memory, bias, seed)
         positions = ops.arange(ops.shape(x)[1], dtype="int32")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from keras import ops
 
 from t2tlite.types import (
     AttentionWeights,
     DecodingCache,
-    LayerCache,
     Seq2SeqModel,
     Tensor,
     Variable,
@@ -139,7 +139,7 @@ def _side_by_side(caches: Sequence[DecodingCache]) -> DecodingCache:
     """One cache with the layers of all. The padding mask of the source is the same in
     each.
     """
-    layers: list[LayerCache] = []
+    layers: list[Any] = []
     for cache in caches:
         layers += cache.layers
     return caches[0]._replace(layers=tuple(layers))

@@ -6,40 +6,31 @@ cached keys and values, for the M hypotheses of each sentence in beam search.
 """
 
 # B batch, S source length, T target length, D hidden size, V vocabulary
-# H heads, K size of a key and U size of a value in one head
 # M hypotheses of a sentence, L capacity of a search in positions
 # C capacity of the cache in positions: L, or r with restricted self-attention
 
 from __future__ import annotations
 
-import dataclasses
-import random
-
 import keras
-import numpy as np
 from keras import ops
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
+from t2tlite.layers.attention import MASKED, Record, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
-from t2tlite.layers.kv_cache import cache_slot, empty_cache, resize
+from t2tlite.layers.kv_cache import cache_slot
 from t2tlite.layers.sublayer import Dropout, LayerNormalization, fold
+from t2tlite.models.model import Model
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
-from t2tlite.types import (
-    AttentionWeights,
-    Config,
-    DecodingCache,
-    LayerCache,
-    Seed,
-    Tensor,
-)
+from t2tlite.registry import register_model
+from t2tlite.types import AttentionWeights, DecodingCache, Seed, Tensor
 
 # Seeds of dropout: the base for the embeddings, base + 10 (i + 1) for layer i.
 ENCODER_SEED, DECODER_SEED = 1000, 2000
 
 
+@register_model
 @keras.saving.register_keras_serializable("t2tlite")
-class Transformer(keras.Model):
+class Transformer(Model):
     """The encoder and decoder stacks of Figure 1, between embeddings and logits.
 
     Args:
@@ -55,8 +46,7 @@ class Transformer(keras.Model):
     def __init__(
         self, hparams: HParams, source_vocab_size: int, target_vocab_size: int
     ) -> None:
-        super().__init__(name="transformer", dtype=hparams.dtype_policy, autocast=False)
-        self.hparams = hparams
+        super().__init__(hparams, source_vocab_size, target_vocab_size)
         shared = hparams.shared_embedding_and_softmax_weights
         if shared and source_vocab_size != target_vocab_size:
             raise ValueError(
@@ -182,14 +172,9 @@ class Transformer(keras.Model):
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
         x = self.target_positions(x)
         x = self.embedding_dropout(x, seed=fold(seed, DECODER_SEED))
-        if self.hparams.self_attention_radius:
-            # the layers mask later positions, at less cost than a mask [T, T]
-            bias = ops.zeros(ops.shape(targets), dtype="float32")[:, None, None, :]
-        else:
-            bias = causal_mask(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
             layer_seed = fold(seed, DECODER_SEED + 10 * (i + 1))
-            x = layer(x, bias, memory, memory_bias, seed=layer_seed, record=record)
+            x = layer(x, memory, memory_bias, seed=layer_seed, record=record)
         return self._logits(x)
 
     def start_decoding(
@@ -204,24 +189,10 @@ class Transformer(keras.Model):
             length: L, the maximum length of an output, unless `resize_cache` raises it.
         """
         memory, memory_bias = self.encode(inputs)
-        heads = self.hparams.num_heads
-        key_size = self.hparams.key_channels // heads
-        value_size = self.hparams.value_channels // heads
-        shape = (heads, ops.shape(inputs)[0], self._capacity(length), beam_size)
+        capacity = self._capacity(length)
         caches = []
         for layer in self.decoder_layers:
-            # [B, H, S, K], [B, H, S, U]
-            memory_keys, memory_values = layer.cross_attention.keys_values(memory)
-            cache = LayerCache(
-                keys=empty_cache(*shape, key_size, self.compute_dtype),
-                values=empty_cache(*shape, value_size, self.compute_dtype),
-                memory_keys=ops.swapaxes(memory_keys, 0, 1),
-                memory_values=ops.swapaxes(memory_values, 0, 1),
-                joint_kernel=layer.self_attention.joint_kernel(),
-                query_kernel=layer.cross_attention.query_kernel(),
-                feed_forward=layer.feed_forward.transposed_kernels(),
-            )
-            caches.append(cache)
+            caches.append(layer.start(memory, capacity, beam_size))
         return DecodingCache(tuple(caches), memory_bias[:, 0])
 
     def decode_step(
@@ -254,7 +225,7 @@ class Transformer(keras.Model):
         x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # [B * M, 1, D]
         x = self.target_positions(x, start=step)
         x = ops.reshape(x, (-1, self.hparams.hidden_size))  # [B * M, D]
-        slot = cache_slot(cache.layers[0].keys, step)
+        slot = cache_slot(cache.layers[0].self_attention.keys, step)
         caches = []
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             x, layer_cache = layer.step(x, layer_cache, slot, bias, cache.memory_bias)
@@ -274,37 +245,11 @@ class Transformer(keras.Model):
             length: the new L, at least the old one.
         """
         capacity = self._capacity(length)
-        layers = []
-        for layer in cache.layers:
-            resized = layer._replace(
-                keys=resize(layer.keys, sentences, capacity),
-                values=resize(layer.values, sentences, capacity),
-                memory_keys=ops.take(layer.memory_keys, sentences, axis=1),
-                memory_values=ops.take(layer.memory_values, sentences, axis=1),
-            )
-            layers.append(resized)
+        caches = []
+        for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
+            caches.append(layer.resize(layer_cache, sentences, capacity))
         memory_bias = ops.take(cache.memory_bias, sentences, axis=0)
-        return DecodingCache(tuple(layers), memory_bias)
-
-    @property
-    def max_positions(self) -> int | None:
-        """`HParams.max_positions`."""
-        return self.hparams.max_positions
-
-    def get_config(self) -> Config:
-        return {
-            "hparams": dataclasses.asdict(self.hparams),
-            "source_vocab_size": self.source_embedding.vocab_size,
-            "target_vocab_size": self.target_embedding.vocab_size,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Transformer:
-        """The model of a config, with weights, so that their values can be loaded."""
-        hparams = HParams(**config["hparams"])
-        return build_transformer(
-            hparams, config["source_vocab_size"], config["target_vocab_size"]
-        )
+        return DecodingCache(tuple(caches), memory_bias)
 
     def _capacity(self, length: int | Tensor) -> int | Tensor:
         """The capacity C of a cache for `length` positions: an int if `length` is."""
@@ -326,25 +271,5 @@ def _cached_positions(
 
     An empty slot gets a position after `step`, at which no hypothesis has an ancestor.
     """
-    capacity = ops.shape(cache.layers[0].keys)[2]
+    capacity = ops.shape(cache.layers[0].self_attention.keys)[2]
     return (step - (step - ops.arange(capacity, dtype="int32")) % capacity) % length
-
-
-def build_transformer(
-    hparams: HParams, source_vocab_size: int, target_vocab_size: int, seed: int = 0
-) -> Transformer:
-    """Makes a Transformer and its weights, which `seed` determines.
-
-    Keras's initializers draw their seeds with the module `random`, and dropout draws
-    one with NumPy. Their states are left as they were: they may be the caller's.
-    """
-    state = random.getstate()
-    numpy_state = np.random.get_state()
-    random.seed(seed)
-    try:
-        model = Transformer(hparams, source_vocab_size, target_vocab_size)
-        model.build()
-    finally:
-        random.setstate(state)
-        np.random.set_state(numpy_state)
-    return model

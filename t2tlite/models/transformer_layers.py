@@ -3,23 +3,30 @@ DecoderLayer.
 """
 
 # B batch, S source length, T target length, D hidden size
-# H heads, K size of a key and U size of a value in one head
-# M hypotheses of a sentence, C capacity of the cache in positions
+# H heads, M hypotheses of a sentence, C capacity of the cache in positions
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import keras
 from keras import ops
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MultiHeadAttention, Record
-from t2tlite.layers.kv_cache import CacheSlot, merge_slots, write
+from t2tlite.layers.attention import AttentionCache, MultiHeadAttention, Record
+from t2tlite.layers.kv_cache import CacheSlot
 from t2tlite.layers.restricted_attention import RestrictedAttention
 from t2tlite.layers.sublayer import FeedForward, Residual, fold
-from t2tlite.types import Config, LayerCache, Seed, Tensor
+from t2tlite.types import Config, Seed, Tensor
+
+
+class LayerCache(NamedTuple):
+    """What a decoder layer keeps between the steps of decoding."""
+
+    self_attention: AttentionCache
+    cross_attention: AttentionCache
+    feed_forward: tuple[Tensor, ...]  # `FeedForward.transposed_kernels`
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -41,31 +48,24 @@ class TransformerLayer(keras.layers.Layer):
             with keras.name_scope(residual.name):
                 getattr(self, name).build()
 
-    def _attention(self, name: str) -> tuple[MultiHeadAttention, Residual]:
-        attention = MultiHeadAttention(**self._sizes(), name=name)
-        return attention, self._residual(name)
-
-    def _self_attention(self, causal: bool) -> tuple[MultiHeadAttention, Residual]:
-        """Restricted if the hparams have a radius, and then with a mask of its own."""
-        name = "self_attention"
-        radius = self.hparams.self_attention_radius
-        if not radius:
-            return self._attention(name)
-        attention = RestrictedAttention(
-            **self._sizes(), radius=radius, causal=causal, name=name
-        )
-        return attention, self._residual(name)
-
-    def _sizes(self) -> Config:
-        """Arguments of all attention."""
-        return {
+    def _attention(
+        self, name: str, radius: int = 0, causal: bool = False
+    ) -> tuple[MultiHeadAttention, Residual]:
+        """Attention, restricted to the radius unless it is 0."""
+        arguments: Config = {
             "hidden_size": self.hparams.hidden_size,
             "num_heads": self.hparams.num_heads,
             "key_channels": self.hparams.key_channels,
             "value_channels": self.hparams.value_channels,
             "dropout": self.hparams.attention_dropout,
+            "causal": causal,
+            "name": name,
             "dtype": self.dtype_policy,
         }
+        if radius:
+            restricted = RestrictedAttention(**arguments, radius=radius)
+            return restricted, self._residual(name)
+        return MultiHeadAttention(**arguments), self._residual(name)
 
     def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
         feed_forward = FeedForward(
@@ -102,8 +102,8 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._self_attention(
-            causal=False
+        self.self_attention, self.self_attention_residual = self._attention(
+            "self_attention", hparams.self_attention_radius
         )
         self.feed_forward, self.feed_forward_residual = self._feed_forward(
             "feed_forward"
@@ -138,8 +138,8 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._self_attention(
-            causal=True
+        self.self_attention, self.self_attention_residual = self._attention(
+            "self_attention", hparams.self_attention_radius, causal=True
         )
         self.cross_attention, self.cross_attention_residual = self._attention(
             "cross_attention"
@@ -151,7 +151,6 @@ class DecoderLayer(TransformerLayer):
     def call(
         self,
         x: Tensor,
-        bias: Tensor,
         memory: Tensor,
         memory_bias: Tensor,
         seed: Seed = None,
@@ -161,8 +160,6 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, T, D].
-            bias: [1, 1, T, T], the causal mask; with a self_attention_radius zeros [B,
-                1, 1, T].
             memory: [B, S, D], the encoder's output.
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
@@ -170,7 +167,7 @@ class DecoderLayer(TransformerLayer):
                 then with those of cross-attention [B, H, T, S]; or None.
         """
         y = self.self_attention_residual.enter(x)
-        y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
+        y = self.self_attention(y, seed=fold(seed, 1), record=record)
         x = self.self_attention_residual.leave(x, y, seed=fold(seed, 4))
         y = self.cross_attention_residual.enter(x)
         y = self.cross_attention(
@@ -180,6 +177,19 @@ class DecoderLayer(TransformerLayer):
         y = self.feed_forward_residual.enter(x)
         y = self.feed_forward(y, seed=fold(seed, 3))
         return self.feed_forward_residual.leave(x, y, seed=fold(seed, 6))
+
+    def start(
+        self, memory: Tensor, capacity: int | Tensor, beam_size: int
+    ) -> LayerCache:
+        """The cache to decode from the encoder's output [B, S, D], with room for
+        `capacity` positions.
+        """
+        batch = ops.shape(memory)[0]
+        return LayerCache(
+            self.self_attention.start_self(batch, capacity, beam_size),
+            self.cross_attention.start_cross(memory),
+            self.feed_forward.transposed_kernels(),
+        )
 
     def step(
         self,
@@ -204,40 +214,28 @@ class DecoderLayer(TransformerLayer):
             [B * M, D], and the cache with this position filled.
         """
         y = self.self_attention_residual.enter(x)
-        y, cache = self._self_attention_step(y, cache, slot, bias)
+        y, filled = self.self_attention.self_step(y, cache.self_attention, slot, bias)
         x = self.self_attention_residual.leave(x, y)
         y = self.cross_attention_residual.enter(x)
-        y = self._cross_attention_step(y, cache, memory_bias)
+        beam_size = bias.shape[1]
+        y = self.cross_attention.cross_step(
+            y, cache.cross_attention, beam_size, memory_bias
+        )
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
         y = self.feed_forward.step(y, cache.feed_forward)
-        return self.feed_forward_residual.leave(x, y), cache
+        x = self.feed_forward_residual.leave(x, y)
+        return x, cache._replace(self_attention=filled)
 
-    def _self_attention_step(
-        self, y: Tensor, cache: LayerCache, slot: CacheSlot, bias: Tensor
-    ) -> tuple[Tensor, LayerCache]:
-        """Rows [B * M, D] -> [B * M, D], and the cache with this position filled."""
-        layer = self.self_attention
-        beam_size = cache.keys.shape[3]
-        # [H, B, M, 2 K + U]
-        joint = layer.project_hypotheses(y, beam_size, cache.joint_kernel)
-        size = layer.key_size
-        queries, keys, values = ops.split(joint, (size, 2 * size), axis=3)
-        cache = cache._replace(
-            keys=write(cache.keys, slot, keys), values=write(cache.values, slot, values)
-        )
-        keys = merge_slots(cache.keys, slot)  # [H, B, C * M, K]
-        values = merge_slots(cache.values, slot)  # [H, B, C * M, U]
-        return layer.attend_hypotheses(queries, keys, values, bias), cache
-
-    def _cross_attention_step(
-        self, y: Tensor, cache: LayerCache, memory_bias: Tensor
-    ) -> Tensor:
-        """Rows [B * M, D] -> [B * M, D]."""
-        layer = self.cross_attention
-        beam_size = cache.keys.shape[3]
-        # [H, B, M, K]
-        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)
-        return layer.attend_hypotheses(
-            queries, cache.memory_keys, cache.memory_values, memory_bias
+    def resize(
+        self, cache: LayerCache, sentences: Tensor, capacity: int | Tensor
+    ) -> LayerCache:
+        """Keeps some sentences, int32 [N], and makes room for more positions."""
+        return cache._replace(
+            self_attention=self.self_attention.resize_self(
+                cache.self_attention, sentences, capacity
+            ),
+            cross_attention=self.cross_attention.resize_cross(
+                cache.cross_attention, sentences
+            ),
         )

@@ -129,20 +129,14 @@ class Checkpoints:
             steps = [step_of(path) for path in list_checkpoints(folder)]
             if steps and (step is None or max(steps) > step):
                 later.append(str(folder))
-        if not later:
-            return
-        newest = "missing"
-        start = "anew"
-        if step is not None:
-            newest = f"of step {step:,}"
-            start = f"again from step {step:,}"
-        delete = "these folders" if len(later) > 1 else "this folder"
-        raise ValueError(
-            "The best and averaged checkpoints of a run must not be later than its"
-            f" newest. Received: {self._run}, whose newest checkpoint is {newest}, and"
-            f" later ones in {' and '.join(later)}. Delete {delete} to train {start},"
-            " or put the missing checkpoints back."
-        )
+        if later:
+            newest = "missing" if step is None else f"of step {step:,}"
+            raise ValueError(
+                "The best and averaged checkpoints of a run must not be later than its"
+                f" newest. Received: {self._run}, whose newest is {newest}, and later"
+                f" ones in {' and '.join(later)}. Delete these to train from there, or"
+                " put the missing checkpoints back."
+            )
 
 
 def diverged(reason: str, step: int) -> FloatingPointError:
@@ -257,7 +251,7 @@ def _write(
 
 
 def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
-    """The name of a variable with a value that is infinite or not a number, or None."""
+    """The name of a variable with a value that is not finite, or None."""
     finite = {}  # computed for all variables before the first result is read
     for name, variable in variables.items():
         if variable.dtype.is_floating:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from typing import Annotated, Literal
 
 import msgspec
 import tensorflow as tf
@@ -14,7 +15,6 @@ import tensorflow as tf
 from t2tlite.json_depth import check_depth
 
 VARIABLE = "TF_CONFIG"
-TYPES = ("chief", "worker")
 EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker",'
     ' "index": 0}}'
@@ -23,11 +23,15 @@ EXAMPLE = (
 SLURM_PORTS = range(15_000, 31_000, 16)
 
 
+Job = Literal["chief", "worker"]
+Address = Annotated[str, msgspec.Meta(pattern=r".:\d+$")]
+
+
 @dataclasses.dataclass(frozen=True)
 class WorkerRole:
     """The role of a process among the workers."""
 
-    type: str  # "chief" or "worker"
+    type: Job
     index: int
 
 
@@ -37,35 +41,19 @@ class Cluster:
     TF_CONFIG.
     """
 
-    cluster: dict[str, list[str]]  # "chief" and "worker" -> HOST:PORT of each
+    cluster: dict[Job, list[Address]]  # HOST:PORT of each
     task: WorkerRole
 
     def __post_init__(self) -> None:
-        for kind, addresses in self.cluster.items():
-            if kind not in TYPES:
-                raise ValueError(
-                    f"the jobs of a cluster must be chief or worker, not {kind!r}: all"
-                    " workers train."
-                )
-            if kind == "chief" and len(addresses) != 1:
-                raise ValueError(f"there must be one chief, not {len(addresses)}.")
-        for address in self.addresses:
-            host, _, port = address.rpartition(":")
-            if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-                raise ValueError(f"an address must be HOST:PORT, not {address!r}.")
-            if self.addresses.count(address) > 1:
-                raise ValueError(
-                    f"each worker must have an address of its own, but {address} is"
-                    " there twice."
-                )
-        tasks = self.cluster.get(self.task.type, [])
-        if not 0 <= self.task.index < len(tasks):
-            known = []
-            for kind, addresses in self.cluster.items():
-                known.append(f"{kind} 0 to {len(addresses) - 1}")
+        chiefs = self.cluster.get("chief", [])
+        if len(chiefs) > 1 or len(set(self.addresses)) < len(self.addresses):
             raise ValueError(
-                f"the cluster has {', '.join(known) or 'no workers'}, but the task is"
-                f" {self.task.type} {self.task.index}."
+                "there must be one chief at most, and an address of its own for each"
+                " worker."
+            )
+        if self.task.index not in range(len(self.cluster.get(self.task.type, []))):
+            raise ValueError(
+                f"the cluster has no {self.task.type} {self.task.index}, the task."
             )
 
     @property
@@ -88,10 +76,6 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
     """
     if resolver == "slurm":
         os.environ[VARIABLE] = json.dumps(dataclasses.asdict(_slurm_cluster()))
-    elif resolver != "tf_config":
-        raise ValueError(
-            f"--cluster_resolver must be tf_config or slurm. Received: {resolver!r}."
-        )
     text = os.environ.get(VARIABLE, "")
     if not text:
         return None

@@ -60,8 +60,7 @@ def make_strategy(
         raise ConnectionError(
             f"The workers of {VARIABLE} must reach each other. Received:"
             f" {cluster.address}, which could not begin: {str(error).splitlines()[0]}"
-            " Check that it is an address of this machine whose port is free, and that"
-            f" all workers run: {', '.join(cluster.addresses)}."
+            " Check that it is a free port of this machine, and that all workers run."
         ) from error
 
 
@@ -136,11 +135,8 @@ def with_dtype_policy(
     Warns of bfloat16 on a CPU that does not have it.
     """
     policy = _policy(hparams, strategy, recorded)
-    if (
-        policy == "mixed_bfloat16"
-        and not trains_on_gpu(strategy)
-        and not cpu_has_bfloat16()
-    ):
+    is_slow = not trains_on_gpu(strategy) and not cpu_has_bfloat16()
+    if policy == "mixed_bfloat16" and is_slow:
         say(
             "dtype_policy=mixed_bfloat16 is slower than float32 on this CPU, which has"
             " no bfloat16 instructions."

@@ -47,20 +47,13 @@ def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
 
 
 def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
-    """Sends a text to all workers, waits until all have called it, and returns their
-    texts in the order of `worker_names`.
-
-    Raises ValueError if the text has more than 16,384 bytes.
+    """Sends a text of at most MAX_BYTES to all workers, waits until all have called it,
+    and returns their texts in the order of `worker_names`.
     """
     workers = len(worker_names(strategy))
     if workers == 1:
         return [text]
     content = np.frombuffer(text.encode(), np.uint8)
-    if len(content) > MAX_BYTES:
-        raise ValueError(
-            f"A worker's text must have at most {MAX_BYTES:,} bytes. Received:"
-            f" {len(content):,}."
-        )
     row = np.pad(content, (0, MAX_BYTES - len(content)))
     row = row.astype(np.float32)  # which every collective can send
 
@@ -88,21 +81,17 @@ def check_workers_agree(
     """
     texts = gather(strategy, json.dumps(settings))
     received = [json.loads(text) for text in texts]
-    first = received[0]
-    differing = set()
-    for other in received:
-        differing |= {name for name in settings if other.get(name) != first.get(name)}
-    if not differing:
-        return
     shown = []
     for worker, other in zip(worker_names(strategy), received, strict=True):
-        values = [f"{name} {other.get(name)}" for name in settings if name in differing]
-        shown.append(f"{worker} has {', '.join(values)}")
-    raise ValueError(
-        f"All workers must train the same. Received: {'; '.join(shown)}. Give all the"
-        " same command, the same version of t2tlite, and an --output_dir that they"
-        " share; without a shared folder, copy the chief's run to the others."
-    )
+        for name in settings:
+            if any(other.get(name) != another.get(name) for another in received):
+                shown.append(f"{worker} has {name} {other.get(name)}")
+    if shown:
+        raise ValueError(
+            f"All workers must train the same. Received: {'; '.join(shown)}. Give all"
+            " the same command, the same version of t2tlite, and an --output_dir that"
+            " they share; without a shared folder, copy the chief's run to the others."
+        )
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
@@ -134,9 +123,8 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
         aborted = [line for line in lines if line.startswith(ABORTED)]
         reason = [*aborted, *lines][0]
         raise ConnectionError(
-            "A worker was lost: it ended or cannot be reached; its own messages say"
-            f" why ({reason}). Start all workers again with the same command: training"
-            " resumes from the newest checkpoint."
+            f"A worker was lost: its own messages say why ({reason}). Start all workers"
+            " again with the same command: training resumes from the newest checkpoint."
         ) from error
 
 

@@ -224,16 +224,16 @@ def test_words():
 
 
 def test_the_model_may_be_named_as_for_tensor2tensor():
-    assert parse(Recorded, ["--model=transformer"]) == Recorded()
-    with pytest.raises(ValueError, match=r"model must be one of transformer\."):
-        parse(Recorded, ["--model=lstm_attention"])
+    flags = parse(Recorded, ["--model=transformer", "--output_dir=r"])
+    assert str(groups.run_folder(flags)) == "r"
+    with pytest.raises(ValueError, match=r"There is no model 'lstm_attention'\."):
+        groups.run_folder(parse(Recorded, ["--model=lstm_attention"]))
 
 
 def test_words_with_defaults():
     flags = parse(Recorded, ["--seeds=1", "--n=6", "--random_seed=1"])
     assert flags.words() == ["--n=6"]  # the others have their defaults
     assert flags.words(defaults=True) == [
-        "--model=transformer",
         "--seeds=1",
         "--n=6",
         "--eval_steps=0",

@@ -16,7 +16,7 @@ from t2tlite.decoding.alignment import (
     words_of_pieces,
 )
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.tasks.task import Output
 
 # S source pieces, T target pieces, without EOS
@@ -174,7 +174,7 @@ def test_target_that_fills_all_learned_positions_is_aligned():
         pos="emb",
         max_length=4,
     )
-    model = build_transformer(hparams, 20, 20)
+    model = Transformer.from_hparams(hparams, 20, 20)
     engine = TensorFlowEngine(model)
     source, target = [5, 6, 7], list(range(3, 3 + model.hparams.max_positions))
     options = DecodeHParams()

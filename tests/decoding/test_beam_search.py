@@ -19,7 +19,7 @@ from t2tlite.decoding import beam_search as beam_search_module
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.rules import length_penalty
 from t2tlite.decoding.search_ops import NEVER, BeamResult, top_tokens
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
@@ -152,7 +152,7 @@ def model(request) -> Transformer:
     )
     hparams = hparams.override("pos=timing_halves")
     keras.utils.set_random_seed(2)
-    model = build_transformer(hparams, 12, 12)
+    model = Transformer.from_hparams(hparams, 12, 12)
     random = np.random.default_rng(2)
     # far from where training starts, so that sequences vary
     for variable in model.weights:

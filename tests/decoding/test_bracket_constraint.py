@@ -14,7 +14,7 @@ from t2tlite.decoding.bracket_constraint import bracket_constraint
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.tasks.bracketing import CLOSING, NONE, OPENING, PUNCTUATION, TAG
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.trees.linearise import NORMALISED, TAGS, WORDS
@@ -164,7 +164,7 @@ def engine(encoder):
     hparams = HParams().override(
         "hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1"
     )
-    model = build_transformer(hparams, encoder.vocab_size, encoder.vocab_size)
+    model = Transformer.from_hparams(hparams, encoder.vocab_size, encoder.vocab_size)
     random = np.random.default_rng(1)
     for weights in model.trainable_variables:
         weights.assign(random.normal(size=weights.shape) * 0.5)

@@ -13,7 +13,7 @@ import pytest
 from numpy_attention import normal, randomise
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
+from t2tlite.layers.attention import MultiHeadAttention, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.restricted_attention import RestrictedAttention
 from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual
@@ -91,10 +91,7 @@ class Case:
 
 
 X, MEMORY = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)  # [B, T, D], [B, S, D]
-PADDING_MASK, CAUSAL_MASK = (
-    np.asarray(padding_mask(SOURCES)),
-    np.asarray(causal_mask(3)),
-)
+PADDING_MASK = np.asarray(padding_mask(SOURCES))
 SIZES = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
 TWO_SIZES = {"source_vocab_size": 13, "target_vocab_size": VOCAB}
 
@@ -105,7 +102,6 @@ ARGUMENTS = {
     "value_channels": 10,
     "dropout": 0.2,
 }
-NO_MASK = np.zeros((2, 1, 1, 3), np.float32)
 RESTRICTED = dataclasses.replace(HPARAMS, self_attention_radius=2)
 
 CASES = {
@@ -153,10 +149,10 @@ CASES = {
         EncoderLayer, {"hparams": RESTRICTED}, (MEMORY, PADDING_MASK)
     ),
     "restricted_decoder_layer": Case(
-        DecoderLayer, {"hparams": RESTRICTED}, (X, NO_MASK, MEMORY, PADDING_MASK)
+        DecoderLayer, {"hparams": RESTRICTED}, (X, MEMORY, PADDING_MASK)
     ),
     "decoder_layer": Case(
-        DecoderLayer, {"hparams": PRE_NORM}, (X, CAUSAL_MASK, MEMORY, PADDING_MASK)
+        DecoderLayer, {"hparams": PRE_NORM}, (X, MEMORY, PADDING_MASK)
     ),
     "transformer": Case(Transformer, {"hparams": HPARAMS, **SIZES}, (SOURCES, TARGETS)),
     "transformer_pre_norm": Case(

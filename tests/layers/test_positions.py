@@ -111,10 +111,7 @@ def test_learned_positions():
 
 
 def test_learned_positions_need_their_number():
-    with pytest.raises(
-        ValueError,
-        match=r"need max_positions, the rows of their table\. Received: None\.",
-    ):
+    with pytest.raises(ValueError, match="need max_positions, the rows of their"):
         Positions("emb", 8)
 
 

@@ -22,7 +22,7 @@ from tiny_transformer import (
 from t2tlite.config import HParams
 from t2tlite.layers import sublayer
 from t2tlite.layers.sublayer import Dropout
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.types import AttentionWeights, DecodingCache, Seq2SeqModel
 
 # B batch, T target length, V vocabulary, M hypotheses of a sentence, L positions
@@ -143,12 +143,10 @@ def test_a_radius_that_covers_the_sentence_changes_nothing():
 
 def test_the_cache_holds_the_last_positions():
     model = make(f"{NO_DROPOUT},self_attention_radius=3")
-    assert model.start_decoding(SOURCES, beam_size=2, length=9).layers[
-        0
-    ].keys.shape == (2, 3, 3, 2, 8)
-    assert model.start_decoding(SOURCES, beam_size=2, length=2).layers[
-        0
-    ].keys.shape == (2, 3, 2, 2, 8)
+    cache = model.start_decoding(SOURCES, beam_size=2, length=9)
+    assert cache.layers[0].self_attention.keys.shape == (2, 3, 3, 2, 8)
+    cache = model.start_decoding(SOURCES, beam_size=2, length=2)
+    assert cache.layers[0].self_attention.keys.shape == (2, 3, 2, 2, 8)
 
 
 def test_hypotheses_keep_their_past_through_any_reordering(model):
@@ -206,11 +204,8 @@ def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
 
 
 def test_shared_embeddings_need_one_vocabulary():
-    with pytest.raises(
-        ValueError,
-        match=r"one vocabulary.*Received: vocabularies of 13 and 11.*weights=false",
-    ):
-        build_transformer(HParams().override(SIZE), 13, 11)
+    with pytest.raises(ValueError, match=r"one vocabulary.* of 13 and 11"):
+        Transformer.from_hparams(HParams().override(SIZE), 13, 11)
 
 
 @pytest.fixture(scope="module")

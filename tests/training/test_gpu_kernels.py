@@ -16,7 +16,7 @@ from tensorflow.python.framework import kernels
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.tensorflow_engine import EXTRA_SPECS, SEARCH_SPECS, search
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import (
     correct_tokens,
@@ -40,7 +40,7 @@ def tiny(policy: str) -> Transformer:
     hparams = HParams().override(
         f"num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=4,dtype_policy={policy}"
     )
-    return build_transformer(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    return Transformer.from_hparams(hparams, VOCAB_SIZE, VOCAB_SIZE)
 
 
 def nodes(function) -> Iterator[node_def_pb2.NodeDef]:

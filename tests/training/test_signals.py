@@ -61,13 +61,6 @@ def test_before_the_first_step_there_is_no_checkpoint():
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_ends_a_block_that_writes_nothing_at_once():
-    with Signals() as signals:
-        with pytest.raises(Interrupted, match=MESSAGE), signals.ending_at_once(1200):
-            signal.raise_signal(signal.SIGTERM)
-        assert signals.caught == signal.SIGTERM
-
-
 def test_says_what_it_ends(capsys):
     """Samples are decoded after the evaluation is recorded, which is not repeated."""
     for what, message in (

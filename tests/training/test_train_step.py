@@ -325,9 +325,7 @@ def test_a_model_trained_on_longer_pairs_evaluates_them():
 
 def test_a_dev_set_of_long_pairs_alone_is_refused(store):
     hparams = dataclasses.replace(HPARAMS, pos="emb", max_length=1)
-    with pytest.raises(
-        ValueError, match=r"a pair of at most 0 tokens a side\. Received: 50, each"
-    ):
+    with pytest.raises(ValueError, match=r"a pair of at most 0 tokens a side\."):
         make_evaluation(
             tf.distribute.get_strategy(), SimpleNamespace(hparams=hparams), store
         )

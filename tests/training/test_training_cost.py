@@ -12,7 +12,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
 from t2tlite.training import run_cost
-from t2tlite.training.cost import forward_flops
+from t2tlite.training.cost import COSTS
 from t2tlite.training.run_cost import CostMeter, cost_line
 
 
@@ -115,10 +115,7 @@ def test_damaged_record(tmp_path, text):
     (tmp_path / "cost.json").write_text(
         text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}")
     )
-    with pytest.raises(
-        ValueError,
-        match=r"cost\.json is damaged: .*\. Delete it to count from here on\.",
-    ):
+    with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it"):
         CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
 
 
@@ -149,15 +146,6 @@ def test_line(seconds, device_seconds, shown, flops):
         == f"Training cost: 1.23e+15 FLOPs counted, in {shown}; the paper's way"
         f" {flops}, at 9.5 TFLOPS, its number for P100."
     )
-
-
-def test_table_2_of_the_paper():
-    """8 P100s, 12 hours for base and 3.5 days for big: Table 2 prints 3.3e18 and
-    2.3e19.
-    """
-    tflops = run_cost.PAPER_TFLOPS["P100"] * 1e12
-    assert 12 * 3600 * 8 * tflops == pytest.approx(3.3e18, rel=0.02)
-    assert 3.5 * 86400 * 8 * tflops == pytest.approx(2.3e19, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +182,7 @@ def test_run_counts_what_it_trained_on(tiny_run):
     hparams = RunFolder(tiny_run.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
     # backward twice forward
-    a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())
+    a_pair = 3 * sum(COSTS["transformer"].forward_flops(hparams, 500, *pair).values())
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
     line = tiny_run.stdout.splitlines()[-1]
     assert (

@@ -20,7 +20,7 @@ from tiny_run import checkpoint_names, tensors, trainer_flags
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.config import HParams
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs import train
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
@@ -86,13 +86,7 @@ def test_workers_that_differ_are_named(monkeypatch):
         lambda strategy, text: [json.dumps(answer) for answer in message],
     )
     with pytest.raises(
-        ValueError,
-        match=(
-            r"All workers must train the same\. Received: chief 0 has step 6, heads 8;"
-            r" worker 0 has step 0, heads 8; "
-            r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the"
-            r" chief's run to the others\."
-        ),
+        ValueError, match=r"chief 0 has step 6; .*worker 1 has heads 4\."
     ):
         check_workers_agree(worker, message[2])
     message[:] = [{"step": 6}] * 3
@@ -141,15 +135,7 @@ def test_lost_worker_is_one_message():
         " peer\nThe error could be"
     )
     with (
-        pytest.raises(
-            ConnectionError,
-            match=(
-                r"A worker was lost: .*\(Collective ops is aborted by: Connection reset"
-                r" by peer\)\. Start all "
-                r"workers again with the same command: training resumes from the newest"
-                r" checkpoint\.$"
-            ),
-        ),
+        pytest.raises(ConnectionError, match=r"A worker was lost: .*\(Collective"),
         lost_worker_is_an_error(process(cluster, tasks[0])),
     ):
         raise tf.errors.UnavailableError(None, None, text)
@@ -193,7 +179,7 @@ def test_chief_can_save_alone(cpu_devices, policy):
     )
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
-        model = build_transformer(hparams, 20, 20)
+        model = Transformer.from_hparams(hparams, 20, 20)
         optimizer = make_optimizer(model)
     kept = [variable.value for variable in (*model.variables, *optimizer.variables)]
     assert len(kept) > 30

@@ -73,6 +73,11 @@ def import_ctranslate2() -> ModuleType:
 
 def check_expressible(hparams: HParams) -> None:
     """Raises ValueError if CTranslate2 cannot compute a model, naming the reason."""
+    if hparams.model != "transformer":
+        raise ValueError(
+            "CTranslate2 computes the model transformer. Received:"
+            f" {hparams.model}. Decode it with TensorFlow."
+        )
     if hparams.self_attention_radius:
         raise ValueError(
             "CTranslate2 has no restricted self-attention: it needs"

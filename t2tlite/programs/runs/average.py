@@ -18,7 +18,6 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.lock import only_process
-from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs.keras_run import built_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Identity
@@ -34,6 +33,7 @@ from t2tlite.training.evaluation import (
     make_evaluation,
     together,
 )
+from t2tlite.types import Seq2SeqModel
 
 AVERAGE = "the average"
 
@@ -90,7 +90,7 @@ def _newest_and_best(folder: RunFolder) -> dict[str, str]:
 
 
 def _evaluated(
-    model: Transformer, candidates: Mapping[str, str], dataset: Dataset
+    model: Seq2SeqModel, candidates: Mapping[str, str], dataset: Dataset
 ) -> dict[str, dict[str, Evaluation]]:
     """The metrics of checkpoints on each dev set and, of several, on all together."""
     strategy = tf.distribute.get_strategy()

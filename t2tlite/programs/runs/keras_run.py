@@ -9,13 +9,14 @@ import tensorflow as tf
 
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.machine import cores_each
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import check_size, restore_weights
 from t2tlite.training.cost import count_parameters
+from t2tlite.types import Seq2SeqModel
 
 
-def restored_model(folder: RunFolder, checkpoint: str) -> Transformer:
+def restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
     """A run's model with the weights of a checkpoint; ValueError if that is damaged or
     of another model.
     """
@@ -52,11 +53,12 @@ def divide_cores(threads: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(cores_each(threads))
 
 
-def built_model(folder: RunFolder, checkpoint: str) -> Transformer:
+def built_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
     """The model to restore a checkpoint into; ValueError if the checkpoint cannot have
     its weights.
     """
     hparams = folder.hparams()
     sizes = [encoder.vocab_size for encoder in folder.encoders()]
     check_size(checkpoint, count_parameters(hparams, sizes))
-    return build_transformer(hparams, *sizes)
+    model: Seq2SeqModel = get_model(hparams.model).from_hparams(hparams, *sizes)
+    return model

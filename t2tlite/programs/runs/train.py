@@ -26,11 +26,11 @@ from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.machine import check_not_forked
-from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
 from t2tlite.programs.runs.training import Trained, Training, dataset_of
+from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import Environment, TrainedWith
 from t2tlite.training.checkpoints import reason_of
@@ -157,7 +157,7 @@ def _setup(
         dev_sets[name] = dataset.store(split)
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
-        model = build_transformer(hparams, *sizes, seed)
+        model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
     return TrainingSetup(
         strategy=strategy,
         model=model,

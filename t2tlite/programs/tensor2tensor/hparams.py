@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from t2tlite.checked_fields import KINDS, facts_of
@@ -48,14 +48,15 @@ MODEL: dict[str, Value] = _shared_defaults(model=True) | {
     "layer_postprocess_sequence": "da",
     "use_target_space_embedding": True,
 }
+MODEL.pop("pos")  # of REQUIRED_VALUES
 # written by every version
 REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
 POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
-NORMALISATIONS = (("n", "da"), ("none", "dan"))  # before and after a sublayer
 
 # The values that t2tlite's model implements; the first is the value of a file without
 # the hparam.
 REQUIRED_VALUES: dict[str, tuple[object, ...]] = {
+    "pos": tuple(POSITIONS),
     "self_attention_type": ("dot_product",),
     # two names of the same layer
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
@@ -152,124 +153,94 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     A missing hparam has transformer_base's value; unknown ones are ignored. Raises
     ValueError, with a line for each reason, if the model is not supported.
     """
-    conversion = _Conversion(theirs)
-    model = conversion.model()
-    conversion.check_required_values()
-    training = conversion.training(model)
-    if conversion.reasons:
-        reasons = "".join(f"  {reason}\n" for reason in conversion.reasons)
+    training_defaults = TRAINING
+    if "learning_rate" in theirs:
+        # Versions without learning_rate_schedule only had the legacy one.
+        training_defaults = TRAINING | {"learning_rate_schedule": "legacy"}
+    reasons: list[str] = []
+    for name in REQUIRED:
+        if name not in theirs:
+            reasons.append(f"{name} is missing: a whole number is required.")
+    for name, allowed in REQUIRED_VALUES.items():
+        value = theirs.get(name, allowed[0])
+        if value not in allowed:
+            choices = " or ".join(map(repr, allowed))
+            reasons.append(f"{name}={value!r}: must be {choices}.")
+    model = _read(theirs, MODEL, reasons)
+    training = _read(theirs, training_defaults, reasons)
+    if not reasons:
+        model["pos"] = POSITIONS[theirs.get("pos", "timing")]
+        model["layer_preprocess_sequence"] = (
+            model["layer_preprocess_sequence"] or "none"
+        )
+        try:
+            HParams(**model)
+        except ValueError as error:
+            reasons.append(str(error))
+    if reasons:
+        lines = "".join(f"  {reason}\n" for reason in reasons)
         raise ValueError(
             "tensor2tensor's hparams must be those of a model that t2tlite has."
-            f" Received:\n{reasons}t2tlite cannot import this model; use it with"
+            f" Received:\n{lines}t2tlite cannot import this model; use it with"
             " tensor2tensor."
         )
-    conversion.note_other_training()
-    return HParams(**model, **training), conversion.notes
+    conversion = _TrainingConversion(training)
+    values = conversion.values(model["hidden_size"])
+    notes = conversion.notes
+    if (
+        training["shared_embedding"]
+        and not model["shared_embedding_and_softmax_weights"]
+    ):
+        notes.append(
+            "shared_embedding=True: in t2tlite training continues with separate source"
+            " and target embeddings."
+        )
+    for name, (usual, remark) in NOTED.items():
+        value = theirs.get(name, usual)
+        if value != usual:
+            notes.append(f"{name}={value}: {remark}")
+    return HParams(**model, **values), notes
 
 
-class _Conversion:
-    """Converts tensor2tensor's hparams `theirs`; collects the reasons to refuse them,
-    and notes on differences in training.
+def _read(
+    theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: list[str]
+) -> dict[str, Value]:
+    """The values of the hparams in `defaults`; adds a reason for each of another type
+    than the default.
     """
+    values = dict(defaults)
+    for name, default in defaults.items():
+        kind = type(default)
+        value = theirs.get(name, default)
+        whole = type(value) is int and abs(value) < 2**63
+        # some sets have int(True)
+        if (kind is float and whole) or (kind is bool and value in (0, 1)):
+            value = kind(value)
+        if type(value) is kind:
+            values[name] = value
+        else:
+            reasons.append(f"{name}={value!r}: must be {KINDS[kind]}.")
+    return values
+
+
+class _TrainingConversion:
+    """Converts tensor2tensor's hparams of training, and notes the differences."""
 
     def __init__(self, theirs: Mapping[str, Value]) -> None:
         self.theirs = theirs
-        self.reasons: list[str] = []
         self.notes: list[str] = []
 
-    def model(self) -> dict[str, Value]:
-        """The fields of HParams that are part of the model."""
-        values = self._read(MODEL)
-        self._check_present(values)
-        for name, value in values.items():
-            if not _in_range(name, value):
-                self.reasons.append(f"{name}={value!r}: must be {FACTS[name].range}.")
-        positions = values["pos"]
-        if positions not in POSITIONS:
-            self.reasons.append(f"pos={positions!r}: must be {_choices(POSITIONS)}.")
-        before = values["layer_preprocess_sequence"] or "none"
-        after = values["layer_postprocess_sequence"]
-        if (before, after) not in NORMALISATIONS:
-            self.reasons.append(
-                f"layer_preprocess_sequence={before!r} with"
-                f" layer_postprocess_sequence={after!r}: must be 'n' with 'da', or"
-                " 'none' with 'dan'."
-            )
-        if not self.reasons:
-            values["pos"] = POSITIONS[positions]
-            values["layer_preprocess_sequence"] = before
-            try:
-                HParams(**values)  # checks the fields that depend on each other
-            except ValueError as error:
-                self.reasons.append(str(error))
-        return values
-
-    def check_required_values(self) -> None:
-        """Refuses other values than those of REQUIRED_VALUES."""
-        for name, required in REQUIRED_VALUES.items():
-            value = self.theirs.get(name, required[0])
-            if value not in required:
-                self.reasons.append(f"{name}={value!r}: must be {_choices(required)}.")
-
-    def training(self, model: Mapping[str, Value]) -> dict[str, Value]:
-        """The fields of HParams of the training; empty if the hparams are refused."""
-        defaults = TRAINING
-        if "learning_rate" in self.theirs:
-            # Versions without learning_rate_schedule only had the legacy one.
-            defaults = defaults | {"learning_rate_schedule": "legacy"}
-        theirs = self._read(defaults)
-        if self.reasons:
-            return {}
+    def values(self, hidden_size: int) -> dict[str, Value]:
+        """The fields of HParams of the training."""
+        theirs = self.theirs
         values = {}
         for name, value in theirs.items():
             if name in FIELDS and name not in RATE_FIELDS:
                 values[name] = value
-        values |= self._learning_rate(theirs, model["hidden_size"])
+        values |= self._learning_rate(theirs, hidden_size)
         self._convert_optimizer(theirs, values)
         self._convert_batches(theirs, values)
-        if (
-            theirs["shared_embedding"]
-            and not model["shared_embedding_and_softmax_weights"]
-        ):
-            self.notes.append(
-                "shared_embedding=True: in t2tlite training continues with separate"
-                " source and target embeddings."
-            )
         return values
-
-    def note_other_training(self) -> None:
-        """Notes the values of NOTED that t2tlite's training does not have."""
-        for name, (usual, remark) in NOTED.items():
-            value = self.theirs.get(name, usual)
-            if value != usual:
-                self.notes.append(f"{name}={value}: {remark}")
-
-    def _read(self, defaults: Mapping[str, Value]) -> dict[str, Value]:
-        """The values of the hparams in `defaults`; refuses those of another type than
-        the default.
-        """
-        values = dict(defaults)
-        for name, default in defaults.items():
-            kind = type(default)
-            value = self.theirs.get(name, default)
-            whole = type(value) is int and abs(value) < 2**63
-            # some sets have int(True)
-            if (kind is float and whole) or (kind is bool and value in (0, 1)):
-                value = kind(value)
-            if type(value) is kind:
-                values[name] = value
-            else:
-                self.reasons.append(f"{name}={value!r}: must be {KINDS[kind]}.")
-        return values
-
-    def _check_present(self, values: Mapping[str, Value]) -> None:
-        """Refuses a file without the hparams that every version wrote."""
-        both_counts = values["num_encoder_layers"] and values["num_decoder_layers"]
-        for name in REQUIRED:
-            if name == "num_hidden_layers" and both_counts:
-                continue
-            if name not in self.theirs:
-                self.reasons.append(f"{name} is missing: a whole number is required.")
 
     def _learning_rate(
         self, theirs: Mapping[str, Value], hidden_size: int
@@ -354,10 +325,6 @@ class _Conversion:
                 f" batch_size={values['batch_size']}."
             )
             values["max_length"] = values["batch_size"]
-
-
-def _choices(values: Iterable[object]) -> str:
-    return " or ".join(map(repr, values))
 
 
 def _plain(optimizer: str) -> str:

@@ -24,7 +24,7 @@ from t2tlite.files.checkpoint_paths import (
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import NAME
 from t2tlite.files.same_file import check_not_overwritten
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.t2t_files import (
     VOCABULARY_NAMES,
@@ -100,15 +100,15 @@ def import_run(
     problem = files.problem or recorded_problem
     if not re.match(NAME, problem):
         raise ValueError(
-            "A problem's name must have letters, digits, '_', '.' and '-' alone."
-            f" Received: {problem!r}. Name it with --problem."
+            "A problem's name has letters, digits, '_', '.' and '-' alone. Received:"
+            f" {problem!r}. Name it with --problem."
         )
     manifest = _manifest(problem, entries, files.trained_in(), target_space)
     _check_folder(folder, hparams, manifest)
     _check_vocabularies_kept(files, folder, entries)
     _check_size(files, variables, count_parameters(hparams, sizes))
 
-    model = build_transformer(hparams, *sizes)
+    model = Transformer.from_hparams(hparams, *sizes)
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)
@@ -148,8 +148,7 @@ def _vocabulary_entries(
         raise ValueError(
             "The vocabularies must be those of the checkpoint, whose embeddings are"
             f" for {sizes or 'no'} subtokens. Received: {' and '.join(received)}. Give"
-            " --t2t_vocab the file or the two files (source,target) that the model was"
-            " trained with."
+            " --t2t_vocab the model's."
         )
     return entries
 
@@ -174,10 +173,8 @@ def _check_size(files: T2TFiles, variables: Variables, described: int) -> None:
     stored = sum(variables[name].size for name in model_variables(variables))
     if described > MAX_SIZE_RATIO * stored:
         raise ValueError(
-            f"{files.hparams_path()} must describe the model of"
-            f" {files.checkpoints()[-1]}, which has {stored:,} weights. Received:"
-            f" hparams of {described:,}. Give the hparams.json that it was trained"
-            " with."
+            f"{files.hparams_path()} must describe the checkpoint's {stored:,} weights."
+            f" Received: {described:,}. Give the file that it was trained with."
         )
 
 
@@ -191,8 +188,7 @@ def _target_space(
         if wanted is not None:
             raise ValueError(
                 "--target_space_id is for models with use_target_space_embedding=true."
-                f" Received: --target_space_id={wanted}, and hparams with false. Leave"
-                " it out."
+                " Leave it out."
             )
         return None
     trained = trained_target_space(variables)
@@ -248,16 +244,14 @@ def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) ->
     elif folder.manifest().imported_from is None:
         content = "a run that was not imported"
     else:
-        difference = folder.identity().difference(
-            Identity.of(manifest, hparams),
-            *("problem", "vocabulary", "target_space", "model"),
-        )
-        if not difference:
+        names = "problem", "vocabulary", "target_space", "model"
+        content = folder.identity().difference(Identity.of(manifest, hparams), *names)
+        if not content:
             return
-        content = f"another model, which differs in {difference}"
+        content = f"another model, which differs in {content}"
     raise ValueError(
-        "--output_dir must be a new folder, or hold checkpoints imported from the same"
-        f" model. Received: {folder}, which holds {content}. Use another --output_dir."
+        "--output_dir must be new, or hold checkpoints of the same model. Received:"
+        f" {folder}, which holds {content}. Use another."
     )
 
 
@@ -272,7 +266,6 @@ def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
     restore_weights(model, path)
     if not all(map(np.array_equal, weights, model.get_weights())):
         raise ValueError(
-            f"A run has one checkpoint of a step. Received: {folder}, whose"
-            f" {CHECKPOINT_PREFIX}-{step} has other weights. Use another --output_dir,"
-            f" or delete {path}.* first."
+            f"A run has one checkpoint of a step. Received: {path} with other weights."
+            f" Use another --output_dir, or delete {path}.* first."
         )

@@ -63,11 +63,7 @@ class T2TFiles:
         prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path))
         if Path(f"{prefix}.index").is_file():
             return [prefix]
-        received = f"{path}; there is no {prefix}.index."
-        others = [Path(other).name for other in list_checkpoints(path.parent)]
-        if others:
-            received += f" Its folder has {', '.join(others)}."
-        raise _no_checkpoint(received)
+        raise _no_checkpoint(f"{path}; there is no {prefix}.index.")
 
     def trained_in(self) -> Path:
         """The folder of the checkpoints."""
@@ -80,8 +76,7 @@ class T2TFiles:
         if path is None:
             raise FileNotFoundError(
                 f"The model's hparams.json is required. Received: none in {folder} nor"
-                " above it. Name it with --t2t_hparams: t2t-trainer wrote it into its"
-                " --output_dir."
+                " above it. Name it with --t2t_hparams."
             )
         return path
 
@@ -126,14 +121,11 @@ def _find(name: str, *folders: Path) -> Path | None:
 
 
 def read_hparams(path: Path) -> dict[str, Any]:
-    """The content of an hparams.json; FileNotFoundError or ValueError if it is not
-    one.
-    """
+    """The content of an hparams.json."""
     if not path.is_file():
         raise FileNotFoundError(
-            "The hparams.json that tensor2tensor's trainer writes into --output_dir is"
-            f" required. Received: {path}, which is not a file. Give the folder of its"
-            " training."
+            "The hparams.json of tensor2tensor's trainer is required. Received:"
+            f" {path}, which is not a file."
         )
     try:
         text = path.read_text(encoding="utf-8")

@@ -158,35 +158,31 @@ class ImportedVariable:
         missing = [name for name in self.names if name not in variables]
         if missing:
             return [f"{name} is missing." for name in missing]
-        shapes = [tuple(variables[name].shape) for name in self.names]
-        wanted = tuple(self.variable.shape)
-        if self.is_target_space:
-            wanted = (*shapes[0][:1], *wanted)
-        if _joined_shape(shapes) == wanted:
+        wanted = list(self.variable.shape)
+        try:
+            shape = list(self._joined(variables).shape)
+        except ValueError:  # they cannot be joined
+            shape = []
+        if (self.is_target_space and shape[1:] == wanted) or shape == wanted:
             return []
-        which = self.names[0]
-        if len(self.names) > 1:
-            which = f"{which} to {self.names[-1].rpartition('/')[2]} together"
-        received = ", ".join(str(list(shape)) for shape in shapes)
-        return [f"{which} must have the shape {list(wanted)}. Received: {received}."]
+        rows = "rows of " if self.is_target_space else ""
+        received = ", ".join(str(list(variables[name].shape)) for name in self.names)
+        last = f" to {self.names[-1].rpartition('/')[2]}" if self.names[1:] else ""
+        return [
+            f"{self.names[0]}{last} must have {rows}the shape {wanted}. Received:"
+            f" {received}."
+        ]
 
     def load(self, variables: Variables, target_space: int) -> None:
         """Gives our variable its value."""
-        value = np.concatenate([variables[name] for name in self.names])
+        value = self._joined(variables)
         if self.is_target_space:
             value = value[target_space]
         self.variable.assign(np.asarray(value, np.float32))
 
-
-def _joined_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape of arrays joined by rows; None if they cannot be joined."""
-    rest = shapes[0][1:]
-    rows = 0
-    for shape in shapes:
-        if not shape or shape[1:] != rest:
-            return None
-        rows += shape[0]
-    return (rows, *rest)
+    def _joined(self, variables: Variables) -> np.ndarray:
+        """The shards as one array."""
+        return np.concatenate([variables[name] for name in self.names])
 
 
 def load_variables(
@@ -216,9 +212,8 @@ def load_variables(
     if misfits:
         received = "\n  ".join(misfits)
         raise ValueError(
-            "The checkpoint's variables must be those of the model that its hparams"
-            f" describe. Received:\n  {received}\nGive the hparams.json and"
-            " vocabularies that it was trained with."
+            "The checkpoint's variables must be those that hparams.json describes."
+            f" Received:\n  {received}\nGive the model's hparams.json and vocabularies."
         )
     rows = len(variables.get(TARGET_SPACES, ()))
     if TARGET_SPACES in used and not 0 <= target_space < rows:

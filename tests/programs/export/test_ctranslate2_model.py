@@ -15,7 +15,7 @@ from tiny_task import sentences
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import LONGEST_BUCKET, Sentence
 from t2tlite.layers.embedding import Positions
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.ctranslate2_engine import (
     QUANTIZATIONS,
     CTranslate2Engine,
@@ -92,7 +92,9 @@ def random_model(encoders, **changes) -> Transformer:
             **changes,
         }
     )
-    model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
+    model = Transformer.from_hparams(
+        hparams, *(encoder.vocab_size for encoder in encoders)
+    )
     draw = np.random.default_rng(3)
     for variable in model.trainable_variables:
         values = draw.normal(size=variable.shape) * (

@@ -18,7 +18,7 @@ from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import TranslationTask
@@ -216,7 +216,7 @@ def untrained(
     """A model with random weights, and vocabulary and data of the trained one."""
     hparams = HParams().override(f"{SMALL},{changes}")
     sizes = [encoder.vocab_size for encoder in model.encoders]
-    other = build_transformer(hparams, *sizes)
+    other = Transformer.from_hparams(hparams, *sizes)
     random = np.random.default_rng(1)
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))

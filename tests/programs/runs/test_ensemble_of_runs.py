@@ -12,7 +12,7 @@ from tiny_run import change_manifest, last_of_each
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_report
 from t2tlite.files.atomic_file import write_text
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import save_weights
 
@@ -39,7 +39,7 @@ def runs(tiny_run, tmp_path_factory):
     sizes = folder.manifest().vocabulary_sizes
     # of other weights, an output's pieces might not be those that encode its text
     keras.utils.set_random_seed(1)
-    save_weights(build_transformer(folder.hparams(), *sizes), other, 7)
+    save_weights(Transformer.from_hparams(folder.hparams(), *sizes), other, 7)
     return tiny_run.run, earlier, other
 
 

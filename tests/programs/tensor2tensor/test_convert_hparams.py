@@ -22,7 +22,6 @@ from t2tlite.programs.tensor2tensor.hparams import (
     TRAINING,
     convert_hparams,
 )
-from t2tlite.programs.tensor2tensor.t2t_files import read_hparams
 from t2tlite.schedules import T2T_SCHEDULE
 from t2tlite.training.optimizer import make_optimizer
 
@@ -141,94 +140,6 @@ def test_the_sets(sets):
             1,
             "float32",
         )
-
-
-LARGER = [
-    pytest.param(f"checkpoints/{name}", marks=pytest.mark.shared)
-    for name in ("mt_prenorm", "wsj")
-]
-
-
-@pytest.mark.parametrize("folder", ["trained_wsj", *LARGER])
-def test_trained_models(fixtures, request, folder):
-    root = (
-        fixtures / "tensor2tensor"
-        if folder == "trained_wsj"
-        else request.getfixturevalue("shared") / "t2t"
-    )
-    theirs = read_hparams(root / folder / "hparams.json")
-    hparams, notes = convert_hparams(theirs)
-    assert notes == []
-    assert same_fields(hparams) == {field: theirs[field] for field in SAME}
-    small = (
-        (128, 512, 4, 3, 600, 100_000)
-        if folder.endswith("mt_prenorm")
-        else (64, 128, 4, 2, 100, 320)
-    )
-    fields = (
-        "hidden_size",
-        "filter_size",
-        "num_heads",
-        "num_hidden_layers",
-        "learning_rate_warmup_steps",
-    )
-    assert tuple(getattr(hparams, field) for field in (*fields, "train_steps")) == small
-    assert (hparams.learning_rate_schedule, hparams.learning_rate_constant) == (
-        T2T_SCHEDULE,
-        1.0,
-    )
-    assert (hparams.pos, hparams.pre_norm, hparams.batch_size) == (
-        "timing_halves",
-        True,
-        1024,
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "expected"),
-    [
-        ("transformer_logits_prenorm", "hparams_json", ("n", "da", True, True, 2.0)),
-        (
-            "transformer_logits_prenorm_unshared",
-            "hparams_json",
-            ("n", "da", False, True, 2.0),
-        ),
-        (
-            "transformer_logits_postnorm_notse",
-            "hparams_json",
-            ("none", "dan", True, False, 1.0),
-        ),
-        ("train_trajectory_postnorm", "hparams", ("none", "dan", True, True, 0.05)),
-    ],
-)
-def test_models_whose_logits_are_known(t2t, name, key, expected):
-    with np.load(t2t / f"{name}.npz") as data:
-        theirs = json.loads(str(data[key]))
-    hparams, notes = convert_hparams(theirs)
-    assert notes == []
-    before, after, tied, target_space, constant = expected
-    assert (hparams.layer_preprocess_sequence, hparams.layer_postprocess_sequence) == (
-        before,
-        after,
-    )
-    assert hparams.shared_embedding_and_softmax_weights is tied
-    assert hparams.use_target_space_embedding is target_space
-    assert hparams.learning_rate_constant == pytest.approx(constant)
-    assert (hparams.hidden_size, hparams.filter_size) == (
-        theirs["hidden_size"],
-        theirs["filter_size"],
-    )
-    assert (hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (
-        2 * hparams.hidden_size,
-        4,
-        2,
-    )
-    assert (
-        hparams.layer_prepostprocess_dropout
-        == hparams.attention_dropout
-        == hparams.relu_dropout
-        == 0.0
-    )
 
 
 def rates(hparams, steps):

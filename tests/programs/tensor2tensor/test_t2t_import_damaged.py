@@ -40,10 +40,6 @@ DAMAGES = {
         lambda f: (f / DATA).unlink(),
         UNREADABLE + r"\S*/model\.ckpt-7\.data-00000-of-00001; No such file" + COPY,
     ),
-    "empty data": (
-        lambda f: cut(f / DATA, 0),
-        UNREADABLE + r"Read less bytes than requested" + COPY,
-    ),
     "truncated data": (
         lambda f: cut(f / DATA, 9000),
         UNREADABLE + r"Read less bytes than requested" + COPY,
@@ -56,14 +52,8 @@ DAMAGES = {
         lambda f: (f / "model.ckpt-7.index").unlink(),
         NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N",
     ),
-    "empty index": (lambda f: cut(f / "model.ckpt-7.index", 0), UNREADABLE + COPY),
     "truncated index": (
         lambda f: cut(f / "model.ckpt-7.index", 900),
-        UNREADABLE + COPY,
-    ),
-    "changed index": (lambda f: flip(f / "model.ckpt-7.index", 90), UNREADABLE + COPY),
-    "garbage": (
-        lambda f: (f / "model.ckpt-7.index").write_text("404: not found\n" * 99),
         UNREADABLE + COPY,
     ),
     "a list of files that are gone": (

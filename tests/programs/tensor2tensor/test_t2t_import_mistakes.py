@@ -11,7 +11,6 @@ from numpy_transformer import POST_NORM, SMALL, draw, shapes, small_model
 from refused_import import NO_INDEX, refused
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
 
-from t2tlite.bin import t2t_import
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 SPACE = "transformer/body/target_space_embedding/kernel"
@@ -39,11 +38,9 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
         ),
         (
             "--t2t_checkpoint=HERE/theirs/model.ckpt-8",
-            NO_INDEX + r".*; there is no .*/model\.ckpt-8\.index\. Its folder has"
-            r" model\.ckpt-7\.",
+            NO_INDEX + r".*; there is no .*/model\.ckpt-8\.index\.",
         ),
         ("--t2t_checkpoint=", r"--t2t_checkpoint must be given\."),
-        ("--output_dir=", r"--output_dir must be given\."),
         ("--t2t_vocab=", r"--t2t_vocab must be "),
         (
             "--t2t_vocab=a,b,c",
@@ -57,23 +54,11 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
             r"A text file is required\. Received: .*/none, which does not exist\.",
         ),
         (
-            "--t2t_vocab=HERE",
-            r"A text file is required\. Received: .*, which is a folder\.",
-        ),
-        (
-            "--t2t_vocab=HERE/theirs/hparams.json",
-            r"Text must have a sentence on each line\. Received: \S+hparams\.json\.",
-        ),
-        (
             "--t2t_hparams=HERE/none",
             (
                 r"The hparams\.json .* is required\. Received: .*/none, which is not a"
                 r" file\."
             ),
-        ),
-        (
-            "--t2t_hparams=HERE/vocab.subwords",
-            r".*vocab\.subwords must hold a JSON object\. Received: Expecting value",
         ),
         (
             "--target_space_id=32",
@@ -83,27 +68,10 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
             "--target_space_id=-1",
             r"--target_space_id must be at least 0 and less than 32\. Received: -1\.",
         ),
-        (
-            "--target_space_id=one",
-            r"--target_space_id must be a whole number\. Received: 'one'\.",
-        ),
-        (
-            "--t2t_vocabs=x",
-            r"Unknown command line flag 't2t_vocabs'\. Did you mean: t2t_vocab\?",
-        ),
     ],
 )
 def test_flags(theirs, capsys, flag, message):
     refused(theirs, capsys, message, flag.replace("HERE", str(theirs.parent)))
-
-
-def test_required_flags(capsys):
-    assert t2t_import.main([]) == 1
-    message = (
-        "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help"
-        " explains the flags."
-    )
-    assert message in capsys.readouterr().err
 
 
 def test_a_target_space_where_there_is_none(theirs, capsys):
@@ -116,19 +84,13 @@ def test_a_target_space_where_there_is_none(theirs, capsys):
     (theirs / "hparams.json").write_text(
         json.dumps(SMALL | {"use_target_space_embedding": False})
     )
-    message = (
-        r"--target_space_id is for models with use_target_space_embedding=true\."
-        r" Received: --target_space_id=0, and"
-    )
+    message = r"--target_space_id is for models with use_target_space_embedding=true\."
     refused(theirs, capsys, message, "--target_space_id=0")
 
 
 # hparams.json
 
-UNFIT = (
-    r"The checkpoint's variables must be those of the model that its hparams describe\."
-    r" Received:.*\n  "
-)
+UNFIT = r"The checkpoint's variables must be those .* Received:.*\n  "
 REFUSED = (
     r"tensor2tensor's hparams must be those of a model that t2tlite has\. Received:\n"
 )
@@ -160,14 +122,6 @@ REFUSED = (
                 r" nor above it\. Name it with"
             ),
         ),
-        (
-            b'{"hidden_size": 16,',
-            (
-                r"\S*/theirs/hparams\.json must hold a JSON object\. Received:"
-                r" Expecting property"
-            ),
-        ),
-        (b"{}", REFUSED + r"  hidden_size is missing: a whole number is required\.\n"),
     ],
 )
 def test_hparams_of_another_model_or_none(theirs, capsys, content, message):

@@ -5,7 +5,6 @@ it made is no good for.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 
@@ -22,10 +21,7 @@ from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
 
 resource = pytest.importorskip("resource", reason="not on Windows")
 
-ANOTHER = (
-    r"--output_dir must be a new folder, or hold checkpoints imported from the same"
-    r" model\. Received: \S*, which holds "
-)
+ANOTHER = r"--output_dir must be new, or hold .* Received: \S*, which holds "
 
 
 def test_an_output_dir_that_is_none(theirs, capsys):
@@ -63,7 +59,7 @@ def test_a_run_that_was_trained(tiny_run, theirs, capsys):
     refused(
         theirs,
         capsys,
-        ANOTHER + r"a run that was not imported\. Use another --output_dir\.",
+        ANOTHER + r"a run that was not imported\.",
     )
 
 
@@ -94,16 +90,10 @@ def test_other_weights_of_the_same_step(theirs, capsys):
     write_checkpoint(theirs / "model.ckpt-6", other)
     write_checkpoint(theirs / "model.ckpt-7", other)
     message = (
-        r"A run has one checkpoint of a step\. Received: \S*/run, whose model\.ckpt-7"
-        r" has other weights\. Use another"
+        r"A run has one checkpoint of a step\. Received: \S*/run/model\.ckpt-7 with"
+        r" other weights\."
     )
     refused(theirs, capsys, message)
-
-
-def test_a_damaged_run(theirs, capsys):
-    assert t2t_import.main(given(theirs)) == 0
-    (theirs.parent / "run" / "manifest.json").write_text("{")
-    refused(theirs, capsys, r"\S*/run/manifest\.json is damaged: ")
 
 
 def test_a_full_disk(theirs, capsys):
@@ -129,16 +119,6 @@ def test_a_full_disk(theirs, capsys):
         SMALL,
     )
     assert not list((theirs.parent / "run").glob("*temp*"))
-
-
-def test_a_folder_that_may_not_be_written(theirs, capsys):
-    theirs.parent.chmod(0o555)
-    try:
-        if os.access(theirs.parent, os.W_OK):
-            pytest.skip("nothing is read-only for this user")
-        refused(theirs, capsys, r".*Permission denied: ")
-    finally:
-        theirs.parent.chmod(0o755)
 
 
 def test_no_data_to_decode(theirs, capsys):

@@ -22,7 +22,7 @@ from numpy_transformer import (
 from tensor2tensor_checkpoint import TARGET_SPACE, load, variables_of, write_model
 
 import t2tlite
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.variables import load_variables, model_variables
 from t2tlite.run_folder import RunFolder
@@ -236,53 +236,29 @@ UNFIT = {
         lambda v: v | {QUERY: zeros(16, 8)},
         rf"{QUERY} must have the shape \[16, 16\]\. Received: \[16, 8\]\.",
     ),
-    "rank": (
-        lambda v: v | {QUERY: zeros(1, 16, 16)},
-        rf"{QUERY} must have .* Received: \[1, 16, 16\]\.",
-    ),
-    "scalar": (
-        lambda v: v | {QUERY: np.float32(1)},
-        rf"{QUERY} must have .* Received: \[\]\.",
-    ),
     "first shard": (
         lambda v: without(v, f"{SHARED}0"),
         rf"\n  {SHARED}0 is missing\.\n  {SHARED}15 has no place in the model\.\n",
     ),
-    "middle shard": (
-        lambda v: without(v, f"{SHARED}7"),
-        rf"\n  {SHARED}7 is missing\.\n  {SHARED}15 has no place in the model\.\n",
-    ),
     "last shard": (
         lambda v: without(v, f"{SHARED}15"),
         (
-            rf"{SHARED}0 to weights_14 together must have the shape \[41, 16\]\."
+            rf"{SHARED}0 to weights_14 must have the shape \[41, 16\]\."
             r" Received: \[3, 16\], .*, \[2, 16\]\.\n"
         ),
     ),
-    "a shard too many": (
-        lambda v: v | {f"{SHARED}16": zeros(2, 16)},
-        r"weights_0 to weights_16 together must have",
-    ),
     "narrow shard": (
         lambda v: v | {f"{SHARED}4": zeros(3, 8)},
-        r"together must have .*, \[3, 8\], ",
-    ),
-    "shard of rank 3": (
-        lambda v: v | {f"{SHARED}4": zeros(3, 16, 1)},
-        r"together must have .*, \[3, 16, 1\], ",
+        r"must have .*, \[3, 8\], ",
     ),
     "scalar shard": (
         lambda v: v | {f"{SHARED}4": np.float32(1)},
-        r"together must have .*, \[\], ",
+        r"must have .*, \[\], ",
     ),
     "no target space": (lambda v: without(v, SPACE), rf"\n  {SPACE} is missing\.\n"),
     "narrow target space": (
         lambda v: v | {SPACE: zeros(32, 8)},
-        rf"{SPACE} must have the shape \[32, 16\]\. Received: \[32, 8\]\.",
-    ),
-    "flat target space": (
-        lambda v: v | {SPACE: zeros(32)},
-        rf"{SPACE} must have .* Received: \[32\]\.",
+        rf"{SPACE} must have rows of the shape \[16\]\. Received: \[32, 8\]\.",
     ),
     "scalar target space": (
         lambda v: v | {SPACE: np.float32(1)},
@@ -296,10 +272,7 @@ def test_variables_that_do_not_fit(small, case):
     change, message = UNFIT[case]
     _, variables, model = small
     before = [weight.copy() for weight in model.get_weights()]
-    expected_message = (
-        r"(?s)^The checkpoint's variables must be those of the model that its hparams"
-        r" describe\. Received:.*"
-    )
+    expected_message = r"(?s)^The checkpoint's variables must be those that hparams\.json describes\..*"
     with pytest.raises(ValueError, match=expected_message + message):
         load_variables(model, change(variables))
     assert all(map(np.array_equal, before, model.get_weights()))
@@ -307,7 +280,7 @@ def test_variables_that_do_not_fit(small, case):
 
 def test_all_that_does_not_fit_is_listed(small):
     hparams, variables, _ = small
-    model = build_transformer(convert_hparams(hparams | POST_NORM)[0], 41, 41)
+    model = Transformer.from_hparams(convert_hparams(hparams | POST_NORM)[0], 41, 41)
     norms = sum("layer_norm" in name for name in variables)
     with pytest.raises(ValueError, match=r"layer_postprocess/") as raised:
         load_variables(model, variables)
