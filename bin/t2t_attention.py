@@ -29,8 +29,8 @@ from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import named_files, text_flag
-from t2tlite.checked_fields import optional_field
+from t2tlite.bin.flag_fields import named_files
+from t2tlite.checked_fields import optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
@@ -39,14 +39,14 @@ from t2tlite.files.same_file import check_not_overwritten
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttentionFlags(
-    groups.RunFlags, groups.CheckpointFlags, groups.PackageFlags, groups.TensorFlowFlags
+    groups.TensorFlowFlags, groups.PackageFlags, groups.CheckpointFlags, groups.RunFlags
 ):
     """Which attention is shown, and where."""
 
-    source: str = text_flag(
-        "The sentence whose attention is shown.", dataclasses.MISSING
+    source: str = required_field(str, "The sentence whose attention is shown.")
+    target: str | None = optional_field(
+        str, "Its translation; by default the model's own."
     )
-    target: str | None = text_flag("Its translation; by default the model's own.")
     kind: tuple[str, ...] | None = optional_field(
         tuple, "Kinds, comma-separated, of encoder, decoder, cross; by default all."
     )

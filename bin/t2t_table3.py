@@ -42,7 +42,7 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import groups, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import CommandError, field_of, require
+from t2tlite.bin.flag_fields import field_of, require
 from t2tlite.checked_fields import (
     MAX_SEED,
     checked,
@@ -69,10 +69,9 @@ SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finish
 
 @dataclasses.dataclass(frozen=True)
 class Table3Flags(
-    groups.TrainingFlags,
-    groups.TrainingDataFlags,
-    groups.PackageFlags,
     groups.TensorFlowFlags,
+    groups.TrainingDataFlags,
+    groups.TrainingFlags,
 ):
     """Which rows are trained, on which data, and for how long."""
 
@@ -167,7 +166,7 @@ def main(flags: Table3Flags) -> None:
         print(cost_table(rows, base, dataset.manifest))
         return
     if cluster.find_cluster():
-        raise CommandError(
+        raise ValueError(
             f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with"
             " several workers. Unset it; several machines can share the work by"
             " --rows, each with an --output_dir of its own."

@@ -38,7 +38,6 @@ from t2tlite.bin.flag_fields import require
 from t2tlite.checked_fields import (
     checked_field,
     facts_of,
-    merged_changes,
     optional_field,
 )
 from t2tlite.config import HParams
@@ -60,10 +59,10 @@ WIDTH = 110  # of --show_hparams
 
 @dataclasses.dataclass(frozen=True)
 class TrainerFlags(
-    groups.TrainingFlags,
-    groups.TrainingDataFlags,
-    groups.RegistryFlags,
     groups.TensorFlowFlags,
+    groups.RegistryFlags,
+    groups.TrainingDataFlags,
+    groups.TrainingFlags,
 ):
     """What is trained, on which data, and for how long."""
 
@@ -160,11 +159,9 @@ def main(flags: TrainerFlags) -> None:
         hparams = run_hparams(folder, start)
         if hparams is None:
             require(EXAMPLE, hparams_set=flags.hparams_set)
-    changes = flags.hparams
+    hparams = hparams.override(flags.hparams)
     if flags.global_batch_tokens is not None:
-        tokens = f"global_batch_tokens={flags.global_batch_tokens}"
-        changes = merged_changes(changes, tokens)
-    hparams = hparams.override(changes)
+        hparams = hparams.override(f"global_batch_tokens={flags.global_batch_tokens}")
     hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
     recorded = dataclasses.replace(
         flags,
