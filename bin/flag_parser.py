@@ -152,6 +152,8 @@ def _sources(argv: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 def _value(name: str, kind: type, texts: Sequence[str], source: str) -> Any:
     """Returns the value of a flag that a source gives, perhaps several times."""
+    if kind is tuple and texts == [""]:
+        return ()
     if kind is tuple:
         return tuple(itertools.chain.from_iterable(map(_entries, texts)))
     if name in HPARAMS_FLAGS:
@@ -185,7 +187,8 @@ def _entries(text: str) -> list[str]:
     path = os.path.expanduser(text)
     if "," in text and os.path.exists(path):
         return [path]
-    return list(map(os.path.expanduser, absl_flags.ListParser().parse(text)))
+    entries = absl_flags.ListParser().parse(text) or [""]
+    return list(map(os.path.expanduser, entries))
 
 
 def help_text(doc: str | None, cls: type[Flags]) -> str:

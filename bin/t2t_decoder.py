@@ -82,7 +82,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import named_files
+from t2tlite.bin.flag_fields import flags_of, named_files, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
@@ -115,7 +115,16 @@ GO_WITH = {  # flag -> the inputs that it goes with
     "alignments": LINES,
     "prefixes": LINES,
     "raw_text": LINES,
+    "beam_runner": ("decode_from_file",),
+    "metrics": ("split",),
+    "reference": ("split",),
+    **dict.fromkeys(flags_of(MetricOptions), ("split",)),
 }
+EXCLUDED = (
+    ("--split", "--decode_to_file=-"),
+    ("--raw_text", "--prefixes"),
+    ("--score_file", "--output_format=nbest"),
+)
 
 
 def _flags(names: Sequence[str], between: str) -> str:
@@ -188,38 +197,29 @@ class DecoderFlags(
         not go together.
         """
         super().__post_init__()
-        given = [name for name in INPUTS if getattr(self, name)]
-        if len(given) != 1:
+        words = self.words()
+        given = [word.removeprefix("--").partition("=")[0] for word in words]
+        inputs = [name for name in INPUTS if name in given]
+        if len(inputs) != 1:
             raise ValueError(
                 f"One of {_flags(INPUTS, ', ')} must be given. Received:"
-                f" {_flags(given, ' and ') or 'none'}."
+                f" {_flags(inputs, ' and ') or 'none'}."
             )
-        for name, inputs in GO_WITH.items():
-            if getattr(self, name) and given[0] not in inputs:
+        for name in given:
+            suitable = GO_WITH.get(name, INPUTS)
+            if inputs[0] not in suitable:
                 raise ValueError(
-                    f"--{name} goes with {_flags(inputs, ' or ')}. Received:"
-                    f" --{given[0]}."
+                    f"--{name} goes with {_flags(suitable, ' or ')}. Received:"
+                    f" --{inputs[0]}."
                 )
-        if self.split and self.decode_to_file == "-":
-            raise ValueError(
-                "--split prints its report. Received: --decode_to_file=- as well. Name"
-                " a file."
-            )
-        chosen = Scoring(self.metrics, self.scores, self.reference)
-        if chosen != OF_TASK and not self.split:
-            raise ValueError(
-                "--metrics, --reference and the flags of scores go with --split."
-                " t2t-bleu scores files."
-            )
-        if self.raw_text and self.prefixes:
-            raise ValueError(
-                "--raw_text is for a parser, and --prefixes for translation. Received:"
-                " both."
-            )
-        if self.score_file and self.output_format == "nbest":
-            raise ValueError(
-                "--score_file writes text or jsonl. Received: --output_format=nbest."
-            )
+        text = " ".join(words)
+        for flag, other in EXCLUDED:
+            if flag in text and other in text:
+                raise ValueError(
+                    f"{flag} does not go with {other}. Leave one of them out."
+                )
+        if self.beam_runner:
+            require(decode_to_file=self.target)
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the
@@ -414,10 +414,6 @@ def _check_before_work(
             say(f"Creating the folder {parent}.")
         check_writable(target)
     if pipeline is not None:
-        if not (flags.decode_from_file and target):
-            raise ValueError(
-                "--beam_runner goes with --decode_from_file and --decode_to_file."
-            )
         pipeline.check()
 
 

@@ -48,6 +48,7 @@ from t2tlite.checked_fields import (
     checked,
     checked_field,
     optional_field,
+    parse_value,
 )
 from t2tlite.config import HParams
 from t2tlite.console import say
@@ -95,15 +96,12 @@ class Table3Flags(
 
     def seed_numbers(self) -> list[int]:
         """Returns the seeds as numbers. Raises ValueError for a wrong one."""
-        numbers = [int(text) for text in self.seeds if text.isdecimal()]
-        if not numbers or len(set(numbers)) < len(self.seeds):
-            raise ValueError(
-                "--seeds must be whole numbers, all different. Received:"
-                f" {','.join(self.seeds)!r}."
-            )
-        for number in numbers:
-            checked("seeds", int, number, 0, MAX_SEED)
-        return numbers
+        require(seeds=self.seeds)
+        numbers = []
+        for text in self.seeds:
+            number = parse_value("--seeds", text, int)
+            numbers.append(checked("--seeds", int, number, 0, MAX_SEED))
+        return list(dict.fromkeys(numbers))
 
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
@@ -167,9 +165,8 @@ def main(flags: Table3Flags) -> None:
         return
     if cluster.find_cluster():
         raise ValueError(
-            f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with"
-            " several workers. Unset it; several machines can share the work by"
-            " --rows, each with an --output_dir of its own."
+            "t2t-table3 trains on one machine. Received:"
+            f" {cluster.VARIABLE} with several workers. Unset it."
         )
     words = shlex.join(["t2t-table3", *flags.words()])
     table = Path(flags.output_dir or ""), dataset.name, words

@@ -182,7 +182,7 @@ def main(flags: TrainerFlags) -> None:
         warm_start_from=start,
         devices=Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver),
     )
-    print("\n".join(train(training).summary))
+    print("\n".join(train(training)))
 
 
 if __name__ == "__main__":

@@ -241,7 +241,10 @@ def merged_changes(earlier: str, later: str) -> str:
     return ",".join(changes.values())
 
 
-def parse_value(name: str, value: str, kind: type) -> bool | int | float | str:
+def parse_value(name: str, value: str, kind: type) -> Any:
+    """The value of a text in the command line's notation, of one of KINDS. Raises
+    ValueError, which calls it `name`, for another text.
+    """
     if kind is bool:
         if value.lower() not in ("true", "false", "1", "0"):
             raise ValueError(f"{name} must be true or false. Received: {value!r}.")

@@ -12,7 +12,6 @@ import importlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
 from t2tlite.checked_fields import checked
@@ -30,9 +29,6 @@ from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 from t2tlite.vocabularies.encoders import reading_notes
-
-if TYPE_CHECKING:
-    from t2tlite.training.evaluation import Evaluation
 
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
 
@@ -69,13 +65,6 @@ class Training:
     eval_bleu: bool = False
     warm_start_from: str | None = None
     devices: Devices = Devices()
-
-
-class Trained(NamedTuple):
-    """What a training that ended has to say."""
-
-    evaluation: Evaluation  # the last
-    summary: list[str]  # lines for the user
 
 
 def make_data(data: DataToMake) -> Generated:
@@ -175,9 +164,9 @@ def warm_start_hparams(path: str) -> HParams:
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
-def train(training: Training) -> Trained:
+def train(training: Training) -> list[str]:
     """Trains a new run, or resumes the run in the folder. First says on which device,
-    in which type, and whether XLA compiles.
+    in which type, and whether XLA compiles. Returns lines for the user.
 
     Of several workers, the chief makes the data before the others. Raises as
     `train_run`, and MemoryError if there is not enough memory.
@@ -223,7 +212,7 @@ def train(training: Training) -> Trained:
     if costs := folder.costs():
         gpu = strategy.gpu_name() if strategy.trains_on_gpu(replicas) else ""
         summary.append(run_cost.cost_line(costs[-1], gpu))
-    return Trained(evaluation, summary)
+    return summary
 
 
 def train_by_name(
@@ -277,10 +266,10 @@ def train_by_name(
         words.append(f"--{flag}={value}")
     import_tensorflow()  # which makes its logger
     with _quiet_tensorflow():
-        trained = train(
+        summary = train(
             Training(folder, dataset, changed, config, words, eval_bleu, start)
         )
-    for line in trained.summary:
+    for line in summary:
         say(line)
 
 
