@@ -40,10 +40,10 @@ def _decode_help() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class PackageFlags(Flags):
-    """Where the user's problems, tasks and hparam sets are."""
+    """Where the user's problems, tasks, metrics and hparam sets are."""
 
     t2t_usr_dir: str | None = optional_field(
-        str, "Folder of a Python package with problems, tasks and hparam sets."
+        str, "Folder of a Python package with problems, tasks, metrics, hparam sets."
     )
 
 

@@ -20,8 +20,10 @@ t2t-bleu printed, and with --lowercase its uncased score.
 --tokenize=zh, for Japanese and Korean ja-mecab and ko-mecab.
 
 --metrics=exact_match,token_accuracy is for outputs of which only one is right, such as
-a pronunciation: the share of lines equal to the reference, and of tokens in the right
-position, tokens being what white space separates.
+a sorted list: the share of lines equal to the reference, and of tokens in the right
+position, tokens being what white space separates. --metrics=wer,per is for
+pronunciations: the share of words that are wrong, and the phonemes to insert, leave out
+or replace for each of the reference's.
 
 Is the difference between two systems significant, or would other sentences have
 reversed it?
@@ -46,10 +48,10 @@ from pathlib import Path
 
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import (
-    Flags,
     check_standard_output,
     require,
 )
+from t2tlite.bin.groups import PackageFlags
 from t2tlite.checked_fields import (
     MAX_SEED,
     checked_field,
@@ -66,7 +68,7 @@ from t2tlite.metrics.corpus_metrics import (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BleuFlags(Flags):
+class BleuFlags(PackageFlags):
     """Which translations are scored, and how."""
 
     translation: str = required_field(str, "File of translations, one per line.")
@@ -78,7 +80,7 @@ class BleuFlags(Flags):
     metrics: tuple[str, ...] = checked_field(
         ("bleu",),
         "Metrics to compute, comma-separated: bleu, chrf, ter, exact_match,"
-        " token_accuracy.",
+        " token_accuracy, wer, per, or one of --t2t_usr_dir.",
     )
     compare: str | None = optional_field(
         str,

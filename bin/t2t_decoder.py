@@ -185,7 +185,7 @@ class DecoderFlags(
     metrics: tuple[str, ...] = checked_field(
         (),
         "Metrics of --split, by default bleu,chrf,ter, or those of the problem's task;"
-        " also exact_match, token_accuracy.",
+        " also exact_match, token_accuracy, wer, per.",
     )
     reference: tuple[str, ...] = checked_field(
         (), "File of further references for --split; can be given several times."

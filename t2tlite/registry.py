@@ -1,8 +1,8 @@
-"""Problems, tasks and hparam sets by name.
+"""Problems, tasks, metrics and hparam sets by name.
 
-A problem and a task are classes, an hparam set is a function without arguments; a
-decorator registers each under its name. --registry_help prints the first paragraph of
-each docstring. CONTRIBUTING.md has examples.
+A problem, a task and a metric are classes, an hparam set is a function without
+arguments; a decorator registers each under its name. --registry_help prints the first
+paragraph of each docstring. CONTRIBUTING.md has examples.
 
 Only `t2tlite.bin` and the Python API (`t2tlite/__init__.py`, `programs/runs/start.py`)
 look up problems and hparam sets; the rest of the library receives objects. Manifests
@@ -31,6 +31,7 @@ USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOL
 
 _problems: dict[str, type] = {}
 _tasks: dict[str, type] = {}
+_metrics: dict[str, Callable[..., Any]] = {}
 _hparams: dict[str, Callable[[], object]] = {}
 
 
@@ -88,6 +89,15 @@ def register_task(cls: type[T]) -> type[T]:
     return cls
 
 
+def register_metric(metric: Callable[..., T]) -> Callable[..., T]:
+    """Registers a class or function that makes one of sacrebleu's metrics from
+    `MetricOptions`, under its name in snake case. Raises ValueError if that is taken.
+    """
+    _check_decorated("metric", metric)
+    _add(_metrics, snake_case(metric.__name__), metric, "metric")
+    return metric
+
+
 def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     """Registers a function that returns HParams under its name. Raises ValueError if
     the name is taken.
@@ -102,6 +112,13 @@ def get_task(name: str) -> Any:
     if name not in _tasks:
         raise _unknown("task", name, _tasks)
     return _tasks[name]
+
+
+def get_metric(name: str) -> Callable[..., Any]:
+    """What makes a registered metric. Raises ValueError if there is no such metric."""
+    if name not in _metrics:
+        raise _unknown("metric", name, _metrics)
+    return _metrics[name]
 
 
 def problem_classes() -> dict[str, type]:

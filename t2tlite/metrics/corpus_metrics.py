@@ -2,8 +2,8 @@
 
 BLEU, chrF and TER are sacrebleu's, with the settings of its command line: chrF with
 character 6-grams, beta 2 and no word n-grams; TER as TERCOM computes it, ignoring case.
-`sequence_metrics.py` has those for outputs that are not translations.
-Lower is better for TER, higher for the others.
+`sequence_metrics.py` has those for outputs that are not translations. A metric is a
+class in sacrebleu's form that `register_metric` makes known.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 from t2tlite.checked_fields import MAX_SEED, CheckedFields, checked, checked_field
-from t2tlite.metrics.sequence_metrics import ExactMatch, TokenAccuracy
+from t2tlite.registry import get_metric, register_metric
 from t2tlite.texts import list_of_texts
 
-METRICS = ("bleu", "chrf", "ter", "exact_match", "token_accuracy")
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
@@ -59,7 +58,7 @@ DEFAULTS = MetricOptions()
 class Scoring(NamedTuple):
     """What is scored with the outputs of a split, and how."""
 
-    metrics: tuple[str, ...] = ()  # of METRICS; by default the task's own
+    metrics: tuple[str, ...] = ()  # registered names; by default the task's own
     options: MetricOptions = DEFAULTS
     more_references: tuple[Sequence[str], ...] = ()  # of the same sentences
 
@@ -91,9 +90,9 @@ def corpus_scores(
     for each of `metrics`.
 
     Translations and references are one sentence per line, in the same order;
-    `more_references` are further references of the same sentences. `metrics` are of
-    METRICS. Raises ValueError as `make_metrics`, and if there are no translations, or
-    not as many as references.
+    `more_references` are further references of the same sentences, `metrics` registered
+    names. Raises ValueError as `make_metrics`, and if there are no translations, or not
+    as many as references.
     """
     translations, *all_references = checked_lines(
         translations, references, *more_references
@@ -202,33 +201,32 @@ def make_metrics(
     """The metrics of these names, each once. Raises ValueError if one is unknown, or
     needs a package or a file that is not there.
     """
-    return [_metric(name, options) for name in dict.fromkeys(names)]
+    return [get_metric(name)(options) for name in dict.fromkeys(names)]
 
 
-def _metric(name: str, options: MetricOptions) -> Metric:
-    lowercase = options.lowercase
-    if name == "bleu":
-        return _bleu(options.tokenize, lowercase)
-    if name == "chrf":
-        return CHRF(word_order=options.chrf_word_order, lowercase=lowercase)
-    if name == "ter":
-        return TER()
-    if name == "exact_match":
-        return ExactMatch(lowercase)
-    if name == "token_accuracy":
-        return TokenAccuracy(lowercase)
-    raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
-
-
-def _bleu(tokenize: str, lowercase: bool) -> BLEU:
+@register_metric
+def bleu(options: MetricOptions) -> Metric:
+    """Precision of 1-grams to 4-grams with a brevity penalty (Papineni, 2002)."""
     try:
-        return BLEU(tokenize=tokenize, lowercase=lowercase)
+        return BLEU(tokenize=options.tokenize, lowercase=options.lowercase)
     # sacrebleu ends the process if it cannot check a certificate
     except (ImportError, RuntimeError, OSError, SystemExit) as error:
         need = f"a model, which sacrebleu downloads once into ~/.sacrebleu: {error}"
-        if tokenize.endswith("-mecab"):
-            need = f"pip install 'sacrebleu[{tokenize[:2]}]'"
-        raise ValueError(f"tokenize={tokenize} needs {need}") from error
+        if options.tokenize.endswith("-mecab"):
+            need = f"pip install 'sacrebleu[{options.tokenize[:2]}]'"
+        raise ValueError(f"tokenize={options.tokenize} needs {need}") from error
+
+
+@register_metric
+def chrf(options: MetricOptions) -> Metric:
+    """F-score of character n-grams (Popović, 2015)."""
+    return CHRF(word_order=options.chrf_word_order, lowercase=options.lowercase)
+
+
+@register_metric
+def ter(options: MetricOptions) -> Metric:
+    """Edits for each word of the reference (Snover et al., 2006); lower is better."""
+    return TER()
 
 
 @contextlib.contextmanager

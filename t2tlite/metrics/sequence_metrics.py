@@ -1,21 +1,24 @@
 """Metrics for outputs of which only one is right, such as a pronunciation or a sorted
-list: exact match and token accuracy, in percent.
+list, in percent: exact match, token accuracy, and the two by which pronunciations are
+scored, WER and PER.
 
-Tokens are what white space separates. Both are metrics in the form of sacrebleu's, so
+Tokens are what white space separates. All are metrics in the form of sacrebleu's, so
 that its paired bootstrap resampling tests their differences too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from sacrebleu.metrics.base import Metric, Score, Signature
 from sacrebleu.utils import sum_of_lists
 
 import t2tlite
+from t2tlite.metrics.corpus_metrics import MetricOptions
+from t2tlite.registry import register_metric, snake_case
 
-# of a sentence or of several: what is right, and what could be
+# of a sentence or of several: what is counted, and out of how many
 Counts = list[Any]
 
 
@@ -28,31 +31,32 @@ class ShareSignature(Signature):
 
 
 class ShareMetric(Metric):
-    """The share of what is right, summed over all sentences. Of several references, the
-    one that fits best counts.
+    """The share of what is counted, summed over all sentences. Of several references,
+    the one that fits best counts.
     """
 
-    name: str
+    counts_errors: ClassVar[bool] = False  # whether lower is better
     _SIGNATURE_TYPE = ShareSignature
 
-    def __init__(self, lowercase: bool = False) -> None:
+    def __init__(self, options: MetricOptions) -> None:
         super().__init__()
-        self.lowercase = lowercase
+        self.lowercase = options.lowercase
         self.settings = {
-            "case": "lc" if lowercase else "mixed",
+            "case": "lc" if self.lowercase else "mixed",
             "tok": "white-space",
             "version": f"t2tlite-{t2tlite.__version__}",
         }
 
     def counts(self, output: str, reference: str) -> Counts:
-        """What is right of a sentence, and what could be."""
+        """What is counted of a sentence, and out of how many."""
         raise NotImplementedError
 
     def _compute_segment_statistics(
         self, hypothesis: str, ref_kwargs: dict[str, Any]
     ) -> Counts:
         counts = [self.counts(hypothesis, each) for each in ref_kwargs["references"]]
-        return max(counts, key=_share)
+        best = min if self.counts_errors else max
+        return best(counts, key=_share)
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
         return {"references": refs}
@@ -64,30 +68,65 @@ class ShareMetric(Metric):
         return self._compute_score_from_stats(sum_of_lists(stats))
 
     def _compute_score_from_stats(self, stats: Counts) -> Score:
-        return Score(self.name, 100 * _share(stats))
+        return Score(snake_case(type(self).__name__), 100 * _share(stats))
 
 
+@register_metric
 class ExactMatch(ShareMetric):
     """The share of sentences whose tokens are all those of the reference."""
-
-    name = "exact_match"
 
     def counts(self, output: str, reference: str) -> Counts:
         return [output == reference, 1]
 
 
+@register_metric
 class TokenAccuracy(ShareMetric):
     """The share of positions with the reference's token; a sentence has as many
     positions as the longer of output and reference.
     """
-
-    name = "token_accuracy"
 
     def counts(self, output: str, reference: str) -> Counts:
         tokens = output.split()
         expected = reference.split()
         right = sum(map(str.__eq__, tokens, expected))
         return [right, max(len(tokens), len(expected))]
+
+
+@register_metric
+class WER(ShareMetric):
+    """Word error rate of pronunciations: the share of lines that equal no reference;
+    lower is better.
+    """
+
+    counts_errors = True
+
+    def counts(self, output: str, reference: str) -> Counts:
+        return [output != reference, 1]
+
+
+@register_metric
+class PER(ShareMetric):
+    """Phoneme error rate: tokens inserted, left out or replaced, for each token of the
+    nearest reference; lower is better.
+    """
+
+    counts_errors = True
+
+    def counts(self, output: str, reference: str) -> Counts:
+        tokens = reference.split()
+        return [edit_distance(output.split(), tokens), len(tokens)]
+
+
+def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
+    """How many tokens to insert, leave out or replace at least (Levenshtein, 1966)."""
+    row = list(range(len(reference) + 1))  # of the tokens before, to each prefix
+    for i, token in enumerate(output):
+        last, row[0] = row[0], i + 1
+        for j, expected in enumerate(reference, start=1):
+            replaced = last + (token != expected)
+            last = row[j]
+            row[j] = min(replaced, last + 1, row[j - 1] + 1)
+    return row[-1]
 
 
 def _share(counts: Counts) -> float:

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT
 
 from t2tlite.bin import t2t_bleu
+from t2tlite.files.atomic_file import write_text
 from t2tlite.metrics.corpus_metrics import paired_bootstrap
+from t2tlite.registry import register_metric
 
 
 @pytest.fixture
@@ -326,8 +329,8 @@ def test_a_system_does_not_differ_from_itself(systems, capsys):
     [
         (
             ["--metrics=bleu,rouge"],
-            "metrics must be of bleu, chrf, ter, exact_match, token_accuracy."
-            " Received: 'rouge'.",
+            "There is no metric 'rouge'. Known: bleu, chrf, exact_match, per, ter,"
+            " token_accuracy, wer.",
         ),
         (["--metrics="], "--metrics must be given."),
         (["--reference="], "--reference must be given"),
@@ -391,3 +394,19 @@ def test_refused_files(files, capsys, translation, reference, messages):
     stderr = capsys.readouterr().err
     assert [message for message in messages if message not in stderr] == []
     assert "Traceback" not in stderr
+
+
+def test_metric_of_the_users_package(files, tmp_path, capsys):
+    """The example of CONTRIBUTING.md, and a name that ours has already."""
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    example = guide.partition("### A metric")[2].partition("```python\n")[2]
+    package = tmp_path / "own_metrics"
+    package.mkdir()
+    write_text(package / "__init__.py", example.partition("```")[0])
+    argv = [*files("a b\nc\n", "a c\nb\n"), f"--t2t_usr_dir={package}"]
+    assert t2t_bleu.main([*argv, "--metrics=first_token,wer"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert (first[:12], first[-8:]) == ("first_token|", " = 50.00")
+    assert second[-9:] == " = 100.00"
+    with pytest.raises(ValueError, match="metric needs a name of its own"):
+        register_metric(type("Wer", (), {}))

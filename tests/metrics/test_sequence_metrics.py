@@ -1,4 +1,4 @@
-"""Exact match and token accuracy, by hand."""
+"""Exact match, token accuracy, WER and PER, by hand."""
 
 import pytest
 
@@ -14,10 +14,10 @@ REFERENCES = ["K AE T", "D AO G", "M AW S", ""]
 OUTPUTS = [" K  AE T", "D AA G", "M AW S S", ""]
 
 
-def values(outputs, *references, **options) -> list[float]:
+def values(outputs, *references, names=NAMES, **options) -> list[float]:
     first, *more = references
     scores = corpus_scores(
-        outputs, first, NAMES, MetricOptions(**options), more_references=more
+        outputs, first, names, MetricOptions(**options), more_references=more
     )
     return [score.result.score for score in scores]
 
@@ -39,6 +39,35 @@ def test_the_reference_that_fits_best_counts():
     """2 of 2 by the second reference; 1 of 2 by the first rather than 1 of 3."""
     first, second = ["a x", "a b"], ["a b", "a y z"]
     assert values(["a b", "a c"], first, second) == pytest.approx([50.0, 75.0])
+
+
+@pytest.mark.parametrize(
+    ("output", "edits"),
+    [
+        ("K AE T", 0),
+        ("K AE", 1),  # left out
+        ("K AE T S", 1),  # inserted
+        ("K AH T", 1),  # replaced
+        ("AE T K", 2),
+        ("T AE K", 2),
+        ("", 3),
+        ("B ER D Z", 4),
+    ],
+)
+def test_edits(output, edits):
+    assert values([output], ["K AE T"], names=["wer", "per"]) == pytest.approx(
+        [100.0 * (edits > 0), 100 * edits / 3]
+    )
+
+
+def test_error_rates_of_the_nearest_reference():
+    """Both words right by one pronunciation; then 1 edit of 4 rather than 2 of 3."""
+    first, second = ["a b c", "x y z"], ["a c", "x y z w"]
+    names = ["wer", "per"]
+    assert values(["a c", "x y z"], first, second, names=names) == [0.0, 0.0]
+    output = ["a b c", "x q z w"]
+    expected = pytest.approx([50.0, 100 * 1 / 7])
+    assert values(output, first, second, names=names) == expected
 
 
 def test_case():

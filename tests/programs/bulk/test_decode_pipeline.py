@@ -209,6 +209,6 @@ def test_split_is_not_decoded_by_workers(tiny_run, source, capsys):
         == 1
     )
     assert (
-        "--beam_runner goes with --decode_from_file and --decode_to_file."
+        "--beam_runner goes with --decode_from_file. Received: --split."
         in capsys.readouterr().err
     )
