@@ -39,7 +39,6 @@ def nothing(flags: ProblemFlags) -> None:
         (t2t_trainer, "--num_heads", "Did you mean --hparams=num_heads=VALUE?"),
         # a flag is more like it than a field
         (t2t_trainer, "--hparam=num_heads=4", "Did you mean: hparams, "),
-        (t2t_trainer, "--sausage=3", "Unknown command line flag 'sausage'. --help"),
     ],
 )
 def test_fields_of_hparams_are_suggested(capsys, command, argument, hint):
@@ -116,6 +115,23 @@ def test_help_and_version_of_every_command(program, capsys):
     for name, flag in main.known_flags().items():
         assert len(re.findall(rf"^  --(?:\[no\])?{name}$", shown, re.MULTILINE)) == 1
         assert facts_of(flag).meaning[:40] in shown
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("--sausage=3", "Unknown command line flag 'sausage'. --help lists the flags."),
+        ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
+        ("--flagfile=absent", "--flagfile must be a text file with a flag on each line."),
+    ],
+)  # fmt: skip
+def test_mistakes_of_every_command(program, word, message, capsys):
+    assert COMMANDS[program]([word]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"t2tlite: {message}")
+    assert output.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

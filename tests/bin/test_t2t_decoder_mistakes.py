@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+from run_command import run_command
 from tiny_run import last_of_each
 
 from t2tlite.bin import t2t_decoder
@@ -26,7 +27,6 @@ def write(path, text):
     [
         ("", "One of --decode_from_file, --split, --decode_interactive, --score_file must be given. Received: none."),
         ("--split=test --score_file=x", "must be given. Received: --split and --score_file."),
-        ("--split=test --decode_hparam=beam_size=2", "Unknown command line flag 'decode_hparam'."),
         # flags that do not go together
         ("--decode_from_file={} --alignments",
          "--alignments goes with --output_format=jsonl. Received: none."),
@@ -72,11 +72,12 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     content = json.loads(manifest.read_text())
     del content["splits"]["test"]
     manifest.write_text(json.dumps(content))
-    assert (
-        t2t_decoder.main(
-            [f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]
-        )
-        == 1
+    run_command(
+        t2t_decoder,
+        f"--output_dir={tiny_run_copy}",
+        f"--data_dir={data}",
+        "--split=test",
+        status=1,
     )
     stderr = capsys.readouterr().err
     assert f"must be dev. Received: test, which {data}/twenty_words does not" in stderr

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tqdm import tqdm
-
-from t2tlite.console import say
+from t2tlite.console import progress_bar, say
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import compressed
@@ -33,9 +31,7 @@ from t2tlite.programs.bulk.windows import Input, Window
 FILE_WINDOW = 2048
 PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
 
-progress_bar = functools.partial(
-    tqdm, unit="sentence", desc="decoding", dynamic_ncols=True, leave=False
-)
+decoding_bar = functools.partial(progress_bar, desc="decoding", unit=" sentences")
 
 
 def text_input(job: DecodeJob, path: str | Path) -> Input:
@@ -95,7 +91,7 @@ def decode_windows(job: DecodeJob, text: Input, size: int, part: Part) -> None:
     total = None
     if not text.is_pipe:
         total = part.plan(job.windows(text, size))
-    with progress_bar(total=total, disable=text.is_pipe or None) as bar:
+    with decoding_bar(total=total, is_quiet=text.is_pipe) as bar:
         for key, window in part.missing(job.windows(text, size)):
             before = bar.n
             part.add(encoded(key, job.run(window, bar.update)))
@@ -124,7 +120,7 @@ def decode_stream(
     with (
         full_disk_is_named(target or "standard output"),
         _opened(target) as file,
-        progress_bar(total=total, disable=is_quiet or None) as bar,
+        decoding_bar(total=total, is_quiet=is_quiet) as bar,
     ):
         for window in job.prompt_windows(text, PROMPT_WINDOW, one_by_one):
             lines, counts = job.run(window, bar.update)
