@@ -30,7 +30,7 @@ from absl import flags as absl_flags
 
 import t2tlite
 from t2tlite.bin.flag_fields import Flag, Flags, all_flags_of, takes_options
-from t2tlite.bin.flag_parser import help_text, parse, read
+from t2tlite.bin.flag_parser import help_text, parse, read_flags
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL, full_disk
@@ -105,7 +105,7 @@ class Command(Generic[F]):
         if takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
             package = {"t2t_usr_dir": self.known_flags()["t2t_usr_dir"]}
-            values, _ = read(package, argv, known_only=True)
+            values, _ = read_flags(package, argv, known_only=True)
             import_user_package(values["t2t_usr_dir"])
 
 

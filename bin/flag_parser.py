@@ -65,7 +65,7 @@ def parse(cls: type[F], argv: Sequence[str]) -> F:
     """
     known = all_flags_of(cls)
     try:
-        values, rest = read(known, argv)
+        values, rest = read_flags(known, argv)
     except absl_flags.UnrecognizedFlagError as error:
         raise absl_flags.Error(_unknown_flag(error, known)) from error
     if rest:
@@ -95,7 +95,7 @@ def _made(cls: type[C], values: Mapping[str, Any]) -> C:
     return cls(**fields)
 
 
-def read(
+def read_flags(
     known: Mapping[str, Flag], argv: Sequence[str], known_only: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
     """Returns the value of each flag, and the words that are not flags.

@@ -51,7 +51,7 @@ from t2tlite.programs.runs.start import (
 )
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
-EXAMPLE = (
+TRAINING_EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
 WIDTH = 110  # of --show_hparams
@@ -149,7 +149,7 @@ def main(flags: TrainerFlags) -> None:
         print(show_hparams(flags.show_hparams, flags.hparams))
         return
     if not flags.output_dir:
-        require(EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
+        require(TRAINING_EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)
     start = flags.warm_start_from or None
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
@@ -158,7 +158,7 @@ def main(flags: TrainerFlags) -> None:
     else:
         hparams = run_hparams(folder, start)
         if hparams is None:
-            require(EXAMPLE, hparams_set=flags.hparams_set)
+            require(TRAINING_EXAMPLE, hparams_set=flags.hparams_set)
     hparams = hparams.override(flags.hparams)
     if flags.global_batch_tokens is not None:
         hparams = hparams.override(f"global_batch_tokens={flags.global_batch_tokens}")
