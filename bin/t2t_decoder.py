@@ -171,6 +171,7 @@ class DecoderFlags(
         "text, the best translation of each line; nbest, the return_beams best with"
         " their scores; or jsonl, an object for each line. By default text, or nbest if"
         " return_beams is above 1.",
+        choices=("text", "nbest", "jsonl"),
     )
     alignments: bool = checked_field(False, "Add word alignments to jsonl.")
     prefixes: bool = checked_field(
@@ -220,6 +221,11 @@ class DecoderFlags(
                 )
         if self.beam_runner:
             require(decode_to_file=self.target)
+        if self.alignments and self.output_format != "jsonl":
+            raise ValueError(
+                "--alignments goes with --output_format=jsonl. Received:"
+                f" {self.output_format or 'none'}."
+            )
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the
@@ -354,17 +360,17 @@ def _decode_typed(job: DecodeJob) -> None:
                 line = input("> ")
                 if not line.strip():
                     return
-                sources, n_best = job.decode(Window([line]))
+                output = job.run(Window([line]))
             except ValueError as error:
                 print(error)
                 continue
             if job.line_format.output_format:
-                print("\n".join(job.lines(sources, n_best)))
+                print("\n".join(job.lines(output)))
             else:
-                for output in n_best[0]:
+                for each in output.n_best[0]:
                     print(
-                        f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f} "
-                        f" {output.text}"
+                        f"score {each.score:8.3f}  log_prob {each.log_prob:8.3f} "
+                        f" {each.text}"
                     )
     print()
 

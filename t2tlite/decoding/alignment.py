@@ -26,15 +26,6 @@ Alignment = list[tuple[int, int]]
 WordPieces = Mapping[int, Sequence[int]]
 
 
-def pharaoh(alignment: Alignment) -> str:
-    """Pairs in the format of Pharaoh and fast_align.
-
-    >>> pharaoh([(0, 0), (2, 1)])
-    '0-0 2-1'
-    """
-    return " ".join(f"{source}-{target}" for source, target in alignment)
-
-
 def align(
     weights: np.ndarray, source_words: WordPieces, target_words: WordPieces
 ) -> Alignment:

@@ -19,7 +19,7 @@ from keras import ops
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
 from t2tlite.tasks.bracketing import (
     ANY_TAG,
-    BRACKETS,
+    BRACKETS_MAY_FOLLOW,
     CLASSES,
     CLOSING,
     OPENING,
@@ -74,7 +74,7 @@ def bracket_constraint(
         choice = ops.take_along_axis(ops.take(choices, sentences, axis=0), used, axis=1)
 
         # What may follow.
-        brackets = choice % 2 >= BRACKETS
+        brackets = choice % 2 >= BRACKETS_MAY_FOLLOW
         may_be_punctuation = choice % 4 >= PUNCTUATION_TAG
         may_be_tag = choice >= ANY_TAG
         can_open = ops.logical_and(left > 0, progress.nested < MAX_NESTED)

@@ -15,7 +15,7 @@ from keras import ops
 from t2tlite.types import DecodingCache, Tensor
 
 NEVER = -1e9  # score of an empty slot
-BLOCK = 64  # tokens, in `top_tokens`
+BLOCK_TOKENS = 64  # tokens, in `top_tokens`
 
 S = TypeVar("S", bound=tuple[Any, ...])  # the state of a loop, a NamedTuple
 
@@ -63,23 +63,23 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     one pass finds. Of equal numbers the first are returned.
     """
     size = logits.shape[-1]
-    if size < 4 * count * BLOCK:
+    if size < 4 * count * BLOCK_TOKENS:
         values, tokens = ops.top_k(logits, count)
         return values, ops.cast(tokens, "int32")
     beam_size = logits.shape[1]
-    blocks = -(-size // BLOCK)
-    if size % BLOCK:
-        padding = ((0, 0), (0, 0), (0, blocks * BLOCK - size))
+    blocks = -(-size // BLOCK_TOKENS)
+    if size % BLOCK_TOKENS:
+        padding = ((0, 0), (0, 0), (0, blocks * BLOCK_TOKENS - size))
         logits = ops.pad(logits, padding, constant_values=-float("inf"))
-    rows = ops.reshape(logits, (-1, blocks, BLOCK))  # [B * M, blocks, BLOCK]
+    rows = ops.reshape(logits, (-1, blocks, BLOCK_TOKENS))  # [B * M, blocks, 64]
     _, best = ops.top_k(ops.max(rows, axis=2), count)
     # [B * M, count], the first block first
     best = ops.sort(ops.cast(best, "int32"), axis=1)
-    candidates = ops.reshape(take_slots(rows, best), (-1, count * BLOCK))
+    candidates = ops.reshape(take_slots(rows, best), (-1, count * BLOCK_TOKENS))
     values, places = ops.top_k(candidates, count)
     places = ops.cast(places, "int32")
-    block = ops.take_along_axis(best, places // BLOCK, axis=1)
-    tokens = block * BLOCK + places % BLOCK
+    block = ops.take_along_axis(best, places // BLOCK_TOKENS, axis=1)
+    tokens = block * BLOCK_TOKENS + places % BLOCK_TOKENS
     shape = (-1, beam_size, count)
     return ops.reshape(values, shape), ops.reshape(tokens, shape)
 

@@ -34,10 +34,6 @@ class Decoded(NamedTuple):
     n_best: list[list[Output]]  # for each sentence, best first
     score: Score
 
-    @property
-    def best(self) -> list[Output]:
-        return [outputs[0] for outputs in self.n_best]
-
 
 class TextDecoder:
     """Decodes and scores text with a trained model, its vocabularies and its task.
@@ -243,6 +239,24 @@ class TextDecoder:
             alignments[i][j] = align(weights, source_words[i], target_words)
         return alignments
 
+    def aligned(
+        self,
+        sentences: Sequence[str],
+        n_best: Sequence[Sequence[Output]],
+        tag_words: int = 0,
+    ) -> list[list[Output]]:
+        """The outputs with their word alignments; arguments and errors are those of
+        `align`.
+        """
+        results = []
+        alignments = self.align(sentences, n_best, tag_words)
+        for outputs, of_outputs in zip(n_best, alignments, strict=True):
+            aligned = []
+            for output, alignment in zip(outputs, of_outputs, strict=True):
+                aligned.append(dataclasses.replace(output, alignment=alignment))
+            results.append(aligned)
+        return results
+
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs under the rules of the options: the model's
         own, or one that leaves sequences as they are.
@@ -314,23 +328,14 @@ class TextDecoder:
 
 def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> None:
     """Raises ValueError unless there is a list of outputs for each sentence."""
-    required = (
-        "n_best must be what decode returned: a list of outputs for each sentence."
-    )
-    if not isinstance(n_best, list | tuple):
-        raise ValueError(f"{required} Received: {described(n_best)}.")
-    for outputs in n_best:
-        wrong = None
-        if not isinstance(outputs, list | tuple):
-            wrong = f"{described(outputs)} among them"
-        elif not all(hasattr(output, "ids") for output in outputs):
-            wrong = f"outputs without ids, {described(outputs)}"
-        if wrong:
-            raise ValueError(
-                f"{required} Received: {wrong}. n_best of the list of sentences"
-                " returns such lists; translate returns only text."
-            )
-    if len(n_best) != len(sentences):
+    lists = list | tuple
+    is_right = isinstance(n_best, lists) and len(n_best) == len(sentences)
+    for outputs in n_best if is_right else ():
+        is_right &= isinstance(outputs, lists)
+        is_right = is_right and all(hasattr(output, "ids") for output in outputs)
+    if not is_right:
         raise ValueError(
-            f"{required} Received: {len(sentences)} sentences, {len(n_best)} lists."
+            "n_best must be what decode returned: a list of outputs for each of the"
+            f" {len(sentences)} sentences. Received: {described(n_best)}. Use n_best of"
+            " the list of sentences."
         )

@@ -21,7 +21,7 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 CLASSES = NONE, WORD, PUNCTUATION, TAG, OPENING, CLOSING = range(6)
 
 # Flags: what may be chosen in place of the next token of the words.
-BRACKETS = 1
+BRACKETS_MAY_FOLLOW = 1
 PUNCTUATION_TAG = 2
 ANY_TAG = 4
 ABSENT = -1  # the choices beyond the EOS of a sentence
@@ -80,7 +80,7 @@ def bracketing(leaves: Sequence[Leaf], vocabulary: TextEncoder) -> Bracketing:
     choices = []
     encoded = vocabulary.encode_batch([leaf.token for leaf in leaves])
     for leaf, ids in zip(leaves, encoded, strict=True):
-        flags = BRACKETS
+        flags = BRACKETS_MAY_FOLLOW
         if not ids:
             flags += ANY_TAG
         # a tag is one token: it can only replace a word of one token, or of none
@@ -89,4 +89,4 @@ def bracketing(leaves: Sequence[Leaf], vocabulary: TextEncoder) -> Bracketing:
         tokens += ids or [EOS]
         choices += [flags] + [0] * (len(ids) - 1)
     classes = token_classes(vocabulary)  # type: ignore[arg-type]  # it is hashable
-    return Bracketing(classes, [*tokens, EOS], [*choices, BRACKETS])
+    return Bracketing(classes, [*tokens, EOS], [*choices, BRACKETS_MAY_FOLLOW])

@@ -13,27 +13,13 @@ from t2tlite.tasks.bracketing import Bracketing, bracketing
 from t2tlite.tasks.task import Output, Score, Task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
-from t2tlite.trees.tree import Tree, format_tree, parse_tree
+from t2tlite.trees.tree import format_tree, parse_tree
 from t2tlite.trees.words import ends_in_punctuation, tree_word
 from t2tlite.vocabularies.normalisation import words as split_words
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
-
-
-@dataclasses.dataclass(frozen=True)
-class Parse(Output):
-    """One parse of a sentence.
-
-    Attributes:
-        tree: the tree over the sentence's words, under TOP; None for a blank sentence.
-        repairs: the kinds of repairs that made a tree of the sequence, and how many;
-            empty for most.
-    """
-
-    tree: Tree | None = None
-    repairs: Counter[str] = dataclasses.field(default_factory=Counter)
 
 
 @register_task
@@ -83,20 +69,19 @@ class ParsingTask(Task):
         them.
         """
         words = split_words(source)
-        parses: list[tuple[int, Parse]] = []
+        parses: list[tuple[int, Output]] = []
         aligned = 0
         for each in hypotheses:
-            parse = Parse("", each.score, each.log_prob, each.ids, each.text)
+            text, tree, repairs = "", None, Counter[str]()
             misaligned = 0
             if words:
                 restored = self.linearisation.read(each.text, words)
                 misaligned = restored.misaligned
-                parse = dataclasses.replace(
-                    parse,
-                    text=format_tree(restored.tree),
-                    tree=restored.tree,
-                    repairs=restored.repairs,
-                )
+                tree, repairs = restored.tree, restored.repairs
+                text = format_tree(tree)
+            parse = dataclasses.replace(
+                each, text=text, decoded=each.text, tree=tree, repairs=repairs
+            )
             parses.append((misaligned, parse))
             aligned += misaligned == 0
             if aligned == wanted:
@@ -123,7 +108,8 @@ class ParsingTask(Task):
         may be blank.
         """
         gold = [parse_tree(reference) for reference in references]
-        predicted = [_tree_of(output) for output in outputs]
+        # a recorded output has its tree as text
+        predicted = [output.tree or parse_tree(output.text) for output in outputs]
         score, _ = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
@@ -142,10 +128,9 @@ class ParsingTask(Task):
         """
         tally = Counter(sequences=len(outputs))
         for parse in outputs:
-            if not isinstance(parse, Parse):
-                continue
-            tally["repaired"] += bool(parse.repairs)
-            for kind, times in parse.repairs.items():
+            repairs = parse.repairs or {}
+            tally["repaired"] += bool(repairs)
+            for kind, times in repairs.items():
                 tally[REPAIR + kind] += times
             if parse.tree is not None:
                 last_word = parse.tree.words()[-1]
@@ -221,10 +206,3 @@ def parser(task: Task, problem: str) -> ParsingTask:
         f"Only a model of a parsing problem parses. Received: one of {problem}. Use"
         " translate."
     )
-
-
-def _tree_of(output: Output) -> Tree:
-    """The tree of a parse, or of a recorded output, which has it as text."""
-    if isinstance(output, Parse) and output.tree is not None:
-        return output.tree
-    return parse_tree(output.text)

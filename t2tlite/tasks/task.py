@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from t2tlite import registry
 from t2tlite.metrics.corpus_metrics import (
@@ -23,13 +23,13 @@ from t2tlite.metrics.corpus_metrics import (
 )
 from t2tlite.registry import register_task
 from t2tlite.tasks.bracketing import Bracketing
+from t2tlite.trees.tree import Tree
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What a task made of a decoded sequence: a translation, or a subclass such as
-    `Parse`.
+    """What a task made of a decoded sequence: a translation, or a parse.
 
     Attributes:
         text: the translation, or the tree in brackets, on one line.
@@ -38,6 +38,11 @@ class Output:
             included.
         ids: the ids of the sequence's tokens, without the EOS.
         decoded: the sequence as text, if `text` is another.
+        alignment: pairs of a source word and a target word, if they were computed.
+        tree: of a parse, the tree over the sentence's words, under TOP; None for a
+            blank sentence.
+        repairs: of a parse, the kinds of repairs that made a tree of the sequence, and
+            how many; empty for most.
     """
 
     text: str
@@ -45,11 +50,29 @@ class Output:
     log_prob: float
     ids: tuple[int, ...] = ()
     decoded: str = ""
+    alignment: list[tuple[int, int]] | None = None
+    tree: Tree | None = None
+    repairs: Mapping[str, int] | None = None
 
     @property
     def sequence(self) -> str:
         """The text as it was decoded."""
         return self.decoded or self.text
+
+    def as_json(self, digits: int | None = None) -> dict[str, Any]:
+        """The text, the log-probability and the score, with so many digits after the
+        point, and the alignment in Pharaoh's format.
+
+        >>> Output("Kater", -0.5, -0.75, alignment=[(0, 0), (2, 1)]).as_json()
+        {'text': 'Kater', 'log_prob': -0.75, 'score': -0.5, 'alignment': '0-0 2-1'}
+        """
+        record: dict[str, Any] = {"text": self.text}
+        for name, value in (("log_prob", self.log_prob), ("score", self.score)):
+            record[name] = value if digits is None else round(value, digits)
+        if self.alignment is not None:
+            pairs = (f"{source}-{target}" for source, target in self.alignment)
+            record["alignment"] = " ".join(pairs)
+        return record
 
 
 class Score(NamedTuple):

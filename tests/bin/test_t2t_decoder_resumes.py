@@ -98,15 +98,6 @@ def test_interrupted_command_resumes(command, capsys, stop):
     assert command.target.read_bytes() == resumed
 
 
-def test_foreign_file_is_refused(command, capsys, stop):
-    command.part.parent.mkdir(parents=True)
-    command.part.write_text("mine")
-    assert command() == 1
-    stderr = capsys.readouterr().err
-    assert "Received: another file, perhaps yours." in stderr
-    assert "Traceback" not in stderr
-
-
 def test_split_to_a_device_resumes(split, capfd, stop):
     stop(interrupt)
     assert split("--decode_to_file=/dev/stdout") == 130

@@ -131,7 +131,7 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
         store.source_text(), store.target_text(), model.options()
     )
     assert decoded.score.value == in_training
-    assert [output.text for output in decoded.best] == run.decoded_file(
+    assert [outputs[0].text for outputs in decoded.n_best] == run.decoded_file(
         "dev.1"
     ).read_text().splitlines()
 

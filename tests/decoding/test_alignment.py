@@ -11,7 +11,6 @@ from fake_engine import FakeEngine
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.alignment import (
     align,
-    pharaoh,
     pieces_by_word,
     pieces_that_count,
     words_of_pieces,
@@ -54,8 +53,8 @@ def test_source_pieces_are_summed_and_target_pieces_averaged():
     # the first of two equal ones
     assert aligned(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]
     assert aligned(weights[:1], [0, 0, 0], [0]) == [(0, 0)]
-    assert pharaoh([(2, 0), (2, 1), (0, 2)]) == "2-0 2-1 0-2"
-    assert pharaoh([]) == ""
+    for pairs, shown in (([(2, 0), (2, 1), (0, 2)], "2-0 2-1 0-2"), ([], "")):
+        assert Output("", 0.0, 0.0, alignment=pairs).as_json()["alignment"] == shown
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from t2tlite.tasks.parsing import Parse, ParsingTask
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Output
 from t2tlite.trees.linearise import T2T, TAGS
 from t2tlite.trees.tree import parse_tree
 from t2tlite.trees.words import (
@@ -40,7 +41,7 @@ def test_words_are_those_of_the_treebank(text, words):
 )
 def test_last_words_that_end_in_punctuation_are_reported(word, warns):
     task, tree = ParsingTask(), parse_tree(f"(TOP (NN cat) (XX {word}))")
-    summary = task.summary(task.tally([Parse("", 0.0, 0.0, tree=tree)]))
+    summary = task.summary(task.tally([Output("", 0.0, 0.0, tree=tree)]))
     warning = (
         "Sentences whose last word ends in punctuation, which --raw_text would"
         " separate: 1"

@@ -5,10 +5,9 @@ terminal or a device.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,33 +17,22 @@ from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import compressed
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob
-from t2tlite.programs.bulk.part import (
-    Part,
-    encode_lines,
-    encoded,
-    open_part,
-)
-from t2tlite.programs.bulk.windows import Input, Window
+from t2tlite.programs.bulk.part import Part, encode_lines, open_part
+from t2tlite.programs.bulk.windows import Input, Window, WindowOutput, read_first
 
 # Sentences that are sorted by length together: 2 % more padding than if all are
 # (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
 FILE_WINDOW = 2048
 PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
 
-decoding_bar = functools.partial(progress_bar, desc="decoding", unit=" sentences")
-
 
 def text_input(job: DecodeJob, path: str | Path) -> Input:
     """A text file, a pipe or standard input to decode."""
     is_pipe = Path(path) == STANDARD_INPUT or not Path(path).is_file()
-    reported: set[int] = set()  # a file is read twice
-    lines = functools.partial(_lines, job, path, is_pipe, reported)
-    return Input(Origin(shown(path)), lines, is_pipe)
+    return Input(_lines(job, path, is_pipe), Origin(shown(path)), is_pipe)
 
 
-def _lines(
-    job: DecodeJob, path: str | Path, is_pipe: bool, reported: set[int]
-) -> Iterator[str]:
+def _lines(job: DecodeJob, path: str | Path, is_pipe: bool) -> Iterator[str]:
     """Yields the lines of an input, blank where a job cannot decode one, which is
     reported.
 
@@ -59,9 +47,7 @@ def _lines(
             if line or not is_pipe:
                 job.check(Window([line], origin.after(number)))
         except fault_of_line as fault:
-            if number not in reported:
-                _report(fault)
-                reported.add(number)
+            _report(fault)
             line = ""
         yield line
 
@@ -77,25 +63,25 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     Raises ValueError for a bad line of a file, before anything is decoded, or as
     `open_part`.
     """
+    text = text_input(job, source)
     with open_part(target, job.key) as part:
-        decode_windows(job, text_input(job, source), FILE_WINDOW, part)
-        totals = part.publish()
+        windows = job.windows(text, FILE_WINDOW)
+        if text.is_pipe:
+            missing = part.missing(windows)
+            for window, output in decoded(job, missing, is_quiet=True):
+                part.add(window, output)
+        else:
+            decode_windows(job, windows, part)
+        totals = part.publish(job.lines)
     return job.summary(totals)
 
 
-def decode_windows(job: DecodeJob, text: Input, size: int, part: Part) -> None:
-    """Decodes the windows of an input that have no output yet.
-
-    A file is read twice: first to check it, then to decode it.
-    """
-    total = None
-    if not text.is_pipe:
-        total = part.plan(job.windows(text, size))
-    with decoding_bar(total=total, is_quiet=text.is_pipe) as bar:
-        for key, window in part.missing(job.windows(text, size)):
-            before = bar.n
-            part.add(encoded(key, job.run(window, bar.update)))
-            bar.n = before + len(window.lines)  # blank lines too
+def decode_windows(job: DecodeJob, windows: Iterable[Window], part: Part) -> None:
+    """Reads all windows of an input, then decodes those that have no output yet."""
+    with read_first(part.missing(windows), part.path.parent) as (total, missing):
+        part.report_stale()
+        for window, output in decoded(job, missing, total):
+            part.add(window, output)
 
 
 def decode_stream(
@@ -109,25 +95,40 @@ def decode_stream(
 
     Lines that have arrived through a pipe are decoded without waiting for others;
     `one_by_one` decodes each by itself even under tensor2tensor's rules. A file is read
-    twice, as by `decode_windows`.
+    to its end first.
     """
     text = text_input(job, source)
-    is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
-    total = None
-    if not text.is_pipe:
-        total = sum(1 for _ in text.lines())
     totals: Counter[str] = Counter()
-    with (
-        full_disk_is_named(target or "standard output"),
-        _opened(target) as file,
-        decoding_bar(total=total, is_quiet=is_quiet) as bar,
-    ):
-        for window in job.prompt_windows(text, PROMPT_WINDOW, one_by_one):
-            lines, counts = job.run(window, bar.update)
-            _write(file, lines)
-            totals.update(counts)
-            bar.n = totals["sentences"]  # blank lines too
+    with contextlib.ExitStack() as stack:
+        windows = job.prompt_windows(text, PROMPT_WINDOW, one_by_one)
+        total = None
+        if not text.is_pipe:
+            total, windows = stack.enter_context(read_first(windows))
+        stack.enter_context(full_disk_is_named(target or "standard output"))
+        file = stack.enter_context(_opened(target))
+        is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
+        for _, output in decoded(job, windows, total, is_quiet):
+            _write(file, job.lines(output, totals["sentences"]))
+            totals.update(output.counts)
     return job.summary(totals)
+
+
+def decoded(
+    job: DecodeJob,
+    windows: Iterable[Window],
+    total: int | None = None,
+    is_quiet: bool = False,
+) -> Iterator[tuple[Window, WindowOutput]]:
+    """Yields windows with their outputs. A progress bar shows the lines that are done
+    of `total`, unless `is_quiet` or standard error is no terminal.
+    """
+    with progress_bar(
+        desc="decoding", total=total, unit=" sentences", is_quiet=is_quiet
+    ) as bar:
+        for window in windows:
+            before = bar.n
+            yield window, job.run(window, bar.update)
+            bar.n = before + len(window.lines)  # blank lines too
 
 
 @contextlib.contextmanager
@@ -142,7 +143,7 @@ def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
             yield out
 
 
-def _write(file: BinaryIO | None, lines: list[str]) -> None:
+def _write(file: BinaryIO | None, lines: Iterable[str]) -> None:
     data = encode_lines(lines)  # UTF-8 also if the terminal's locale is another
     if file is None:
         print(data.decode(), end="", flush=True)

@@ -37,28 +37,28 @@ def decode_by_workers(
             f"A pipeline reads a file and writes one. Received: {source} and {target}."
         )
     with open_part(path, job.key) as part:
-        part.plan(job.windows(text, FILE_WINDOW))
-        pieces = {}
-        for key, window in part.missing(job.windows(text, FILE_WINDOW)):
-            piece = part.pieces.absolute() / f"{key}.json"
-            part.pieces.mkdir(exist_ok=True)
-            write_record(piece, window)
-            pieces[key] = piece
-        if pieces:
-            start = functools.partial(
-                _start_decoding, _model(job, run), job.options, job.line_format
-            )
-            try:
-                pipeline.run(start, list(pieces.values()))
-            finally:
-                part.take_up_pieces()
-        if not all(key in part for key in pieces):
+        pieces = []
+        try:
+            for window in part.missing(job.windows(text, FILE_WINDOW)):
+                part.pieces.mkdir(exist_ok=True)
+                pieces.append(part.pieces.absolute() / f"{job.key(window)}.json")
+                write_record(pieces[-1], window)
+            part.report_stale()
+            if pieces:
+                model = _model(job, run)
+                start = functools.partial(
+                    _start_decoding, model, job.options, job.line_format
+                )
+                pipeline.run(start, pieces)
+        finally:
+            part.take_up_pieces()
+        if part.is_incomplete:
             raise ChildProcessError(
                 f"The workers of a pipeline must see {part.pieces} under the same path"
                 " as this machine. Received: no output of some lines, although all"
                 " have finished. Write to a file system that all share."
             )
-        totals = part.publish()
+        totals = part.publish(job.lines)
     return job.summary(totals, whose=" of all workers together")
 
 

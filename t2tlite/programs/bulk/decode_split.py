@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.splits import SPLITS, is_training
+from t2tlite.data.splits import is_training
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import (
@@ -24,22 +24,15 @@ from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.files.text_files import write_lines
 from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
-from t2tlite.programs.bulk.jobs import (
-    DecodeJob,
-    NBest,
-    RecordJob,
-    read_records,
-    seconds_of,
-)
+from t2tlite.programs.bulk.jobs import DecodeJob
 from t2tlite.programs.bulk.part import open_part
-from t2tlite.programs.bulk.windows import Input
+from t2tlite.programs.bulk.windows import Input, WindowOutput
 from t2tlite.programs.runs.translator import decode_options
-from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
-from t2tlite.tasks.task import signature_lines
+from t2tlite.tasks.task import Output, signature_lines
 
-EXAMPLES = 5  # in the report
+REPORTED_EXAMPLES = 5  # in the report
 # sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
 
@@ -73,19 +66,18 @@ def decode_split(
     _check_files([outputs_file, *own_files], dataset)
     origin = Origin(f"the sources of {split}")
     model.check_lengths(sources, origin)
-    text = Input(origin, lambda: iter(sources))
-    recording = RecordJob(model, job.options)
+    text = Input(sources, origin)
     # nothing can be beside a device
     path = replaceable(outputs_file) or folder.decoded_file(name)
-    with open_part(path, recording.key) as part:
+    with open_part(path, job.key) as part:
         for file in own_files:
             remove_temporary_files(file.parent, file.name)
-        decode_windows(recording, text, SPLIT_WINDOW, part)
-        n_best: NBest = []
+        decode_windows(job, job.windows(text, SPLIT_WINDOW), part)
+        n_best: list[list[Output]] = []
         totals: Counter[str] = Counter()
-        for lines, counts in part.outputs():
-            n_best += read_records(lines)
-            totals.update(counts)
+        for output in part.outputs():
+            n_best += output.n_best
+            totals.update(output.counts)
         references = model.references(sources, targets, job.options)
         score = model.score_outputs(
             sources, references, n_best, job.options, slow_metrics=True, task=task
@@ -102,7 +94,8 @@ def decode_split(
             f" {outputs_file}, references {references_file}",
             flush=True,
         )
-        write_lines(outputs_file, job.lines(sources, n_best))
+        output = WindowOutput(sources, n_best, totals)
+        write_lines(outputs_file, job.lines(output))
         write_lines(sources_file, sources)
         write_lines(references_file, references)
         record = DecodeRecord(
@@ -113,7 +106,7 @@ def decode_split(
             scores=score.scores,
             signatures=score.signatures,
             decode_hparams=dataclasses.asdict(job.options),
-            seconds=round(seconds_of(totals), 2),
+            seconds=round(totals["milliseconds"] / 1000, 2),
             engine=model.engine.name,
             quantization=model.engine.quantization,
             other_checkpoints=model.others,
@@ -154,13 +147,13 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
 def _examples(
     labels: Sequence[str],
     sources: Sequence[str],
-    n_best: NBest,
+    n_best: Sequence[Sequence[Output]],
     references: Sequence[str],
 ) -> Iterator[str]:
     """Sources with their best outputs and references, each as three lines with their
     labels.
     """
-    for i in evenly_spaced(len(sources), EXAMPLES):
+    for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
         example = ""
         texts = (sources[i], n_best[i][0].text, references[i])
         for label, text in zip(labels, texts, strict=True):
@@ -171,19 +164,8 @@ def _examples(
 def check_split(dataset: Dataset, split: str) -> None:
     """Raises ValueError unless the data has the split with its text."""
     there = [name for name in dataset.manifest.splits if not is_training(name)]
-    if split in there:
-        return
-    received = f"{split!r}. {did_you_mean(split, there)}"
-    if split in dataset.manifest.corpora:
-        received = (
-            f"{split}, which is kept as tokens, without its text. Decode its text with"
-            " --decode_from_file."
+    if split not in there:
+        raise ValueError(
+            f"A split to decode must be {' or '.join(there)}, whose text is kept."
+            f" Received: {split}. Decode its source with --decode_from_file."
         )
-    elif split in SPLITS:
-        received = (
-            f"{split}, which {dataset.folder} does not have. Make the data again with"
-            " its files, or decode its source with --decode_from_file."
-        )
-    raise ValueError(
-        f"A split to decode must be {' or '.join(there)}. Received: {received}"
-    )

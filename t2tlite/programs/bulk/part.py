@@ -1,6 +1,6 @@
 """OUT.part, the file that keeps what is done of the output OUT until all is.
 
-Its first line is HEADER. Each further one has the output of a window, as `encoded`
+Its first line is PART_HEADER. Each further one has the output of a window, as `encoded`
 writes it: a key, which is a hash of the window's lines and of everything else that the
 output depends on (`DecodeJob.key`), and the SHA-256 of the whole. Lines are only
 appended, and what a killed process wrote of one is cut off. The same command, run
@@ -19,9 +19,9 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from t2tlite.console import say
 from t2tlite.files.atomic_file import (
@@ -33,18 +33,23 @@ from t2tlite.files.compression import compressed
 from t2tlite.files.lock import locked
 from t2tlite.files.own_files import own, remove_files, remove_if_empty
 from t2tlite.programs.bulk.windows import Window, WindowOutput
+from t2tlite.tasks.task import Output
 
-HEADER = b"What t2t-decoder has done so far, format 1\n"
+PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
 # KEY.json, the lines of a window, and KEY.part, its output; also written in part
-PIECE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
+PIECE_FILE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
 FULL_DISK_ADVICE = (
     "Free some space and run the same command again, which resumes, or name another"
     " output."
 )
 
+KeyOf = Callable[[Window], str]
+# the lines of an output, of which the first has this number
+LinesOf = Callable[[WindowOutput, int], Iterable[str]]
+
 
 @contextlib.contextmanager
-def open_part(target: Path, key_of: Callable[[Window], str]) -> Iterator[Part]:
+def open_part(target: Path, key_of: KeyOf) -> Iterator[Part]:
     """Opens what is done of `target`, which no other process can decode to meanwhile.
 
     Raises ValueError if another process does, or OUT.part is not t2tlite's. After an
@@ -76,9 +81,7 @@ class Part:
         pieces: the folder OUT.pieces.
     """
 
-    def __init__(
-        self, target: Path, file: BinaryIO, key_of: Callable[[Window], str]
-    ) -> None:
+    def __init__(self, target: Path, file: BinaryIO, key_of: KeyOf) -> None:
         self.path = part_file(target)
         self.pieces = own(Path(f"{target}.pieces"))
         self._target = target
@@ -86,64 +89,50 @@ class Part:
         self._key_of = key_of
         self._starts: dict[str, int] = {}  # key -> where its line begins
         self._sizes: dict[str, int] = {}  # key -> sentences of the window
-        self._readings: list[list[str]] = []  # the keys of the input's windows
+        self._keys: list[str] = []  # of the input's windows, as far as it was read
         self._find_outputs()
         self.take_up_pieces()
         if done := sum(self._sizes.values()):
             say(f"Resuming: {done:,} lines are done, in {self.path}.")
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._starts
-
-    def plan(self, windows: Iterable[Window]) -> int:
-        """Reads an input for the first time. Returns the number of lines that are not
-        done, and reports what is done of others.
+    def missing(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """Reads the input, and yields the windows that have no output yet, equal ones
+        once.
         """
-        left = sum(len(window.lines) for _, window in self.missing(windows))
-        stale = sum(self._sizes.values()) - self.lines_done()
-        if stale:
+        seen = set()
+        for window in windows:
+            key = self._key_of(window)
+            self._keys.append(key)
+            if key not in seen and key not in self._starts:
+                yield window
+            seen.add(key)
+
+    def report_stale(self) -> None:
+        """Reports, when the whole input was read, what is done of others."""
+        if stale := sum(self._sizes.values()) - self.lines_done():
             say(
                 f"{stale:,} of them are of another input, checkpoint, option or"
                 f" version, not used, and removed once {self._target.name} is complete."
             )
-        return left
 
-    def missing(self, windows: Iterable[Window]) -> Iterator[tuple[str, Window]]:
-        """Reads the input, and yields the windows that have no output yet, with their
-        keys.
-        """
-        keys: list[str] = []
-        self._readings.append(keys)
-        for window in windows:
-            keys.append(self._key_of(window))
-            if keys[-1] not in self:
-                yield keys[-1], window
-
-    def add(self, line: bytes) -> None:
-        """Appends the output of a window, as `encoded`."""
-        start = self._file.seek(0, 2)
-        self._file.write(line if start else HEADER + line)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._note(line, start or len(HEADER))
+    def add(self, window: Window, output: WindowOutput) -> None:
+        self._append(encoded(self._key_of(window), output))
 
     def outputs(self) -> Iterator[WindowOutput]:
-        """Yields the outputs of the windows in the order of the input. Raises
-        ValueError if the input was another at its first reading.
+        """Yields the outputs of the windows in the order of the input. Raises KeyError
+        if one is missing.
         """
-        keys = self._readings[-1]
-        if keys != self._readings[0]:
-            raise ValueError(
-                "The input must not change while it is decoded. Received: other lines"
-                " than those that were checked. Run the same command again; what is"
-                " done is kept."
-            )
-        for key in keys:
+        for key in self._keys:
             self._file.seek(self._starts[key])
-            yield _decoded(self._file.readline())[1]
+            yield _output(_record(self._file.readline()))
 
-    def publish(self) -> Counter[str]:
-        """Writes the outputs of all windows to OUT, in one step, and removes OUT.part.
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a window of the input has no output."""
+        return not set(self._keys) <= set(self._starts)
+
+    def publish(self, lines_of: LinesOf) -> Counter[str]:
+        """Writes the lines of all outputs to OUT, in one step, and removes OUT.part.
         Returns the sums of their counts.
         """
         totals: Counter[str] = Counter()
@@ -151,9 +140,9 @@ class Part:
             atomic_file(self._target) as file,
             compressed(file, self._target) as out,
         ):
-            for lines, counts in self.outputs():
-                out.write(encode_lines(lines))
-                totals.update(counts)
+            for output in self.outputs():
+                out.write(encode_lines(lines_of(output, totals["sentences"])))
+                totals.update(output.counts)
         self.remove()
         return totals
 
@@ -165,26 +154,32 @@ class Part:
         """The lines of the input whose windows have an output; equal windows count
         once.
         """
-        keys = set().union(*self._readings)
-        return sum(self._sizes[key] for key in keys if key in self)
+        return sum(self._sizes.get(key, 0) for key in set(self._keys))
 
     def take_up_pieces(self) -> None:
         """Adds what workers have done, and removes their files."""
         for file in self.pieces.glob("*.part"):
-            self.add(file.read_bytes())
-        remove_files(self.pieces, PIECE.fullmatch)
+            self._append(file.read_bytes())
+        remove_files(self.pieces, PIECE_FILE.fullmatch)
         remove_if_empty(self.pieces)
+
+    def _append(self, line: bytes) -> None:
+        start = self._file.seek(0, 2)
+        self._file.write(line if start else PART_HEADER + line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._note(line, start or len(PART_HEADER))
 
     def _find_outputs(self) -> None:
         """Finds the outputs in OUT.part, and cuts off half a line at its end."""
-        start = self._file.readline(len(HEADER))
-        if not HEADER.startswith(start):
+        start = self._file.readline(len(PART_HEADER))
+        if not PART_HEADER.startswith(start):
             raise ValueError(
                 f"{self.path} must be what this version of t2t-decoder keeps of"
                 f" {self._target.name}. Received: another file, perhaps yours. Move it,"
                 " or name another output."
             )
-        end = len(start) if start == HEADER else 0
+        end = len(start) if start == PART_HEADER else 0
         for line in self._file:
             if line.endswith(b"\n"):
                 self._note(line, end)
@@ -194,7 +189,7 @@ class Part:
     def _note(self, line: bytes, start: int) -> None:
         """Notes where an output is, or says that it is damaged."""
         try:
-            key, output = _decoded(line)
+            key, *_, counts = _record(line)
         except ValueError:
             say(
                 f"{self.path} has changed since it was written, {start:,} bytes from"
@@ -202,7 +197,7 @@ class Part:
             )
             return
         self._starts[key] = start
-        self._sizes[key] = output.counts["sentences"]
+        self._sizes[key] = counts["sentences"]
 
 
 def part_file(target: Path) -> Path:
@@ -211,25 +206,45 @@ def part_file(target: Path) -> Path:
 
 
 def encoded(key: str, output: WindowOutput) -> bytes:
-    """The line of OUT.part for the output of a window."""
-    content = json.dumps([key, *output])
+    """The line of OUT.part for the output of a window. Trees are left out, which the
+    outputs have as text.
+    """
+    n_best = []
+    for outputs in output.n_best:
+        fields = []
+        for each in outputs:
+            values = each.text, each.score, each.log_prob, each.ids, each.decoded
+            fields.append((*values, each.alignment))
+        n_best.append(fields)
+    content = json.dumps([key, output.sources, n_best, output.counts])
     return f"{_sha256(content)} {content}\n".encode()
 
 
-def encode_lines(lines: Sequence[str]) -> bytes:
+def encode_lines(lines: Iterable[str]) -> bytes:
     """Lines as they are in a file."""
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _decoded(line: bytes) -> tuple[str, WindowOutput]:
-    """Key and output from a line. Raises ValueError if it is damaged."""
+def _record(line: bytes) -> list[Any]:
+    """What `encoded` wrote. Raises ValueError if it is damaged."""
     sha256, _, content = line.decode().rstrip("\n").partition(" ")
     if sha256 != _sha256(content):
         raise ValueError(
             "OUT.part must not change while it is used. Run the same command again."
         )
-    key, *output = json.loads(content)
-    return key, WindowOutput(*output)
+    record: list[Any] = json.loads(content)
+    return record
+
+
+def _output(record: list[Any]) -> WindowOutput:
+    _, sources, n_best, counts = record
+    outputs = []
+    for fields in n_best:
+        hypotheses = []
+        for text, score, log_prob, ids, *more in fields:
+            hypotheses.append(Output(text, score, log_prob, tuple(ids), *more))
+        outputs.append(hypotheses)
+    return WindowOutput(sources, outputs, counts)
 
 
 def _sha256(content: str) -> str:

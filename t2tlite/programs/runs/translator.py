@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, Unpack, cast, overload
+from typing import NamedTuple, Unpack, overload
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.parsing import Parse, parser
+from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
@@ -127,7 +127,7 @@ class Translator(TextDecoder):
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> Parse: ...
+    ) -> Output: ...
     @overload
     def parse(
         self,
@@ -135,14 +135,14 @@ class Translator(TextDecoder):
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> list[Parse]: ...
+    ) -> list[Output]: ...
     def parse(
         self,
         sentences: str | Iterable[str],
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> Parse | list[Parse]:
+    ) -> Output | list[Output]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
         The best parse is the one of the beam that fits the words best
@@ -156,7 +156,7 @@ class Translator(TextDecoder):
         if raw_text:
             texts = list(map(penn_words, texts))
         n_best = self.decode(texts, self.options(**options), task=task)
-        return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
+        return one_or_all(sentences, [outputs[0] for outputs in n_best])
 
     @overload
     def score(  # type: ignore[overload-overlap]

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.language_codes import distance, language_name
@@ -30,21 +30,12 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 
 if TYPE_CHECKING:
-    from t2tlite.decoding.alignment import Alignment
     from t2tlite.programs.visualise.attention import Attention
-    from t2tlite.tasks.parsing import Parse
     from t2tlite.tasks.task import Output
 
 WARM_UP = "Warm up."  # decoded once before the first request
 MAX_EXAMPLES = 4  # sentences that the page offers
 MAX_EXAMPLE = 60  # characters of an example
-
-
-class AlignedOutput(NamedTuple):
-    """An output, and its word alignment if that was computed."""
-
-    output: Output | Parse
-    alignment: Alignment | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,22 +69,18 @@ class ServedModel:
 
     def decode(
         self, sentences: Sequence[str], options: DecodeHParams, aligned: bool = False
-    ) -> list[list[AlignedOutput]]:
+    ) -> list[list[Output]]:
         """The n-best list of each sentence, with word alignments if `aligned`, or its
         parse.
         """
         if self.makes_trees:
             parses = self.translator.parse(sentences, **dataclasses.asdict(options))
-            return [[AlignedOutput(parse)] for parse in parses]
+            return [[parse] for parse in parses]
         sources = self._tagged(sentences)
         n_best = self.translator.decode(sources, options)
-        if not aligned:
-            return [list(map(AlignedOutput, outputs)) for outputs in n_best]
-        alignments = self.translator.align(sources, n_best, tag_words=self.tag_words)
-        results = []
-        for outputs, their_alignments in zip(n_best, alignments, strict=True):
-            results.append(list(map(AlignedOutput, outputs, their_alignments)))
-        return results
+        if aligned:
+            return self.translator.aligned(sources, n_best, self.tag_words)
+        return n_best
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each pair of source and target."""

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.alignment import pharaoh
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
 from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.documents.sentences import (
@@ -21,7 +20,7 @@ from t2tlite.programs.documents.sentences import (
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.models import AlignedOutput, Catalogue, ServedModel
+from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.options import (
     MAX_HYPOTHESES,
     MAX_PLACED_TAGS,
@@ -29,7 +28,7 @@ from t2tlite.programs.serving.options import (
 )
 from t2tlite.programs.serving.requests import RequestError
 from t2tlite.programs.serving.schemas import Detection, TranslateRequest
-from t2tlite.tasks.parsing import Parse
+from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
 from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
@@ -37,7 +36,7 @@ from t2tlite.vocabularies.normalisation import words
 
 AUTO = "auto"
 
-NBest = Sequence[AlignedOutput]  # the outputs of a sentence, best first
+NBest = Sequence[Output]  # the outputs of a sentence, best first
 Document = HtmlText | PlainText
 
 
@@ -198,8 +197,8 @@ class Translation:
             for text, n_best in part.by_text(part_results):
                 chosen = []
                 for outputs in n_best:
-                    output, alignment = outputs[min(rank, len(outputs) - 1)]
-                    chosen.append((output.text, alignment or []))
+                    output = outputs[min(rank, len(outputs) - 1)]
+                    chosen.append((output.text, output.alignment or []))
                 translations.append((text, chosen))
             following = iter(translations)
             for index, document in zip(part.indices, part.documents, strict=True):
@@ -215,19 +214,14 @@ def _lines(sentences: Sequence[str]) -> SplitText:
     return SplitText(segments, "")
 
 
-def _hypothesis(aligned: AlignedOutput) -> schemas.Hypothesis:
-    output, alignment = aligned
-    more: dict[str, Any] = {}
-    if alignment is not None:
-        more["alignment"] = pharaoh(alignment)
-    if isinstance(output, Parse):
-        more["repairs"] = dict(output.repairs)
-        if output.tree is not None:
-            more["tree"] = nested(output.tree)
-            more["svg"] = tree_svg(output.tree)
-    return schemas.Hypothesis(
-        text=output.text, score=output.score, log_prob=output.log_prob, **more
-    )
+def _hypothesis(output: Output) -> schemas.Hypothesis:
+    record = output.as_json()
+    if output.repairs is not None:
+        record["repairs"] = dict(output.repairs)
+    if output.tree is not None:
+        record["tree"] = nested(output.tree)
+        record["svg"] = tree_svg(output.tree)
+    return schemas.Hypothesis(**record)
 
 
 def nested(tree: Tree) -> list[object] | None:

@@ -137,7 +137,7 @@ def test_too_long_line_counts_as_blank(decoded, source, capsys):
     assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
 
 
-def test_input_is_read_twice(decoded, monkeypatch):
+def test_input_is_read_once(decoded, monkeypatch):
     reads, read_lines = [], decode_file_module.read_lines
 
     def counted(path, report):
@@ -146,7 +146,7 @@ def test_input_is_read_twice(decoded, monkeypatch):
 
     monkeypatch.setattr(decode_file_module, "read_lines", counted)
     decoded("out.txt", HERE)
-    assert len(reads) == 2
+    assert len(reads) == 1
 
 
 def test_summary_has_the_seconds_of_all_windows(
@@ -195,20 +195,3 @@ def test_command_with_two_worker_processes(tiny_run, source, tmp_path):
         t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/beam.txt", *beam]) == 0
     )
     assert (tmp_path / "beam.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
-
-
-def test_split_is_not_decoded_by_workers(tiny_run, source, capsys):
-    assert (
-        t2t_decoder.main(
-            [
-                f"--output_dir={tiny_run.run}",
-                "--split=dev",
-                "--beam_runner=DirectRunner",
-            ]
-        )
-        == 1
-    )
-    assert (
-        "--beam_runner goes with --decode_from_file. Received: --split."
-        in capsys.readouterr().err
-    )

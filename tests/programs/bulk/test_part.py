@@ -10,14 +10,14 @@ from bulk_cases import names
 from t2tlite.decoding.source_text import Origin
 from t2tlite.files.lock import locked
 from t2tlite.files.text_files import read_lines
-from t2tlite.programs.bulk.part import HEADER, encoded, open_part
+from t2tlite.programs.bulk.part import PART_HEADER, encoded, open_part
 from t2tlite.programs.bulk.windows import (
     Input,
     Window,
     WindowOutput,
-    cut,
-    ends_at_marked_line,
+    cut_at_marked_lines,
 )
+from t2tlite.tasks.task import Output
 
 LINES = [f"line {number}" for number in range(20)]
 SIZE = 4  # of windows
@@ -33,23 +33,19 @@ class Upper:
         self.decoded = []  # the first line of each window
         self.stop_at = ""  # a first line, or END
 
-    def __call__(self, lines, lines_again=None):
-        inputs = iter([lines, lines if lines_again is None else lines_again])
-
-        def windows():
-            text = Input(Origin("in.txt"), lambda: next(inputs))
-            return cut(text, ends_at_marked_line(self.size))
-
+    def __call__(self, lines):
+        windows = cut_at_marked_lines(Input(lines, Origin("in.txt")), self.size)
         with open_part(self.target, self.key) as part:
-            part.plan(windows())
-            for key, window in part.missing(windows()):
+            missing = list(part.missing(windows))
+            part.report_stale()
+            for window in missing:
                 if window.lines[0] == self.stop_at:
                     raise KeyboardInterrupt
                 self.decoded.append(window.lines[0])
-                part.add(encoded(key, self.output(window.lines)))
+                part.add(window, self.output(window.lines))
             if self.stop_at == END:
                 raise KeyboardInterrupt
-            return part.publish()
+            return part.publish(self.lines)
 
     def stopped(self, lines, stop_at):
         """Decodes up to the window that begins with `stop_at`, or all but OUT."""
@@ -65,8 +61,12 @@ class Upper:
 
     @staticmethod
     def output(lines):
-        upper = [line.upper() for line in lines]
-        return WindowOutput(upper, {"sentences": len(upper), "tokens": 9})
+        outputs = [[Output(line.upper(), -1.0, -2.0)] for line in lines]
+        return WindowOutput(lines, outputs, {"sentences": len(lines), "tokens": 9})
+
+    @staticmethod
+    def lines(output, first_number):
+        return [outputs[0].text for outputs in output.n_best]
 
     @staticmethod
     def key(window):
@@ -186,7 +186,8 @@ def test_half_a_line_is_cut_off(upper, capsys):
 
 
 @pytest.mark.parametrize(
-    "content", [b"mine", b"mine\n" * 99, HEADER.replace(b"1", b"2"), b"\0\xff" * 99]
+    "content",
+    [b"mine", b"mine\n" * 99, PART_HEADER.replace(b"1", b"2"), b"\0\xff" * 99],
 )
 def test_foreign_file_is_refused(upper, content):
     upper.part.write_bytes(content)
@@ -245,26 +246,6 @@ def test_second_process_is_refused(upper):
     upper(LINES)
 
 
-@pytest.mark.parametrize(
-    ("again", "left"),
-    [
-        (LINES[:-1], 1),
-        ([*LINES, "more"], 0),
-        (["other", *LINES[1:]], 1),
-        (LINES[4:], 1),
-        ([], 5),
-    ],
-)
-def test_input_that_changes_after_it_was_checked_is_refused(upper, again, left):
-    with pytest.raises(ValueError, match="The input must not change while it is dec"):
-        upper(LINES, again)
-    assert not upper.target.exists()
-    upper.decoded.clear()
-    upper(LINES)
-    assert written(upper.target) == [line.upper() for line in LINES]
-    assert len(upper.decoded) == left  # what was decoded before is kept
-
-
 @pytest.mark.parametrize("name", ["out.txt", "out.txt.gz"])
 def test_whatever_a_kill_left_of_the_file_resumes(tmp_path, name):
     """Lines are only appended, so that a kill leaves its beginning."""
@@ -285,3 +266,26 @@ def test_whatever_a_kill_left_of_the_file_resumes(tmp_path, name):
         assert len(upper.decoded) == 5 - whole
         assert written(upper.target) == [line.upper() for line in LINES]
         assert names(tmp_path) == [name]
+
+
+def test_outputs_are_read_as_they_were(tmp_path):
+    odd = "ein\u2028\x85 'Wort'\t\"\\ \U0001f600"
+    n_best = [
+        [
+            Output(odd, -1 / 3, -2e-17, (3, 999_999), alignment=[(0, 1)]),
+            Output("", 0.0, float("-inf")),
+        ],
+        [Output("(TOP (S (NN bird)))", -0.1, -0.25, (7,), "(S XX")],
+        [],
+    ]
+    window = Window([odd, "bird", ""])
+    written = WindowOutput(window.lines, n_best, {"sentences": 3})
+    with open_part(tmp_path / "out.txt", Upper.key) as part:
+        list(part.missing([window]))
+        part.add(window, written)
+        [output] = part.outputs()
+        part.remove()
+    assert output.sources == window.lines
+    assert output.n_best[0][0].as_json() == n_best[0][0].as_json()
+    assert output.n_best[0][0].ids == n_best[0][0].ids
+    assert output.n_best[0][1:] + output.n_best[1:] == n_best[0][1:] + n_best[1:]

@@ -7,7 +7,6 @@ import errno
 import gzip
 import os
 import re
-import shutil
 import threading
 from unittest.mock import Mock
 
@@ -119,11 +118,6 @@ def test_interrupted_scoring_of_a_split_resumes(split, capsys, calls):
     assert contents(split.folder) == expected
 
 
-def test_interrupted_first_window_leaves_nothing(case):
-    case.interrupted(0)
-    assert list(case.folder.iterdir()) == []
-
-
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
     case()
@@ -131,11 +125,11 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch, window):
     capsys.readouterr()
     added, add = [], Part.add
 
-    def full(self, line):
-        added.append(line)
+    def full(self, *work):
+        added.append(work)
         if len(added) == window:
             raise OSError(errno.ENOSPC, "No space left on device")
-        add(self, line)
+        add(self, *work)
 
     message = (
         f"The disk of {case.target} is full. Free some space and run the same command"
@@ -187,7 +181,7 @@ def test_batches_of_sentences_make_a_split_one_window(split, calls):
 @pytest.mark.parametrize(
     ("case", "changes", "more"),
     [
-        ("file", "", {"output_format": "nbest"}),
+        ("file", N_BEST, {}),
         ("file", "", CTRANSLATE2),
         ("split", "beam_size=1", {}),
     ],
@@ -209,17 +203,6 @@ def test_windows_of_other_options_are_not_used(
     assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
 
 
-def test_windows_of_a_file_are_not_a_splits(file, split, calls):
-    sources = split.folder.parent / "sources.txt"
-    split()
-    shutil.copy(split.folder / "test.120.src", sources)
-    file.decode = lambda job, target: decode_file(job, sources, target)
-    file.interrupted(5)
-    calls.windows.clear()
-    split(target=file.target)
-    assert calls.windows == split.windows
-
-
 def test_changed_source_of_a_split_decodes_its_window(split, monkeypatch, calls):
     split.interrupted(2)
     source_text = TokenStore.source_text
@@ -229,17 +212,6 @@ def test_changed_source_of_a_split_decodes_its_window(split, monkeypatch, calls)
     split()
     assert calls.windows == [15, 15, 15, 10]
     assert contents(split.folder) == split.whole()
-
-
-def test_added_lines_are_decoded_after_those_done(file, tmp_path, calls):
-    file.interrupted(2)
-    write(tmp_path / "in.txt", [*LINES, "fish likes mouse"])
-    file()
-    assert file.target.read_text().splitlines()[-2:] == [
-        "hund oft hund hoert",
-        "fisch maus mag",
-    ]
-    assert calls.windows == [4, 4, 4]
 
 
 def test_other_options_of_a_split_have_another_output(split, calls):

@@ -21,7 +21,8 @@ from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.options import ConnectionLimits, ServerOptions
 from t2tlite.programs.serving.server import DrainingServer, bind
 from t2tlite.programs.serving.service import Service
-from t2tlite.tasks.parsing import Parse, ParsingTask
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Output
 from t2tlite.trees.tree import Tree, format_tree, parse_tree
 
 TIMEOUT_S = 60
@@ -97,13 +98,13 @@ def tree_of(sentence: str) -> Tree:
 def parser_of(translator: Any) -> Changed:
     """A parser that gives each sentence the same kind of tree."""
 
-    def parse(sentences: list[str], **options: Any) -> list[Parse]:
+    def parse(sentences: list[str], **options: Any) -> list[Output]:
         trees = [tree_of(sentence) if sentence else None for sentence in sentences]
         repairs = Counter({"added words": 2})
         parses = []
         for tree in trees:
             text = format_tree(tree) if tree else ""
-            parses.append(Parse(text, -0.25, -1.5, tree=tree, repairs=repairs))
+            parses.append(Output(text, -0.25, -1.5, tree=tree, repairs=repairs))
         return parses
 
     return Changed(translator, task=ParsingTask(), parse=parse)

@@ -13,7 +13,7 @@ import pytest
 from imported_model import lines
 from running import Changed, running, served
 
-from t2tlite.tasks.parsing import Parse
+from t2tlite.tasks.task import Output
 from t2tlite.trees.tree import parse_tree
 
 
@@ -134,7 +134,7 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
 def test_tree_of_any_depth_is_answered(parsing_translator, depth):
     """As nested lists up to the depth that every client's parser reads."""
     brackets = "(A " * (depth - 1) + "(NN dog)" + ")" * (depth - 1)
-    parse_of = Parse(brackets, -0.25, -1.5, tree=parse_tree(brackets))
+    parse_of = Output(brackets, -0.25, -1.5, tree=parse_tree(brackets))
     deep = Changed(parsing_translator, parse=lambda *_, **__: [parse_of])
     with running([served(deep, "en", "tree")]) as server:
         ((_, response),) = parse(server, ["dog"])
