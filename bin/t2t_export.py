@@ -14,17 +14,16 @@ argos        DIR/translate-en_de.argosmodel, a package that Argos Translate and
              --languages=en-de names its languages if the run does not record them.
 
 --checkpoint_path=averaged (or best, ...) chooses the weights,
---decode_hparams=beam_size=8,alpha=1.0 the decoding defaults of an export that includes
+--decode_hparams=beam_size=8,alpha=1.0 the decoding options of an export that includes
 the search; otherwise they are the run's.
 
 Before the command reports success, it decodes some sentences with the export and with
 the run: texts must be equal, scores and log-probabilities within 0.0001. For
-ctranslate2 and argos it requires this of greedy search only (log-probabilities within
-0.001), and reports how many beam-search translations are equal; with a
-quantization it reports both numbers. DIR appears when everything is written and
-verified; after an error nothing is left behind, and an earlier export is unchanged.
-DIR/README.md says how to use the export. A model or an option that a format cannot
-express is an error that names it.
+ctranslate2 and argos it requires this of greedy search only, within 0.001, and reports
+how many beam-search translations are equal; with a quantization it reports both
+numbers. DIR appears when everything is written and verified; after an error nothing is
+left behind, and an earlier export is unchanged. DIR/README.md says how to use the
+export. A model or an option that a format cannot express is an error that names it.
 docs/export.md has examples.
 """
 
@@ -37,7 +36,7 @@ from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.export import FORMATS, export_model, open_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.runs import load as runs
 from t2tlite.programs.runs.translator import decode_options
@@ -50,9 +49,7 @@ class ExportFlags(
     """Which run is exported, and how."""
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
-    format: str = required_field(
-        str, "Format of the export: saved_model, ctranslate2 or argos."
-    )
+    format: str = required_field(str, f"Format of the export: {', '.join(FORMATS)}.")
     overwrite: bool = checked_field(
         False, "Replace an export in --export_dir; nothing else is ever replaced."
     )
@@ -67,7 +64,11 @@ class ExportFlags(
 @command(ExportFlags, __doc__)
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
-    export_format = find_format(flags.format)
+    export_format = open_format(
+        flags.format,
+        quantization=flags.quantization or "",
+        languages=flags.languages,
+    )
     run = groups.run_folder(flags)
     hparams = run.hparams()
     manifest = run.manifest()
@@ -78,8 +79,6 @@ def main(flags: ExportFlags) -> None:
         manifest=manifest,
         format=export_format,
         decoding=decode_options(manifest, flags.decode_hparams),
-        quantization=flags.quantization or "",
-        languages=flags.languages,
         export_dir=flags.export_dir,
         overwrite=flags.overwrite,
     )

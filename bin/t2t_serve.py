@@ -14,24 +14,12 @@ Needs pip install 't2tlite[serve]'.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import Flags
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
-
-# packages of the extra
-EXTRA = (
-    "fastapi",
-    "httptools",
-    "prometheus_client",
-    "py3langid",
-    "python_multipart",
-    "sentencex",
-    "uvicorn",
-)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,9 +47,12 @@ class ServeFlags(groups.PackageFlags, groups.EngineFlags, ServedRunFlags):
 @command(ServeFlags, __doc__)
 def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
-    require_extra()
-    from t2tlite.programs.serving.server import serve
-
+    try:
+        from t2tlite.programs.serving.server import serve
+    except ImportError as error:
+        raise ValueError(
+            f"t2t-serve lacks a package ({error}): pip install 't2tlite[serve]'."
+        ) from error
     runs = ServedRunOptions(
         runs=flags.output_dir,
         languages=flags.languages,
@@ -71,20 +62,6 @@ def main(flags: ServeFlags) -> None:
         quantization=flags.quantization,
     )
     serve(runs, flags.server)
-
-
-def require_extra() -> None:
-    """Raises ValueError, which says what to install, if a package of the extra is
-    missing.
-    """
-    try:
-        for package in EXTRA:
-            importlib.import_module(package)
-    except ImportError as error:
-        raise ValueError(
-            f"t2t-serve needs the packages {', '.join(EXTRA)} ({error}): pip install"
-            " 't2tlite[serve]'."
-        ) from error
 
 
 if __name__ == "__main__":

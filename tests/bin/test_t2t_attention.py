@@ -91,16 +91,19 @@ def test_command_makes_the_page_that_is_named(flags, tiny_run, tmp_path, capsys)
             ["--kind=encoder,decodr"],
             "must be one of encoder, decoder, cross. Received: 'decodr'",
         ),
-        (["--layers=9"], "A layer of the encoder must be from 1 to 1. Received: 9"),
+        (
+            ["--layers=9"],
+            "layers of encoder must be a list of numbers from 1 to 1. Received: [9]",
+        ),
         (
             ["--layers=0", "--html=x.html"],
-            "A layer of the encoder must be from 1 to 1. Received: 0",
+            "layers of encoder must be a list of numbers from 1 to 1. Received: [0]",
         ),
         (
             ["--layers=two"],
             "--layers must be a whole number. Received: 'two'",
         ),
-        (["--heads=3"], "A head must be from 1 to 2. Received: 3"),
+        (["--heads=3"], "heads must be a list of numbers from 1 to 2. Received: [3]"),
         (["--picture=cat.svg"], "Unknown command line flag 'picture'"),
         (["--source="], "--source must be given"),
         (["--checkpoint_path=nowhere"], "nowhere"),

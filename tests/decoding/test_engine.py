@@ -14,12 +14,9 @@ from t2tlite.decoding.engine import (
     Sentence,
     check_supported,
 )
-from t2tlite.programs.export import ctranslate2_engine, saved_model
+from t2tlite.programs.export.export import FORMATS
 
-SUPPORTED = {
-    "ctranslate2": ctranslate2_engine.SUPPORTED,
-    "saved_model": saved_model.SUPPORTED,
-}
+SUPPORTED = {name: FORMATS[name].supported for name in ("ctranslate2", "saved_model")}
 
 
 @dataclasses.dataclass(frozen=True)

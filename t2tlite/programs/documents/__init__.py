@@ -2,6 +2,6 @@
 from their translations.
 
 This package knows nothing of HTTP or models. `html_text.py` reads HTML by
-`html_tokens.py`, `html_elements.py` and `html_runs.py`; `tag_projection.py` puts inline
+`html_pieces.py` and `html_runs.py`; `tag_projection.py` puts inline
 tags into a translation; `sentences.py` splits text.
 """

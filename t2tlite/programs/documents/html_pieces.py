@@ -17,18 +17,23 @@ import string
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from t2tlite.vocabularies.normalisation import IGNORED
+
 VOID = frozenset(
     "area base br col embed frame hr img input link meta param source track wbr".split()
 )
 # visible at their place, like untouched elements
 VISIBLE_VOID = frozenset("embed img input".split())
-BLOCKS = frozenset(
-    "address article aside base blockquote body br button caption center col colgroup"
-    " dd details dialog dir div dl dt fieldset figcaption figure footer form frame"
-    " frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend li link"
-    " listing main menu meta nav noembed noframes noscript ol optgroup option p"
-    " plaintext pre search section select summary table tbody td template textarea"
-    " tfoot th thead title tr ul xmp".split()
+# their start tags end an open <p>
+PARAGRAPH_ENDS = frozenset(
+    "address article aside blockquote center details dialog dir div dl fieldset"
+    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr listing main"
+    " menu nav ol p plaintext pre search section summary table ul xmp".split()
+)
+BLOCKS = PARAGRAPH_ENDS | frozenset(
+    "base body br button caption col colgroup dd dt frame frameset head html iframe"
+    " legend li link meta noembed noframes noscript optgroup option select tbody td"
+    " template textarea tfoot th thead title tr".split()
 )
 # never translated, unless translate="yes" says so
 UNTOUCHED = frozenset("code kbd math ruby samp svg var".split())
@@ -41,27 +46,17 @@ ESCAPABLE_TEXT = frozenset("title textarea".split())  # has character references
 # tags inside these elements end none around them
 SCOPES = frozenset("button caption math object svg table td template th".split())
 LISTS = frozenset("datalist dir dl menu ol select ul".split())
-CELLS = frozenset("td th".split())
-ROWS = CELLS | {"tr"}
-GROUPS = ROWS | {"tbody", "thead", "tfoot", "caption", "colgroup"}
-TERMS = frozenset("dd dt".split())
-PARAGRAPH = frozenset(["p"])
-PARAGRAPH_ENDS = (
-    "address article aside blockquote center details dialog dir div dl fieldset"
-    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr listing main"
-    " menu nav ol p plaintext pre search section summary table ul xmp".split()
-)
+ROWS = frozenset("td th tr".split())
+TERMS = frozenset("dd dt p".split())
+# the elements that a start tag ends
 ENDED_BY_START = {
-    **dict.fromkeys(PARAGRAPH_ENDS, PARAGRAPH),
-    **dict.fromkeys(TERMS, TERMS | PARAGRAPH),
-    **dict.fromkeys(CELLS, CELLS),
-    **dict.fromkeys(("tbody", "thead", "tfoot"), GROUPS),
+    **dict.fromkeys(PARAGRAPH_ENDS, frozenset("p")),
+    **dict.fromkeys(("dd", "dt"), TERMS),
+    **dict.fromkeys(("td", "th"), ROWS - {"tr"}),
+    **dict.fromkeys(("tbody", "thead", "tfoot"), ROWS | {"tbody", "thead", "tfoot"}),
     "tr": ROWS,
-    "li": PARAGRAPH | {"li"},
+    "li": frozenset(["p", "li"]),
     "option": frozenset(["option"]),
-    "optgroup": frozenset("option optgroup".split()),
-    "button": frozenset(["button"]),
-    "body": frozenset(["head"]),
 }
 LOOK_AT = 50  # open elements, the innermost, among which a start tag may end one
 
@@ -83,14 +78,12 @@ MARKUP = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-END_TAGS = {
-    name: re.compile(f"</{name}(?=[\\t\\n\\f\\r />])", re.IGNORECASE | re.ASCII)
-    for name in RAW_TEXT | ESCAPABLE_TEXT
-}
+END_TAG = r"</{}(?=[\t\n\f\r />])"
 SCRIPT_STEP = re.compile(
     r"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.IGNORECASE | re.ASCII
 )
 LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+LINE_BREAK = re.compile(r"(\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?)")
 # Python's `unescape` refuses a number of thousands of digits
 LONG_NUMBER = re.compile(r"&#0*(\d{1,8})\d*", re.ASCII)
 
@@ -111,7 +104,7 @@ class Piece(NamedTuple):
     source: str
     name: str = ""  # of a tag, in lower case
     is_translated: bool = True  # whether its text, or its element's text, is
-    is_preformatted: bool = False  # whether white space in its text counts
+    text: str = ""  # the visible characters, with one space for white space
     is_object: bool = False  # whether this point is visible at its place
 
     @property
@@ -145,7 +138,7 @@ def read(document: str) -> list[Piece]:
         at = markup.end()
         name = _lower(markup["name"] or "")
         if not name:
-            reader.add(Kind.POINT, markup[0])
+            reader.add(markup[0])
         elif markup["end"]:
             reader.end(name, markup[0])
         elif name in RAW_TEXT:
@@ -173,6 +166,11 @@ def unescape(text: str) -> str:
     return html.unescape(LONG_NUMBER.sub(r"&#\1", text))
 
 
+def visible(source: str) -> str:
+    """The visible characters and white space of a text with character references."""
+    return IGNORED.sub("", unescape(source))
+
+
 class _Reader:
     """The pieces so far, and the elements that are open, the innermost last."""
 
@@ -185,17 +183,19 @@ class _Reader:
         self._barriers: list[int] = []  # against end tags of inline elements
         self._last_separator = -1  # an index of `pieces`
 
-    def add(self, kind: Kind, source: str, name: str = "") -> None:
+    def add(self, source: str, name: str = "") -> None:
         """Adds markup that neither opens nor closes an element."""
         around = self._open[-1]
-        self._add(Piece(kind, source, name, around.is_translated))
+        self._add(Piece(Kind.POINT, source, name, around.is_translated))
 
     def add_text(self, source: str) -> None:
+        """Adds text. Each line break of preformatted text is a piece that separates."""
         around = self._open[-1]
-        piece = Piece(
-            Kind.TEXT, source, "", around.is_translated, around.is_preformatted
-        )
-        self.pieces.append(piece)
+        lines = LINE_BREAK.split(source) if around.is_preformatted else [source]
+        for number, line in enumerate(lines):
+            is_translated = around.is_translated and number % 2 == 0
+            text = re.sub(r"\s+", " ", visible(line))
+            self.pieces.append(Piece(Kind.TEXT, line, "", is_translated, text))
 
     def start(self, name: str, source: str, attributes: str, is_closed: bool) -> None:
         """Opens an element, after ending those that its start tag ends."""
@@ -234,8 +234,7 @@ class _Reader:
                 self._end_innermost("")
             self._end_innermost(source)
             return
-        is_in_block = self._open[-1].name in BLOCKS or len(self._open) == 1
-        self.add(Kind.END if is_in_block else Kind.POINT, source, name)
+        self.add(source, name)
 
     def end_all(self) -> None:
         while len(self._open) > 1:
@@ -317,7 +316,8 @@ def _content_end(document: str, start: int, name: str) -> int:
         return len(document)
     if name == "script":
         return _script_end(document, start)
-    end = END_TAGS[name].search(document, start)
+    end_tag = re.compile(END_TAG.format(name), re.IGNORECASE | re.ASCII)
+    end = end_tag.search(document, start)
     return end.start() if end else len(document)
 
 

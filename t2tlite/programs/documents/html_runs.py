@@ -17,13 +17,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
-from t2tlite.programs.documents.html_pieces import Kind, Piece, read, unescape
+from t2tlite.programs.documents.html_pieces import Kind, Piece, read, visible
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, OPENING, SplitText
 from t2tlite.programs.documents.tag_projection import CLOSING_MARKS, Span, project
-from t2tlite.vocabularies.normalisation import IGNORED
 
 # These elements may begin and end within a word
 FORMATTING = frozenset(
@@ -36,100 +34,74 @@ WITHOUT_SPACES = re.compile(
 )
 SENTENCE_END = re.compile(r"(?:[^\W\d_]{2}[.!?…]+|[。！？])[\"'”’»)\]」』）]*\Z")
 LOOK_AT = 40  # characters at the end of a text that show whether a sentence ends
-LINE_BREAK = re.compile(r"(\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?)")
-
-
-class Item(NamedTuple):
-    """A piece, and of a text its visible characters, with one space for white space."""
-
-    piece: Piece
-    text: str = ""
 
 
 def read_runs(document: str, inline: bool) -> Iterator[str | Run]:
     """The runs of a document, and the markup and white space between them. If tags are
     not `inline`, all markup separates runs.
     """
-    row: list[Item] = []
-    for piece in _lines(read(document)):
-        is_text = piece.kind is Kind.TEXT
-        if piece.separates or not (is_text or inline):
+    row: list[Piece] = []
+    for piece in read(document):
+        if piece.separates or not (inline or piece.kind is Kind.TEXT):
             yield from _runs(row)
             yield piece.source
             row = []
-        elif is_text:
-            row.append(Item(piece, re.sub(r"\s+", " ", _visible(piece))))
         else:
-            row.append(Item(piece))
+            row.append(piece)
     yield from _runs(row)
 
 
-def _lines(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Pieces with the line breaks of preformatted text as markup that separates."""
-    for piece in pieces:
-        if not piece.is_preformatted:
-            yield piece
-            continue
-        for number, source in enumerate(LINE_BREAK.split(piece.source)):
-            is_translated = piece.is_translated and number % 2 == 0
-            yield piece._replace(source=source, is_translated=is_translated)
-
-
-def _visible(piece: Piece) -> str:
-    return IGNORED.sub("", unescape(piece.source))
-
-
-def _runs(row: Sequence[Item]) -> Iterator[str | Run]:
+def _runs(row: Sequence[Piece]) -> Iterator[str | Run]:
     """The runs between two blocks, and what is between them."""
     is_menu = _is_menu(row)
     start = 0
     for cut in [*_cuts(row, is_menu), len(row)]:
-        items = row[start:cut]
+        pieces = row[start:cut]
         start = cut
-        left = right = len(items)
-        if any(_has_words(item) for item in items):
-            left, right = _bounds(items)
-            yield _sources(items[:left])
-            yield Run(items[left:right])
+        left = right = len(pieces)
+        if any(_has_words(piece) for piece in pieces):
+            left, right = _bounds(pieces)
+            yield _sources(pieces[:left])
+            yield Run(pieces[left:right])
         else:
             right = 0
-        yield _sources(items[right:])
+        yield _sources(pieces[right:])
 
 
-def _has_words(item: Item) -> bool:
-    return LETTER_OR_DIGIT.search(item.text) is not None
+def _has_words(piece: Piece) -> bool:
+    return LETTER_OR_DIGIT.search(piece.text) is not None
 
 
-def _sources(items: Sequence[Item]) -> str:
-    return "".join(item.piece.source for item in items)
+def _sources(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.source for piece in pieces)
 
 
-def _is_menu(row: Sequence[Item]) -> bool:
+def _is_menu(row: Sequence[Piece]) -> bool:
     """Whether all words are in links, and there are several."""
     links: set[int] = set()
     link = None  # the open one
-    for index, item in enumerate(row):
-        if item.piece.name == "a":
-            link = index if item.piece.kind is Kind.START else None
-        elif _has_words(item):
+    for index, piece in enumerate(row):
+        if piece.name == "a":
+            link = index if piece.kind is Kind.START else None
+        elif _has_words(piece):
             if link is None:
                 return False
             links.add(link)
     return len(links) > 1
 
 
-def _cuts(row: Sequence[Item], is_menu: bool) -> Iterator[int]:
-    """The indices of the items with which another run begins."""
+def _cuts(row: Sequence[Piece], is_menu: bool) -> Iterator[int]:
+    """The indices of the pieces with which another run begins."""
     last = None  # the last text, or in a menu the last words
     has_space = False  # since then
     markup: list[int] = []  # since then
-    for index, item in enumerate(row):
-        text = item.text
-        if item.piece.kind is not Kind.TEXT:
+    for index, piece in enumerate(row):
+        text = piece.text
+        if piece.kind is not Kind.TEXT:
             markup.append(index)
-        elif is_menu and _has_words(item):
+        elif is_menu and _has_words(piece):
             closed, opened = _unmatched(row, markup)
-            names = [row[tag].piece.name for tag in closed]
+            names = [row[tag].name for tag in closed]
             if "a" in names and opened:
                 yield closed[-1] + 1
                 yield opened[0]
@@ -146,7 +118,7 @@ def _cuts(row: Sequence[Item], is_menu: bool) -> Iterator[int]:
 
 
 def _unmatched(
-    row: Sequence[Item], markup: Sequence[int]
+    row: Sequence[Piece], markup: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """The end tags in some markup whose elements begin before it, and the start tags
     whose elements end behind it.
@@ -154,7 +126,7 @@ def _unmatched(
     opened: list[int] = []
     closed: list[int] = []
     for index in markup:
-        kind = row[index].piece.kind
+        kind = row[index].kind
         if kind is Kind.START:
             opened.append(index)
         elif kind is Kind.END and opened:
@@ -165,13 +137,13 @@ def _unmatched(
 
 
 def _cut_between(
-    row: Sequence[Item], last: str, markup: Sequence[int], following: str
+    row: Sequence[Piece], last: str, markup: Sequence[int], following: str
 ) -> Iterator[int]:
     """Where a run ends in the markup between two texts that touch, if it does."""
-    if any(row[index].piece.is_object for index in markup):
+    if any(row[index].is_object for index in markup):
         return
     closed, opened = _unmatched(row, markup)
-    names = {row[index].piece.name for index in [*closed, *opened]}
+    names = {row[index].name for index in [*closed, *opened]}
     are_siblings = bool(closed) and bool(opened)
     may_end_words = not names <= FORMATTING
     touches = are_siblings and may_end_words and _are_words(last, following, names)
@@ -203,18 +175,18 @@ def _ends_sentence(last: str, following: str) -> bool:
     return ends is not None and (begins or behind in "([„‚¿¡“‘«")
 
 
-def _bounds(items: Sequence[Item]) -> tuple[int, int]:
+def _bounds(pieces: Sequence[Piece]) -> tuple[int, int]:
     """The first item of a run, and behind the last: all text, and both tags of elements
     that begin or end in it.
     """
-    texts = [index for index, item in enumerate(items) if item.text.strip()]
+    texts = [index for index, piece in enumerate(pieces) if piece.text.strip()]
     left = texts[0]
     right = texts[-1] + 1
     opened: list[int] = []
-    for index, item in enumerate(items):
-        if item.piece.kind is Kind.START:
+    for index, piece in enumerate(pieces):
+        if piece.kind is Kind.START:
             opened.append(index)
-        elif item.piece.kind is Kind.END and opened:
+        elif piece.kind is Kind.END and opened:
             start = opened.pop()
             if start < texts[0] < index <= texts[-1]:
                 left = min(left, start)
@@ -224,72 +196,54 @@ def _bounds(items: Sequence[Item]) -> tuple[int, int]:
 
 
 class Run:
-    """A text to translate and the markup within it."""
+    """A text to translate and the elements in it. White space is added to the text with
+    the word behind it.
+    """
 
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.tags = sum(item.piece.kind is not Kind.TEXT for item in items)
-        texts = [item.piece for item in items if item.piece.kind is Kind.TEXT]
-        first = _visible(texts[0])
-        last = _visible(texts[-1])
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.tags = sum(piece.kind is not Kind.TEXT for piece in pieces)
+        texts = [piece for piece in pieces if piece.kind is Kind.TEXT]
+        first = visible(texts[0].source)
+        last = visible(texts[-1].source)
         self._before = first[: len(first) - len(first.lstrip())]  # white space
         self._behind = last[len(last.rstrip()) :]
-        reader = _RunReader()
-        for item in items:
-            reader.add(item)
-        self.text = "".join(reader.parts)
-        self._spans = reader.finished()
+        self._parts: list[str] = []
+        self._length = 0
+        self._has_space = False  # since the last word
+        self._objects: list[Span] = []  # since the last word
+        self._open = [Span(0, "")]  # the innermost last; the first is the run
+        for piece in pieces:
+            self._add(piece)
+        while len(self._open) > 1:
+            self._open[-1].ends_behind = True
+            self._end("")
+        self.text = "".join(self._parts)
 
     def translated(
         self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
     ) -> str:
         """The run as HTML, with translations in place of its sentences."""
-        translation = project(self._spans, split, sentences)
+        translation = project(self._open[0].inside, split, sentences)
         before = _escaped(self._before)
         return f"{before}{translation}{_escaped(self._behind)}"
 
-
-def _escaped(text: str) -> str:
-    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")
-
-
-class _RunReader:
-    """The text of a run and the elements in it, while its items are added.
-
-    White space is added with the text behind it.
-    """
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self._length = 0
-        self._last = ""  # the last character
-        self._has_space = False  # behind it
-        self._objects: list[Span] = []  # since the last text
-        self._open = [Span(0, "")]  # the innermost last; the first is the run
-
-    def add(self, item: Item) -> None:
-        kind = item.piece.kind
+    def _add(self, piece: Piece) -> None:
+        kind = piece.kind
         if kind is Kind.TEXT:
-            self._add_text(item.text)
+            self._add_text(piece.text)
         elif kind is Kind.END:
-            self._end(item.piece.source)
+            self._end(piece.source)
         else:
-            span = Span(self._length, item.piece.source, self._length)
+            span = Span(self._length, piece.source, self._length)
             self._open[-1].inside.append(span)
             if kind is Kind.START:
                 self._open.append(span)
-            elif item.piece.is_object:
+            elif piece.is_object:
                 span.is_object = True
                 span.space_before = self._has_space
                 if self._objects:
                     span.space_before = self._objects[-1].space_behind
                 self._objects.append(span)
-
-    def finished(self) -> list[Span]:
-        """The elements, after ending those whose end tags are behind the run."""
-        while len(self._open) > 1:
-            self._open[-1].ends_behind = True
-            self._end("")
-        return self._open[0].inside
 
     def _end(self, source: str) -> None:
         if len(self._open) > 1:
@@ -310,23 +264,19 @@ class _RunReader:
         self._has_space = self._has_space or begins_with_space
         if not word:
             return
-        if self._objects:
-            self._meet_objects(word[0])
-        if self._has_space and self._length:
-            self._append(" ")
-        self._append(word)
-        self._last = word[-1]
+        if self._objects:  # they have no text, and join or separate the words
+            before = self._parts[-1] if self._parts else " "
+            are_words = before[-1].isalnum() and word[0].isalnum()
+            self._has_space = self._has_space or are_words
+            if word[0] in CLOSING_MARKS and not self._objects[-1].space_behind:
+                self._has_space = False
+        if self._has_space and self._parts:
+            word = f" {word}"
+        self._parts.append(word)
+        self._length += len(word)
         self._has_space = text[-1] == " "
         self._objects = []
 
-    def _meet_objects(self, character: str) -> None:
-        """Joins or separates the words on both sides of objects, which have no text."""
-        space_behind = self._objects[-1].space_behind
-        if not (self._objects[0].space_before or space_behind):
-            self._has_space = self._last.isalnum() and character.isalnum()
-        elif not space_behind and character in CLOSING_MARKS:
-            self._has_space = False
 
-    def _append(self, text: str) -> None:
-        self.parts.append(text)
-        self._length += len(text)
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")

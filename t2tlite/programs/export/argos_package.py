@@ -10,11 +10,12 @@ import dataclasses
 import json
 import shutil
 import tempfile
-import zipfile
 from pathlib import Path
 
+from t2tlite.config import DecodeHParams
 from t2tlite.console import say
 from t2tlite.data.language_codes import contradiction, language_name, pair_of_run
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.own_files import remove
 from t2tlite.programs.export.ctranslate2_engine import AUTO
@@ -29,7 +30,7 @@ from t2tlite.programs.export.verification import (
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
 
-USAGE = """\
+PACKAGE_USAGE = """\
 `{file}` is a package of Argos Translate ({source} to {target}).
 
 - `argospm install {file}` installs it, and `argos-translate -f {from_code} -t {to_code}
@@ -43,27 +44,31 @@ translations differ, unless `ARGOS_COMPUTE_TYPE=float32` is set.
 """
 
 
+@dataclasses.dataclass(frozen=True)
 class ArgosFormat(CTranslate2Format):
     """Writes a package around a model directory of CTranslate2."""
 
     name = "argos"
-    names_languages = True
+    languages: str = ""  # such as en-de; by default those that the run records
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        note = contradiction(str(plan.run), plan.manifest, _languages(plan))
+        run = str(plan.run)
+        note = contradiction(run, plan.manifest, self._pair(plan.manifest, run))
         if note:
             say(note)
         source, target = plan.manifest.vocabularies
         if source != target or source.type != "sentencepiece":
             raise ValueError(
                 "format=argos needs one SentencePiece vocabulary for source and target."
-                f" Received: {source.file} and {target.file}. Export the run with"
-                " format=ctranslate2."
+                f" Received: {source.file} and {target.file}. Use format=ctranslate2."
             )
 
-    def write(self, model: TextDecoder, folder: Path, plan: ExportPlan) -> str:
-        from_code, to_code = _languages(plan)
+    def _pair(self, manifest: RunManifest, run: str) -> tuple[str, str]:
+        return pair_of_run(run, manifest, self.languages or None)
+
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> str:
+        from_code, to_code = self._pair(model.manifest, repr(model))
         name = f"translate-{from_code}_{to_code}"
         metadata = {
             # greater than those of published packages, whose updates then do not
@@ -76,7 +81,7 @@ class ArgosFormat(CTranslate2Format):
             "to_name": language_name(to_code),
             "type": "translate",
         }
-        usage = USAGE.format(
+        usage = PACKAGE_USAGE.format(
             file=f"{name}.argosmodel",
             source=metadata["from_name"],
             target=metadata["to_name"],
@@ -85,7 +90,7 @@ class ArgosFormat(CTranslate2Format):
         )
         package = folder / name
         (package / MODEL).mkdir(parents=True)
-        super().write(model, package / MODEL, plan)
+        super().write(model, package / MODEL, decoding)
         vocabulary = package / MODEL / model.source_encoder.path.name
         vocabulary.rename(package / VOCABULARY)
         text = json.dumps(metadata, ensure_ascii=False, indent=2)
@@ -96,33 +101,28 @@ class ArgosFormat(CTranslate2Format):
         remove(package)
         return usage
 
-    def open_in(
-        self, compute_type: str, model: TextDecoder, folder: Path, plan: ExportPlan
+    def open(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
     ) -> DecodedInOneBatch:
         [archive] = folder.glob("*.argosmodel")
         with tempfile.TemporaryDirectory() as unpacked:
-            with zipfile.ZipFile(archive) as package:
-                package.extractall(unpacked)
+            shutil.unpack_archive(archive, unpacked, "zip")
             directory = Path(unpacked) / archive.stem / MODEL
-            return super().open_in(compute_type, model, directory, plan)
+            return super().open(model, directory, decoding)
 
     def verify(
         self,
         model: TextDecoder,
         folder: Path,
-        plan: ExportPlan,
+        decoding: DecodeHParams,
         sentences: list[str],
     ) -> str:
         """Also counts equal greedy translations in the type that Argos Translate
         computes in.
         """
-        compared = super().verify(model, folder, plan, sentences)
-        options = dataclasses.replace(plan.decoding, beam_size=1)
-        plan = dataclasses.replace(plan, decoding=options)
-        package = self.open_in(AUTO, model, folder, plan)
-        equal = count_equal(opened_run(model, options), package, sentences)
+        compared = super().verify(model, folder, decoding, sentences)
+        greedy = dataclasses.replace(decoding, beam_size=1, return_beams=1)
+        opened = dataclasses.replace(self, quantization=AUTO)
+        package = opened.open(model, folder, greedy)
+        equal = count_equal(opened_run(model, greedy), package, sentences)
         return f"{compared}, and {equal} greedy ones with ARGOS_COMPUTE_TYPE={AUTO},"
-
-
-def _languages(plan: ExportPlan) -> tuple[str, str]:
-    return pair_of_run(str(plan.run), plan.manifest, plan.languages or None)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,12 +45,6 @@ AUTO = "auto"  # the fastest type that the device computes in
 # with 1.5, and 497 with 1.
 PATIENCE = 1.5
 
-# CTranslate2 constrains and samples too, but with other log-probabilities and random
-# numbers.
-SUPPORTED = frozenset(
-    {"beam_size", "alpha", "extra_length", "batch_size", "return_beams", "t2t_rules"}
-)
-
 # How weights can be stored. int8_X stores everything but matrices in X, int8 in a type
 # that suits the device.
 QUANTIZATIONS = (
@@ -77,15 +71,6 @@ def import_ctranslate2() -> ModuleType:
     return ctranslate2
 
 
-def check_quantization(name: str) -> None:
-    """Raises ValueError if there is no quantization of this name."""
-    if name not in QUANTIZATIONS:
-        raise ValueError(
-            f"quantization must be one of {', '.join(QUANTIZATIONS)}. Received:"
-            f" {name!r}."
-        )
-
-
 def check_expressible(hparams: HParams) -> None:
     """Raises ValueError if CTranslate2 cannot compute a model, naming the reason."""
     if hparams.self_attention_radius:
@@ -107,10 +92,7 @@ def computable_types() -> tuple[str, set[str]]:
 
 
 def check_computable(quantization: str) -> None:
-    """Raises ValueError if there is no such quantization, or this machine's device
-    cannot compute in it.
-    """
-    check_quantization(quantization)
+    """Raises ValueError if this machine's device cannot compute in a quantization."""
     device, computable = computable_types()
     if quantization not in computable:
         names = ", ".join(name for name in QUANTIZATIONS if name in computable)
@@ -165,13 +147,6 @@ def open_translator(
         ) from error
 
 
-class CTranslate2Hypothesis(NamedTuple):
-    """A hypothesis as CTranslate2 returns it."""
-
-    tokens: list[str]  # with the EOS, if it was decoded
-    log_prob: float
-
-
 class CTranslate2Engine(Engine):
     """Computes with a loaded model of CTranslate2.
 
@@ -180,7 +155,18 @@ class CTranslate2Engine(Engine):
     """
 
     name = CTRANSLATE2
-    supported = SUPPORTED
+    # CTranslate2 constrains and samples too, but with other log-probabilities and
+    # random numbers.
+    supported = frozenset(
+        {
+            "beam_size",
+            "alpha",
+            "extra_length",
+            "batch_size",
+            "return_beams",
+            "t2t_rules",
+        }
+    )
 
     def __init__(
         self,
@@ -212,7 +198,7 @@ class CTranslate2Engine(Engine):
         n_best = self._search(sentences, int(limits.max()), options)
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
         for i, hypotheses in enumerate(n_best):
-            longest = max(len(each.tokens) for each in hypotheses)
+            longest = max(len(tokens) for tokens, _ in hypotheses)
             if longest > limits[i]:
                 too_long[int(limits[i])].append(i)
         for limit, indices in too_long.items():
@@ -224,8 +210,10 @@ class CTranslate2Engine(Engine):
 
     def _search(
         self, sentences: list[Sentence], limit: int, options: DecodeHParams
-    ) -> list[list[CTranslate2Hypothesis]]:
-        """The hypotheses of each sentence, of at most `limit` tokens."""
+    ) -> list[list[tuple[list[str], float]]]:
+        """The hypotheses of each sentence, of at most `limit` tokens: the tokens, with
+        the EOS if it was decoded, and their log-probability.
+        """
         # scores are log-probabilities divided by length ** alpha
         alpha = options.alpha if options.beam_size > 1 else 0.0
         sources = [sentence.ids for sentence in sentences]
@@ -250,20 +238,19 @@ class CTranslate2Engine(Engine):
         for result in results:
             hypotheses = []
             for tokens, score in zip(result.hypotheses, result.scores, strict=True):
-                log_prob = score * len(tokens) ** alpha
-                hypotheses.append(CTranslate2Hypothesis(tokens, log_prob))
+                hypotheses.append((tokens, score * len(tokens) ** alpha))
             n_best.append(hypotheses)
         return n_best
 
     def _ranked(
-        self, hypotheses: list[CTranslate2Hypothesis], options: DecodeHParams
+        self, hypotheses: list[tuple[list[str], float]], options: DecodeHParams
     ) -> list[TokenHypothesis]:
         """The best hypotheses by our score: finished ones, or if there are none, the
         others.
         """
         rules = rules_of(options)
         alpha = options.alpha if rules.penalises(options) else 0.0
-        finished = [each for each in hypotheses if each.tokens[-1] == EOS_TOKEN]
+        finished = [each for each in hypotheses if each[0][-1] == EOS_TOKEN]
         penalised = bool(finished) or rules.penalises_unfinished
         ranked = []
         for tokens, log_prob in finished or hypotheses:

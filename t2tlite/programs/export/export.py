@@ -14,40 +14,39 @@ import t2tlite
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.lock import only_process
-from t2tlite.files.records import Count, write_record
+from t2tlite.files.records import write_record
 from t2tlite.programs.export.argos_package import ArgosFormat
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
 
-FORMATS: dict[str, ExportFormat] = {
-    "saved_model": SavedModelFormat(),
-    "ctranslate2": CTranslate2Format(),
-    "argos": ArgosFormat(),
+FORMATS: dict[str, type[ExportFormat]] = {
+    "saved_model": SavedModelFormat,
+    "ctranslate2": CTranslate2Format,
+    "argos": ArgosFormat,
 }
 
 
-def find_format(name: str) -> ExportFormat:
-    """The format of this name; ValueError with the choices if there is none."""
+def open_format(name: str, **options: str) -> ExportFormat:
+    """The format of this name with these options, of which empty ones are left out.
+    Raises ValueError if there is no such format or option.
+    """
     if name not in FORMATS:
         raise ValueError(
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
-    return FORMATS[name]
-
-
-@dataclasses.dataclass(frozen=True)
-class ExportRecord:
-    """What an export was made from: the content of export.json."""
-
-    format: str
-    t2tlite: str  # the version that made it
-    problem: str
-    checkpoint: str
-    step: Count
-    decode_hparams: dict[str, bool | int | float | str]
-    quantization: str
+    of_format = [field.name for field in dataclasses.fields(FORMATS[name])]
+    given = {}
+    for option, value in options.items():
+        if value and option not in of_format:
+            raise ValueError(
+                f"format={name} has no option {option}. Received: {option}={value}."
+                " Leave it out."
+            )
+        if value:
+            given[option] = value
+    return FORMATS[name](**given)
 
 
 def export_model(
@@ -62,29 +61,28 @@ def export_model(
     the output differs, another process is exporting to the folder or has written one
     there meanwhile, and OSError if it cannot be written.
     """
-    record = ExportRecord(
-        format=plan.format.name,
-        t2tlite=t2tlite.__version__,
-        problem=model.manifest.name,
-        checkpoint=model.checkpoint,
-        step=model.step,
-        decode_hparams=dataclasses.asdict(plan.decoding),
-        quantization=plan.quantization,
-    )
+    record = {
+        "format": plan.format.name,
+        "t2tlite": t2tlite.__version__,
+        "problem": model.manifest.name,
+        "checkpoint": model.checkpoint,
+        "step": model.step,
+        "decode_hparams": dataclasses.asdict(plan.decoding),
+        "options": dataclasses.asdict(plan.format),
+    }
+    title = f"# {model.manifest.name}, step {model.step:,}, as {plan.format.name}\n\n"
     sentences, origin = sample_sentences(model)
     with (
         only_process(plan.work, "export to a folder"),
         atomic_folder(plan.folder, plan.work, plan.check_replaceable) as unfinished,
     ):
-        report(f"Writing the model as {record.format} ...")
+        report(f"Writing the model as {plan.format.name} ...")
         with _writing(plan.folder):
-            usage = plan.format.write(model, unfinished, plan)
+            usage = plan.format.write(model, unfinished, plan.decoding)
             write_record(unfinished / RECORD, record)
-            title = f"# {record.problem}, step {record.step:,}, as {record.format}"
-            readme = f"{title}\n\n{usage}"
-            (unfinished / "README.md").write_text(readme, encoding="utf-8")
+            (unfinished / "README.md").write_text(title + usage, encoding="utf-8")
         report(f"Decoding {len(sentences)} sentences with the export and the run ...")
-        compared = plan.format.verify(model, unfinished, plan, sentences)
+        compared = plan.format.verify(model, unfinished, plan.decoding, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"
 
 
@@ -98,8 +96,4 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, tf.errors.OpError) as error:
-        reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
-        raise OSError(
-            f"export_dir={folder} cannot be written: {reason}. Make room"
-            " there, or name another folder."
-        ) from error
+        raise OSError(f"export_dir={folder} cannot be written: {error}.") from error

@@ -23,19 +23,40 @@ from t2tlite.vocabularies.normalisation import (
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
-# The characters that Python's str.isspace accepts and str.strip removes: a blank
-# sentence has no others.
+# regular expressions and what they are replaced with, one after the other
+Replacements = tuple[tuple[str, str], ...]
+
+# The characters that Python's str.isspace accepts and str.strip removes.
 WHITE_SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}"
     r"\x{202f}\x{205f}\x{3000}]"
 )
 INVISIBLE = f"[{REMOVED}{NON_JOINER}{JOINER}]+"
+BLANK_AS_EMPTY: Replacements = ((f"^{WHITE_SPACE}+$", ""),)
+STRIP: Replacements = ((f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", ""),)  # str.strip
+# ParsingTask.source: words between single spaces, brackets as -LRB- and -RRB-
+TREE_WORDS: Replacements = (
+    (f"{WHITE_SPACE}+", " "),
+    (f"(^| ){INVISIBLE}( {INVISIBLE})*( |$)", " "),  # are not words
+    ("^ | $", ""),
+    (r"\(", "-LRB-"),
+    (r"\)", "-RRB-"),
+    (r"\x00", "\ufffd"),
+)
+
+
+def replaced(texts: Tensor, replacements: Replacements) -> Tensor:
+    """Strings after these replacements."""
+    for pattern, text in replacements:
+        texts = tf.strings.regex_replace(texts, pattern, text)
+    return texts
 
 
 class SentencePieceText:
     """Text; its SentencePiece vocabulary is part of the graph."""
 
     noun = "texts"  # the name of an output
+    spec = tf.TensorSpec((None,), tf.string)  # of a batch
 
     def __init__(self, encoder: SentencePieceEncoder) -> None:
         import tensorflow_text  # Windows and Python 3.14 have none
@@ -43,10 +64,6 @@ class SentencePieceText:
         self._normalize = tensorflow_text.normalize_utf8
         self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph
         self._normalization = encoder.normalization
-
-    def spec(self, name: str) -> tf.TensorSpec:
-        """The type of a batch."""
-        return tf.TensorSpec((None,), tf.string, name)
 
     def batch(self, texts: Sequence[str]) -> Tensor:
         """Texts as the graph takes them."""
@@ -56,17 +73,16 @@ class SentencePieceText:
         """The text of an output of the graph."""
         return output.decode("utf-8")
 
-    def encode(self, batch: Tensor) -> tf.RaggedTensor:
-        """Token ids of a batch, int32 [B, (S)], each row with its EOS."""
+    def encode(self, batch: Tensor, prepare: Replacements = ()) -> tf.RaggedTensor:
+        """Token ids of a batch, int32 [B, (S)], each row with its EOS; `prepare` is
+        applied to text before.
+        """
+        batch = replaced(batch, prepare)
         if self._normalization != NONE:  # the rest of the rule is in the tokenizer
             form = self._normalization.upper()
             batch = tf.strings.regex_replace(batch, SPACE_MARK, " ")
             batch = self._normalize(batch, form)
         return self.tokenizer.tokenize(batch)
-
-    def blank(self, batch: Tensor) -> Tensor:
-        """Mask of the blank sentences of a batch, bool [B]."""
-        return tf.strings.regex_full_match(batch, f"{WHITE_SPACE}*")
 
     def decode(self, ids: Tensor) -> Tensor:
         """What the graph returns for token ids int32 [B, M, L] that end with an EOS:
@@ -76,8 +92,8 @@ class SentencePieceText:
         rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
         tokens = tf.ragged.boolean_mask(rows, before_end(rows))
         texts = self.tokenizer.detokenize(tokens)
-        lines = tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")
-        return tf.reshape(stripped(lines), shape[:2])
+        lines = replaced(texts, ((LINE_SPACES.pattern, " "), *STRIP))
+        return tf.reshape(lines, shape[:2])
 
 
 class TokenIds:
@@ -86,14 +102,12 @@ class TokenIds:
     """
 
     noun = "ids"
+    spec = tf.TensorSpec((None, None), tf.int32)
     tokenizer = None
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder
         self._vocab_size = encoder.vocab_size
-
-    def spec(self, name: str) -> tf.TensorSpec:
-        return tf.TensorSpec((None, None), tf.int32, name)
 
     def batch(self, texts: Sequence[str]) -> Tensor:
         rows = []
@@ -105,20 +119,14 @@ class TokenIds:
     def text(self, output: np.ndarray) -> str:
         return self._encoder.text(output)
 
-    def encode(self, batch: Tensor) -> tf.RaggedTensor:
-        valid = tf.reduce_all((batch >= 0) & (batch < self._vocab_size))
-        message = (
-            f"Token ids must be at least 0 and less than {self._vocab_size}. Received:"
-        )
-        check = tf.debugging.Assert(valid, [message, batch], summarize=20)
+    def encode(self, batch: Tensor, prepare: Replacements = ()) -> tf.RaggedTensor:
+        message = f"Token ids must be at least 0 and less than {self._vocab_size}."
+        valid = (batch >= 0) & (batch < self._vocab_size)
+        check = tf.debugging.Assert(tf.reduce_all(valid), [message, "Received:", batch])
         with tf.control_dependencies([check]):
             rows = tf.ragged.boolean_mask(batch, before_end(batch))
         ends = tf.fill((tf.shape(batch)[0], 1), EOS)
         return tf.concat([rows, ends], axis=1)
-
-    def blank(self, batch: Tensor) -> Tensor:
-        # a blank sentence is recognised by having no ids
-        return tf.fill(tf.shape(batch)[:1], False)
 
     def decode(self, ids: Tensor) -> Tensor:
         return tf.where(before_end(ids), ids, PAD)
@@ -141,25 +149,3 @@ def graph_text(encoder: TextEncoder) -> GraphText:
     if isinstance(encoder, SentencePieceEncoder):
         return SentencePieceText(encoder)
     return TokenIds(encoder)
-
-
-def stripped(sentences: Tensor) -> Tensor:
-    """str.strip of each string."""
-    return tf.strings.regex_replace(sentences, f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", "")
-
-
-def tree_words(sentences: Tensor) -> Tensor:
-    """ParsingTask.source of each string: words between single spaces, brackets as -LRB-
-    and -RRB-.
-    """
-    replacements = (
-        (f"{WHITE_SPACE}+", " "),
-        (f"(^| ){INVISIBLE}( {INVISIBLE})*( |$)", " "),  # are not words
-        ("^ | $", ""),
-        (r"\(", "-LRB-"),
-        (r"\)", "-RRB-"),
-        (r"\x00", "\ufffd"),
-    )
-    for pattern, text in replacements:
-        sentences = tf.strings.regex_replace(sentences, pattern, text)
-    return sentences

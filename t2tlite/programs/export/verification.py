@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, cast
-
-import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import open_dataset
@@ -18,11 +16,10 @@ from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
-LOG_PROB_TOLERANCE = 1e-3  # of programs whose matrix products round differently
 # batch_size that decodes all sentences in one batch, so that rounding is the same too
 ONE_BATCH = 1_000_000
 
-BLANK = ("", " ", "\u00a0\u200b")  # the last, if the vocabulary normalises text
+BLANK = ("", " ", "\u00a0\u200b")
 SAMPLES = 12  # sentences
 LONGEST = 48  # tokens of a sample
 WORDS = 8  # of a sentence made from the vocabulary, at most
@@ -36,7 +33,7 @@ class OpenedExport(Protocol):
     """An export that was read back."""
 
     def decode(self, sentences: Sequence[str]) -> NBest:
-        """The hypotheses of each sentence's whole beam, best first."""
+        """The `return_beams` hypotheses of each sentence as sequences, best first."""
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The log-probability of each target given its source."""
@@ -47,17 +44,13 @@ class DecodedInOneBatch:
 
     def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
         self._model = model
-        self._options = dataclasses.replace(
-            options, return_beams=options.beam_size, batch_size=ONE_BATCH
-        )
+        self._options = dataclasses.replace(options, batch_size=ONE_BATCH)
 
     def decode(self, sentences: Sequence[str]) -> NBest:
-        """The hypotheses of each sentence's whole beam as sequences, best first."""
         task = self._model.task.as_sequences()
         return self._model.decode(sentences, self._options, task=task)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-        """The log-probability of each target given its source."""
         options = DecodeHParams(batch_size=ONE_BATCH)
         scored = self._model.score_hypotheses(sources, targets, options)
         return [hypothesis.log_prob for hypothesis in scored]
@@ -84,19 +77,30 @@ def opened_run(model: TextDecoder, options: DecodeHParams) -> DecodedInOneBatch:
     return DecodedInOneBatch(decoder, options)
 
 
-def check_export(
+def check_equal(
     run: OpenedExport,
     export: OpenedExport,
     sentences: Sequence[str],
-    log_prob_tolerance: float = TOLERANCE,
+    tolerance: float = TOLERANCE,
 ) -> None:
-    """Raises ValueError unless an export decodes and scores as the run does."""
-    by_run = run.decode(sentences)
-    check_hypotheses(sentences, by_run, export.decode(sentences))
-    targets = [n_best[0].text for n_best in by_run]
-    ours = run.score(sentences, targets)
-    theirs = export.score(sentences, targets)
-    check_log_probs(sentences, ours, theirs, log_prob_tolerance)
+    """Raises ValueError for the first sentence whose texts differ, or whose scores and
+    log-probabilities differ by more than the tolerance. Blank sentences are decoded
+    too.
+    """
+    decoded = [*sentences, *BLANK]
+    by_run = run.decode(decoded)
+    by_export = export.decode(decoded)
+    targets = [n_best[0].text for n_best in by_run[: len(sentences)]]
+    ours = [*by_run, *_scored(run, sentences, targets)]
+    theirs = [*by_export, *_scored(export, sentences, targets)]
+    compared = zip([*decoded, *sentences], ours, theirs, strict=True)
+    for sentence, expected, actual in compared:
+        if not _equal(expected, actual, tolerance):
+            raise ValueError(
+                "An export must decode and score as the run does. Received for"
+                f" {sentence!r}: {_shown(actual)} from the export, {_shown(expected)}"
+                " from the run. Please report this, with the run's hparams.json."
+            )
 
 
 def count_equal(
@@ -107,82 +111,55 @@ def count_equal(
     return sum(ours[0].text == theirs[0].text for ours, theirs in pairs)
 
 
-def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
-    """Raises ValueError for the first sentence whose texts differ, or scores by more
-    than TOLERANCE.
-    """
-    for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
-        if not _equal(ours, theirs):
-            raise ValueError(
-                f"An export must decode as the run does. Received for {sentence!r}:"
-                f" {_shown(theirs)} from the export, {_shown(ours)} from the run."
-                " Nothing was kept. Please report this, with the run's hparams.json."
-            )
+def _scored(
+    model: OpenedExport, sentences: Sequence[str], targets: Sequence[str]
+) -> NBest:
+    """Each target as the only hypothesis, with its log-probability as its score."""
+    n_best_lists = []
+    log_probs = model.score(sentences, targets)
+    for target, log_prob in zip(targets, log_probs, strict=True):
+        n_best_lists.append([Output(target, log_prob, log_prob)])
+    return n_best_lists
 
 
-def check_log_probs(
-    sentences: Sequence[str],
-    by_run: Sequence[float],
-    by_export: Sequence[float],
-    tolerance: float,
-) -> None:
-    """Raises ValueError for the first pair whose log-probabilities differ by more than
-    the tolerance.
-    """
-    for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
-        if not abs(ours - theirs) <= tolerance:
-            raise ValueError(
-                "An export must score as the run does. Received for a translation of"
-                f" {sentence!r}: log-probability {theirs:.6f} from the export,"
-                f" {ours:.6f} from the run. Nothing was kept. Please report this, with"
-                " the run's hparams.json."
-            )
-
-
-def _equal(ours: Sequence[Output], theirs: Sequence[Output]) -> bool:
-    """Whether two n-best lists have the same texts, and scores that differ by at most
-    TOLERANCE.
-    """
-    if len(ours) != len(theirs):
+def _equal(
+    expected: Sequence[Output], actual: Sequence[Output], tolerance: float
+) -> bool:
+    if len(expected) != len(actual):
         return False
-    for first, second in zip(ours, theirs, strict=True):
-        close = np.isclose(first.score, second.score, rtol=0, atol=TOLERANCE)
-        if first.text != second.text or not close:
+    for first, second in zip(expected, actual, strict=True):
+        distance = max(
+            abs(first.score - second.score), abs(first.log_prob - second.log_prob)
+        )
+        if first.text != second.text or not distance <= tolerance:  # it may be NaN
             return False
     return True
 
 
 def _shown(n_best: Sequence[Output]) -> str:
-    shown = [f"{output.text!r} ({output.score:.6f})" for output in n_best]
-    return "; ".join(shown) or "nothing"
+    return "; ".join(f"{output.text!r} ({output.score:.6f})" for output in n_best)
 
 
 def sample_sentences(model: TextDecoder) -> tuple[list[str], str]:
-    """Sentences to verify an export with, the longest first, none blank; and their
-    origin: the run's dev data, or if that is gone words of the vocabulary.
+    """Sentences to verify an export with; and their origin: the run's dev data, or if
+    that is gone words of the vocabulary.
     """
-    samples = _usable(model, _dev_sentences(model))
-    origin = "of dev"
-    if not samples:
-        samples = _usable(model, _made_sentences(model.source_encoder))
-        origin = "made of the vocabulary's words"
-    chosen = samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]
-    chosen.sort(key=lambda sample: sample[0], reverse=True)
-    return [sentence for _, sentence in chosen], origin
-
-
-def _usable(model: TextDecoder, sentences: Iterable[str]) -> list[tuple[int, str]]:
-    """The number of tokens and the text of each sentence, once, that the model can
-    decode and that is not too long.
-    """
-    limit = min(LONGEST, model.max_source_tokens)
     encoder = model.source_encoder
-    unique = list(dict.fromkeys(sentences))
+    samples = _usable(model, _dev_sentences(model))
+    if samples:
+        return samples, "of dev"
+    return _usable(model, _made_sentences(encoder)), "made of the vocabulary's words"
+
+
+def _usable(model: TextDecoder, sentences: Sequence[str]) -> list[str]:
+    """A sample of the sentences that are neither blank nor too long."""
+    limit = min(LONGEST, model.max_source_tokens)
     usable = []
-    for sentence, ids in zip(unique, encoder.encode_batch(unique), strict=True):
-        if len(ids) <= limit and not encoder.is_blank(sentence):
-            usable.append((len(ids), sentence))
-    return usable
+    rows = model.source_encoder.encode_batch(sentences)
+    for sentence, ids in zip(sentences, rows, strict=True):
+        if 0 < len(ids) <= limit:
+            usable.append(sentence)
+    return usable[:: max(1, len(usable) // SAMPLES)][:SAMPLES]
 
 
 def _dev_sentences(model: TextDecoder) -> list[str]:

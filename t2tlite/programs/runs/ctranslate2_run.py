@@ -150,17 +150,11 @@ def _convert(
         from t2tlite.training.checkpoints import read_weights
     weights = read_weights(checkpoint, parameters)
     work = path.with_name(f".{path.name}.converting")
-    try:
-        with atomic_folder(path, work) as unfinished:
-            convert(hparams, weights, encoders, unfinished, path.name)
-            files = {file.name: file_sha256(file) for file in unfinished.iterdir()}
-            stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint), files)
-            write_record(unfinished / STAMP, stamp)
-    except KeyError as error:
-        raise ValueError(
-            f"Checkpoint {checkpoint} is of another model: it has no {error}. Use"
-            " another."
-        ) from error
+    with atomic_folder(path, work) as unfinished:
+        convert(hparams, weights, encoders, unfinished, path.name)
+        files = {file.name: file_sha256(file) for file in unfinished.iterdir()}
+        stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint), files)
+        write_record(unfinished / STAMP, stamp)
 
 
 def _restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:

@@ -17,7 +17,7 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.keywords import DecodeOptions
 from t2tlite.machine import check_not_forked
-from t2tlite.programs.export.export import export_model, find_format
+from t2tlite.programs.export.export import export_model, open_format
 from t2tlite.programs.export.plan import ExportPlan
 from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.visualise.attention import Attention
@@ -285,10 +285,8 @@ class Translator(TextDecoder):
             checkpoint=self.checkpoint,
             hparams=keras_model(self).hparams,
             manifest=self.manifest,
-            format=find_format(format),
+            format=open_format(format, quantization=quantization, languages=languages),
             decoding=self.options(**options),
-            quantization=quantization,
-            languages=languages,
             export_dir=export_dir,
             overwrite=overwrite,
         )

@@ -38,7 +38,7 @@ from t2tlite.programs.serving.schemas import (
     TranslateRequest,
 )
 from t2tlite.programs.serving.service import READY, CurrentService, Service
-from t2tlite.programs.serving.translate import NBest, Translation
+from t2tlite.programs.serving.translate import Translation
 from t2tlite.texts import as_list, one_or_all
 
 DESCRIPTION = (
@@ -88,10 +88,8 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def refuse(request: Request, error: Exception) -> Response:
+async def refuse(request: Request, error: HTTPException) -> Response:
     """Raises the RequestError of an unknown path or method."""
-    if not isinstance(error, HTTPException):
-        raise error
     problem = "There is nothing at this path."
     headers = {}
     if error.status_code == 405:
@@ -119,35 +117,25 @@ async def translate(
     body = await service.read(request, TranslateRequest)
     translation = await service.in_thread(Translation, service.catalogue, body)
     if body.stream:
-        lines = _lines(service, body, translation)
+        lines = _lines(service, translation)
         return StreamingResponse(lines, media_type="application/x-ndjson")
-    results = []
-    for part in translation.parts:
-        results.append(await service.compute(request, part.work))
-    segments = body.segments or body.alignments
-    return await service.in_thread(translation.response, results, segments)
+    async for _ in translation.compute(service, request):
+        pass
+    return await service.in_thread(translation.response)
 
 
-async def _lines(
-    service: Service, body: TranslateRequest, translation: Translation
-) -> AsyncIterator[bytes]:
+async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
     """The lines of a stream."""
-    count = sum(len(part.work.items) for part in translation.parts)
-    yield b'{"segments":%d}\n' % count
-    results: list[list[NBest]] = []
+    yield b'{"segments":%d}\n' % translation.sentences
     size = 0
     try:
-        for part in translation.parts:
-            results.append([])
-            segments = iter(part.segments())
-            async for outputs in service.stream(part.work):
-                results[-1].append(outputs)
-                line = _line(translation.segment(next(segments), outputs))
-                size += len(line)
-                if size > MAX_ANSWER_BYTES:
-                    raise long_answer()
-                yield line
-        yield _line(await service.in_thread(translation.response, results, False))
+        async for segment, outputs in translation.compute(service):
+            line = _line(translation.segment(segment, outputs))
+            size += len(line)
+            if size > MAX_ANSWER_BYTES:
+                raise long_answer()
+            yield line
+        yield _line(await service.in_thread(translation.response))
     except RequestError as error:
         yield _line(ErrorResponse(error=error.message))
 
@@ -192,7 +180,7 @@ def _scoring(
     if len(sources) != len(targets) or model.makes_trees:
         raise RequestError(
             400,
-            "To score, each text of q needs a translation, and a model that translates."
+            "To score, each text needs a translation, and a model that translates."
             f" Received: {len(sources)} texts, {len(targets)} translations,"
             f" {model.source}-{model.target}.",
         )
@@ -250,7 +238,7 @@ async def languages(service: CurrentService) -> list[schemas.Language]:
 
 
 @router.get("/frontend/settings", summary="Limits, defaults, and the models served")
-async def settings(service: CurrentService) -> schemas.Settings:
+async def frontend_settings(service: CurrentService) -> schemas.Settings:
     """Limits, defaults and models."""
     source, target = "", ""
     for model in service.catalogue.translators[:1]:

@@ -15,7 +15,7 @@ import numpy as np
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import ServedModel
-from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
+from t2tlite.programs.serving.options import MAX_SERVED_TOKENS
 from t2tlite.programs.serving.requests import RequestError
 from t2tlite.programs.serving.schemas import (
     AttentionResponse,
@@ -74,10 +74,8 @@ def _checked_tokens(model: ServedModel, source: str, translation: str | None) ->
         [count] = model.search_token_counts([source], model.options.beam_size)
         model.check_weights(count)
         return count
-    [sources] = model.token_counts([source], limit=MAX_SENTENCE_TOKENS)
-    [targets] = model.token_counts(
-        [translation], targets=True, limit=MAX_SENTENCE_TOKENS
-    )
+    [sources] = model.token_counts([source], limit=MAX_SERVED_TOKENS)
+    [targets] = model.token_counts([translation], targets=True, limit=MAX_SERVED_TOKENS)
     model.check_weights(sources, targets)
     return sources + targets
 

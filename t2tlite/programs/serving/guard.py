@@ -47,7 +47,14 @@ class Guard:
         self._app = app
         self._service = service
         self._paths = frozenset(paths) | ALWAYS
-        self._headers = security_headers(service.options)
+        # Only pages that may send requests may show a page in a frame: the page
+        # translates the text behind the # of its address as soon as it is shown.
+        origins = service.options.cors_origins
+        ancestors = " ".join(["frame-ancestors 'self'", *origins])
+        self._headers = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"content-security-policy", ancestors.encode()),
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -100,19 +107,6 @@ class Guard:
             self._service.metrics.observe_request(
                 path, method, status or CLIENT_GONE, seconds
             )
-
-
-def security_headers(options: ServerOptions) -> list[tuple[bytes, bytes]]:
-    """The headers of every response.
-
-    Only pages that may send requests may show a page in a frame: the page translates
-    the text behind the # of its address as soon as it is shown.
-    """
-    ancestors = " ".join(["frame-ancestors 'self'", *options.cors_origins])
-    return [
-        (b"x-content-type-options", b"nosniff"),
-        (b"content-security-policy", ancestors.encode()),
-    ]
 
 
 def check_sender(headers: Headers, options: ServerOptions) -> None:

@@ -128,11 +128,7 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
         percent = round(100 * probabilities[label], 1)
         if percent > 0:
             detected.append(Detection(language=code, confidence=percent))
-    return sorted(detected, key=_unlikeliness)
-
-
-def _unlikeliness(detection: Detection) -> float:
-    return -detection.confidence
+    return sorted(detected, key=lambda each: -each.confidence)
 
 
 def detect_each(

@@ -18,7 +18,7 @@ SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
 TOKENS = (16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
-class Metrics:
+class ServerMetrics:
     """Counts requests, refused connections and batches, in a registry of its own."""
 
     def __init__(self) -> None:

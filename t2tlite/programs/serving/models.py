@@ -22,7 +22,7 @@ from t2tlite.programs.serving.languages import detect
 from t2tlite.programs.serving.options import (
     MAX_ATTENTION_WEIGHTS,
     MAX_SEARCH_TOKENS,
-    MAX_SENTENCE_TOKENS,
+    MAX_SERVED_TOKENS,
     ServedRunOptions,
 )
 from t2tlite.programs.serving.requests import SHOWN, RequestError
@@ -197,8 +197,8 @@ class ServedModel:
         sentence is too long for the beam: a search cannot be interrupted.
         """
         limit = MAX_SEARCH_TOKENS // beam_size
-        if limit >= min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS):
-            return self.token_counts(sentences, limit=MAX_SENTENCE_TOKENS)
+        if limit >= min(self.translator.max_source_tokens, MAX_SERVED_TOKENS):
+            return self.token_counts(sentences, limit=MAX_SERVED_TOKENS)
         advice = f"Split it, or ask for a beam_size below {beam_size}."
         return self.token_counts(sentences, limit=limit, advice=advice)
 
@@ -233,9 +233,16 @@ class Catalogue:
         """The model of a language pair, whose target may be TREE. Raises RequestError
         400 if there is none, or several and not both languages are given.
         """
-        matches = _nearest(self.models, source, target)
-        if len(matches) == 1:
-            return matches[0]
+        by_distance: dict[tuple[int, int], list[ServedModel]] = {}
+        for model in self.models:
+            to_source = distance(source, model.source)
+            to_target = distance(target, model.target)
+            if to_source is not None and to_target is not None:
+                by_distance.setdefault((to_target, to_source), []).append(model)
+        if by_distance:
+            nearest = by_distance[min(by_distance)]
+            if len(nearest) == 1:
+                return nearest[0]
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
         received = f"source {source or 'missing'}, target {target or 'missing'}"
         raise RequestError(
@@ -258,19 +265,6 @@ class Catalogue:
         """The served targets that a request may mean by a language."""
         codes = {model.target for model in self.translators}
         return sorted(code for code in codes if distance(wanted, code) is not None)
-
-
-def _nearest(
-    models: Sequence[ServedModel], source: str | None, target: str | None = None
-) -> list[ServedModel]:
-    """The models whose languages are nearest to those of a request."""
-    by_distance: dict[tuple[int, int], list[ServedModel]] = {}
-    for model in models:
-        to_source = distance(source, model.source)
-        to_target = distance(target, model.target)
-        if to_source is not None and to_target is not None:
-            by_distance.setdefault((to_target, to_source), []).append(model)
-    return by_distance[min(by_distance)] if by_distance else []
 
 
 def load_catalogue(
@@ -302,14 +296,8 @@ def load_catalogue(
                 " model trained with it?"
             )
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        model = ServedModel(
-            translator,
-            source,
-            target,
-            defaults,
-            tag,
-            example_sentences(run, tag),
-        )
+        examples = example_sentences(run, tag)
+        model = ServedModel(translator, source, target, defaults, tag, examples)
         model.warm_up()
         models.append(model)
         report(

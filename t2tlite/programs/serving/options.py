@@ -23,7 +23,7 @@ MAX_HYPOTHESES = 20_000
 MAX_PLACED_TAGS = 20_000
 # A search cannot be interrupted. Its time grows with its steps, about one for each
 # source token, and with the cost of a step.
-MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence to search
+MAX_SERVED_TOKENS = 512  # source tokens of a sentence to search
 MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 # Attention weights of a sentence and its translation: the base model has as many for
 # 166 tokens each. A page of them has 11 MB.
@@ -176,20 +176,9 @@ class ServedRunOptions(CheckedFields):
 
 @dataclasses.dataclass(frozen=True)
 class ConnectionLimits:
-    """What a connection may send, and how long the server waits for its client."""
+    """What all connections may cost, and how long the server waits for a client."""
 
-    connections: int = 1000  # of all clients
-    head_bytes: int = 1 << 16  # of the request line, the header and the trailer fields
-    header_fields: int = 100
-    pipelined: int = 16  # requests that are sent before the first one is answered
-    # a body may have `small_chunks` chunks, and one more for every `chunk_bytes` bytes
-    small_chunks: int = 1000
-    chunk_bytes: int = 16
-    head_s: float = 10.0  # for a head, from the connection or the last answer
-    linger_s: float = 2.0  # to read an answer that was sent before the request ended
-    linger_bytes: int = 1 << 24  # that are discarded meanwhile
-    # A client that reads nothing of its answer for `stalled_s`, or has not read all of
-    # it after `sending_s`, is dropped.
-    stalled_s: float = 20.0
-    sending_s: float = 300.0
-    unsent_bytes: int = 1 << 28  # of the answers of all clients
+    connections: int = 1000
+    unsent_bytes: int = 1 << 28  # of answers that are not read
+    head_s: float = 10.0  # to send a head, from the connection or the last answer
+    sending_s: float = 300.0  # to read an answer

@@ -17,18 +17,17 @@ import re
 import traceback
 import urllib.parse
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import from_json
 from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
-from t2tlite.json_depth import check_depth
 from t2tlite.programs.serving.options import (
     MAX_ANSWER_BYTES,
     MAX_BODIES_BYTES,
@@ -95,12 +94,10 @@ def long_answer() -> RequestError:
 
 def error_response(error: RequestError) -> Response:
     """The response of an error."""
-    # a lone surrogate has no bytes
-    message = error.message.encode("utf-8", "replace").decode()
     headers = {}
     for name, value in error.headers.items():
         headers[name.replace("_", "-")] = value
-    content = ErrorResponse(error=message).model_dump_json()
+    content = ErrorResponse(error=error.message).model_dump_json()
     return Response(content, error.status, headers, JSON)
 
 
@@ -152,8 +149,7 @@ class Bodies:
         """The body, which counts until the block ends.
 
         Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
-        arrive in time, 415 if it is compressed in an unknown way, and 499 if the client
-        goes away.
+        arrive in time, 415 if it is compressed in another way than gzip, and 499 if the client goes away.
         """
         coding = request.headers.get("content-encoding", "identity")
         if coding.lower() not in CODINGS:
@@ -255,15 +251,11 @@ def fields_of(body: bytes, request: Request) -> Fields:
 
 
 def json_object(body: bytes, content_type: str = JSON) -> Fields:
-    """The fields of a JSON object.
-
-    Raises RequestError 400 if the body is not an object, or has a field twice, and 415
-    if the server does not know its charset.
+    """The fields of a JSON object. Raises RequestError 400 if the body is not one, and
+    415 if the server does not know its charset.
     """
     try:
-        text = _text(body, content_type)
-        check_depth(text)
-        content = json.loads(text, object_pairs_hook=_object)
+        content = from_json(_text(body, content_type))
     except ValueError as error:
         raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
     if not isinstance(content, dict):
@@ -271,17 +263,6 @@ def json_object(body: bytes, content_type: str = JSON) -> Fields:
             400, f"The body must be a JSON object. Received: {_shown(content)}."
         )
     return content
-
-
-def _object(pairs: Sequence[tuple[str, object]]) -> Fields:
-    fields: Fields = {}
-    for name, value in pairs:
-        if name in fields:
-            raise RequestError(
-                400, f"Each field must be given once. Received: {name[:SHOWN]!r} twice."
-            )
-        fields[name] = value
-    return fields
 
 
 def checked(fields: Fields, kind: type[Body]) -> Body:
@@ -378,7 +359,7 @@ def sentence_about(error: ValidationError) -> str:
     """A sentence about one of pydantic's errors."""
     # for a text or a list of texts, the error of an entry says most
     errors = error.errors(include_url=False)
-    first = max(errors, key=_depth)
+    first = max(errors, key=lambda each: len(each["loc"]))
     field, *places = first["loc"]
     if first["type"] == "missing":
         return f"The field {field} is required. It is missing or empty."
@@ -388,14 +369,7 @@ def sentence_about(error: ValidationError) -> str:
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
 
 
-def _depth(error: ErrorDetails) -> int:
-    return len(error["loc"])
-
-
 def _shown(value: object) -> str:
     """A value as JSON, cut."""
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError):
-        text = type(value).__name__
+    text = json.dumps(value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -9,11 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from t2tlite.programs.serving.options import (
-    MAX_BEAM_SIZE,
-    MAX_BODY_BYTES,
-    MAX_TREE_DEPTH,
-)
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_TREE_DEPTH
 from t2tlite.texts import as_list
 
 SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
@@ -27,9 +23,7 @@ class StopAtFirst(FailFast):
     __hash__ = object.__hash__
 
 
-# Any text of a body is shorter; with a limit, pydantic refuses lone surrogates.
-Text = Annotated[str, Field(max_length=MAX_BODY_BYTES)]
-TextOrTexts = Text | Annotated[list[Text], StopAtFirst()]
+TextOrTexts = str | Annotated[list[str], StopAtFirst()]
 
 
 class TextRequest(BaseModel):

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import gc
 import os
+import platform
 import signal
 import socket
 import sys
@@ -16,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 import uvicorn
 
@@ -41,11 +42,12 @@ from t2tlite.training.signals import STOPPING
 QUIET_S = 1.0
 BACKLOG = 1024  # connections that may wait to be accepted
 SEND_BUFFER_BYTES = 1 << 18
+STALLED_MS = 20_000  # without a byte read, after which a connection ends
 ACCEPTED_AT_ONCE = 32  # connections, before other events
 # Files that are open for other things, and for connections that are accepted while
 # others are being closed.
 RESERVED_FILES = 256
-QUIET_ERRORS_S = 60.0  # an error of accepting connections is reported once in this time
+TICKS_WITH_FREE_MEMORY = 100  # of 0.1 seconds, after which it goes to the system
 # Thread switch interval: shorter than Python's 5 ms, so that parsing long requests does
 # not stall the event loop.
 SWITCH_S = 0.0005
@@ -116,21 +118,18 @@ def allowed_connections(wanted: int) -> int:
     except ImportError:  # Windows has no such limit
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft != hard:
-        files = wanted + RESERVED_FILES
-        if hard != resource.RLIM_INFINITY:
-            files = min(files, hard)
-        soft = max(soft, files)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft == resource.RLIM_INFINITY:
-        return wanted
-    allowed = max(soft - RESERVED_FILES, soft // 4)
+    files = wanted + RESERVED_FILES
+    if hard != resource.RLIM_INFINITY:
+        files = min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    allowed = max(files - RESERVED_FILES, files // 4)
     if allowed < wanted:
         say_with_time(
-            f"This process may open {soft:,} files (ulimit -n), so there can be"
+            f"This process may open {files:,} files (ulimit -n), so there can be"
             f" {allowed:,} connections, not {wanted:,}."
         )
-    return min(allowed, wanted)
+    return allowed
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -154,6 +153,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # of each connection; by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+    if sys.platform == "linux":
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
     try:
         listening.bind(address)
         listening.listen(BACKLOG)
@@ -205,12 +206,10 @@ class DrainingServer(uvicorn.Server):
         self.server_state = self._connections
         self._service = service
         self._call_when_started = started
-        self._quiet_since = time.monotonic()
-        self._draining_since = 0.0
+        self._draining_since = self._quiet_since = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to answer."""
-        asyncio.get_running_loop().set_exception_handler(LoopErrors())
         await super().startup(sockets)
         # uvicorn has made the queue as short as ACCEPTED_AT_ONCE
         for listening in sockets or ():
@@ -229,6 +228,7 @@ class DrainingServer(uvicorn.Server):
         else:
             doing = "answering what was accepted; once more ends at once"
             self._service.drain()
+            self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
             say(f"{signal.Signals(sig).name}: {doing}.")
         if status in (LOADING, DRAINING):
@@ -256,6 +256,8 @@ class DrainingServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Closes connections whose clients are too slow. Returns whether to end."""
         self._connections.close_overdue()
+        if counter % TICKS_WITH_FREE_MEMORY == 0:
+            await asyncio.to_thread(give_back_memory)
         return await super().on_tick(counter) or (
             self._service.status == DRAINING and self._is_drained()
         )
@@ -263,34 +265,20 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        self._draining_since = self._draining_since or now
-        if self._service.active or self._connections.sending:
+        if self._service.active or self._connections.unsent_bytes():
             self._quiet_since = now
-        self._quiet_since = max(self._quiet_since, self._draining_since)
         return (
             now > self._quiet_since + QUIET_S
             or now > self._draining_since + 2 * self._service.options.timeout_s
         )
 
 
-class LoopErrors:
-    """Reports errors of the event loop as asyncio does, except that connections which
-    cannot be accepted are reported once in a while.
+def give_back_memory() -> None:
+    """Gives free memory back to the system. glibc keeps the memory of long messages,
+    since it lies between blocks in use.
     """
-
-    def __init__(self) -> None:
-        self._quiet_until = 0.0
-
-    def __call__(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
-        if "socket.accept()" not in context["message"]:
-            loop.default_exception_handler(context)
-            return
-        now = time.monotonic()
-        if now >= self._quiet_until:
-            self._quiet_until = now + QUIET_ERRORS_S
-            say_with_time(f"No connection can be accepted: {context['exception']}.")
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def say_with_time(line: str) -> None:

@@ -25,7 +25,7 @@ from t2tlite.programs.serving.batching import (
     Value,
     Work,
 )
-from t2tlite.programs.serving.metrics import Metrics
+from t2tlite.programs.serving.metrics import ServerMetrics
 from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.requests import (
@@ -50,7 +50,7 @@ class Service:
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics()
         self.batcher = Batcher(options.max_queue, observe=self.metrics.observe_batch)
         # one request at a time, beside the others
         self.attention_batcher = Batcher(
@@ -146,17 +146,18 @@ class Service:
         """Reads a request in JSON, a form, or the address, and checks it in a thread.
         Raises RequestError.
 
-        An API key outside the body is checked before the body is read.
+        An API key of the header is checked before the body is read.
         """
-        key = _key_outside_body(request)
+        key = _key_of_header(request)
         if key:
             self.check_key(key)
 
         def parsed(received: bytearray) -> Body:
-            content = requests.decompressed(received, request)
-            fields = requests.fields_of(content, request)
+            fields = requests.fields_of(
+                requests.decompressed(received, request), request
+            )
             if not key:
-                self.check_key(str(fields.get("api_key", "")).encode(errors="replace"))
+                self.check_key(str(fields.get("api_key", "")).encode())
             body = requests.checked(fields, kind)
             self.check_size(body)
             return body
@@ -251,15 +252,10 @@ async def service_of(request: Request) -> Service:
 CurrentService = Annotated[Service, Depends(service_of)]  # a parameter of an endpoint
 
 
-def _key_outside_body(request: Request) -> bytes:
-    """The API key of the header, `Bearer KEY` or KEY alone, or of the address, in
-    UTF-8; empty if there is none.
-    """
+def _key_of_header(request: Request) -> bytes:
+    """The API key of the header, `Bearer KEY` or KEY alone; empty if there is none."""
     first, _, rest = request.headers.get("authorization", "").partition(" ")
-    header = rest.strip() or first
-    if header:
-        return header.encode("latin-1")  # Starlette decodes headers so
-    return request.query_params.get("api_key", "").encode()
+    return (rest.strip() or first).encode("latin-1")  # Starlette decodes headers so
 
 
 async def _report_disconnect(

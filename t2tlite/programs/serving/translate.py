@@ -1,12 +1,14 @@
 """A request to translate or parse: its texts, the sentences in them, the work for the
-batcher, and from its results the response.
+batcher, and from its results the response. No other module knows all of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
+
+from fastapi import Request
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
@@ -28,6 +30,7 @@ from t2tlite.programs.serving.options import (
 )
 from t2tlite.programs.serving.requests import RequestError
 from t2tlite.programs.serving.schemas import Detection, TranslateRequest
+from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
 from t2tlite.trees.tree import Tree
@@ -40,25 +43,34 @@ NBest = Sequence[Output]  # the outputs of a sentence, best first
 Document = HtmlText | PlainText
 
 
-class Part(NamedTuple):
-    """The texts of a request that one model translates."""
+class RequestText:
+    """A text of a request. One without sentences stays as it is."""
 
-    indices: Sequence[int]  # among the texts of the request
-    documents: Sequence[Document]
-    texts: Sequence[SplitText]  # of the documents
-    work: Work[str, NBest]
+    def __init__(self, text: str, document: Document) -> None:
+        self.text = text
+        self.document = document
+        self.splits: list[SplitText] = []  # the document's texts in sentences
+        self.n_best: list[NBest] = []  # of each sentence, as far as computed
 
     def segments(self) -> list[Segment]:
-        """All segments, in the order of the work."""
-        return [segment for text in self.texts for segment in text.segments]
+        """Its sentences, in order."""
+        return [segment for split in self.splits for segment in split.segments]
 
-    def by_text(
-        self, results: Sequence[NBest]
-    ) -> Iterator[tuple[SplitText, list[NBest]]]:
-        """Each text with the results of its sentences."""
-        outputs = iter(results)
-        for text in self.texts:
-            yield text, [next(outputs) for _ in text.segments]
+    def translated(self, rank: int) -> str:
+        """The text with the hypotheses of this rank, or the last one of a list that is
+        shorter.
+        """
+        if not self.splits:
+            return self.text
+        n_best = iter(self.n_best)
+        translations = []
+        for split in self.splits:
+            chosen = []
+            for outputs in islice(n_best, len(split.segments)):
+                output = outputs[min(rank, len(outputs) - 1)]
+                chosen.append((output.text, output.alignment or []))
+            translations.append((split, chosen))
+        return self.document.translated(iter(translations))
 
 
 class Translation:
@@ -66,42 +78,41 @@ class Translation:
 
     def __init__(self, catalogue: Catalogue, body: TranslateRequest) -> None:
         self._body = body
-        self._texts = as_list(body.q)
         read = HtmlText if body.format == "html" else PlainText
-        self._documents: list[Document] = [read(text) for text in self._texts]
+        self._texts = [RequestText(text, read(text)) for text in as_list(body.q)]
         self._detected: list[Detection] | None = None
         sources = [body.source] * len(self._texts)
         done: list[str] = []  # languages that need no translation
         if body.source and body.source.lower() == AUTO:
-            self._detected = _detect_sources(catalogue, self._documents, body.target)
+            documents = [text.document for text in self._texts]
+            self._detected = _detect_sources(catalogue, documents, body.target)
             sources = [detection.language for detection in self._detected]
             done = catalogue.targets(body.target)
-        indices_of: dict[str | None, list[int]] = {}
-        for index, source in enumerate(sources):
+        texts_of: dict[str | None, list[RequestText]] = {}
+        for text, source in zip(self._texts, sources, strict=True):
             if source not in done:
-                indices_of.setdefault(source, []).append(index)
-        self.parts: list[Part] = []
-        sentences = 0
-        hypotheses = 1  # of each sentence
-        for source, indices in indices_of.items():
+                texts_of.setdefault(source, []).append(text)
+        # the texts that each model translates
+        self._parts: list[tuple[list[RequestText], Work[str, NBest]]] = []
+        hypotheses = 0
+        for source, texts in texts_of.items():
             model = catalogue.model(source, body.target)
             n_best = 1 + body.alternatives
             options = model.decode_options(n_best, body.beam_size, body.alpha)
-            hypotheses = max(hypotheses, options.return_beams)
-            self.parts.append(self._part(model, indices, options))
-            sentences += len(self.parts[-1].work.items)
-        if sentences * hypotheses > MAX_HYPOTHESES:
+            work = self._work(model, texts, options)
+            self._parts.append((texts, work))
+            hypotheses += len(work.items) * options.return_beams
+        if hypotheses > MAX_HYPOTHESES:
             raise RequestError(
                 413,
                 f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
-                f" {sentences:,} sentences with {hypotheses} each. Split the text, or"
-                " ask for one translation of each sentence.",
+                f" {hypotheses:,}. Split the text, or ask for no alternatives.",
             )
 
-    def _part(
-        self, model: ServedModel, indices: Sequence[int], options: DecodeHParams
-    ) -> Part:
-        """The texts at these indices, with inline tags within sentences if the model
+    def _work(
+        self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
+    ) -> Work[str, NBest]:
+        """The work to translate texts, with inline tags within sentences if the model
         and the limits allow that.
         """
         aligned = self._body.alignments
@@ -112,59 +123,76 @@ class Translation:
                 f" Received: {model.source}-{model.target} by"
                 f" {model.translator.engine.name}. Leave them out.",
             )
-        documents = [self._documents[index] for index in indices]
-        tags = sum(document.inline_tags for document in documents)
+        tags = sum(text.document.inline_tags for text in texts)
         if tags and model.aligns and tags * options.return_beams <= MAX_PLACED_TAGS:
             try:
-                return self._split(model, indices, documents, options, aligned=True)
+                return self._split(model, texts, options, aligned=True)
             except RequestError:
                 pass  # the sentences between the tags are shorter
         if tags:
-            documents = [
-                HtmlText(self._texts[index], inline=False) for index in indices
-            ]
-        return self._split(model, indices, documents, options, aligned)
+            for text in texts:
+                text.document = HtmlText(text.text, inline=False)
+        return self._split(model, texts, options, aligned)
 
     def _split(
         self,
         model: ServedModel,
-        indices: Sequence[int],
-        documents: Sequence[Document],
+        texts: Sequence[RequestText],
         options: DecodeHParams,
         aligned: bool,
-    ) -> Part:
-        texts = []
-        for document in documents:
-            for text in document.texts:
-                if not model.makes_trees:
-                    texts.append(split_text(text, model.source))
-                elif isinstance(self._body.q, str):
-                    texts.append(_lines(parsed_sentences(text, model.source)))
-                else:  # each text is a sentence
-                    texts.append(_lines([" ".join(words(text))]))
-        sentences = [segment.sentence for text in texts for segment in text.segments]
+    ) -> Work[str, NBest]:
+        split: Callable[[str, str], SplitText] = split_text
+        if model.makes_trees:
+            is_list = not isinstance(self._body.q, str)
+            split = _one_sentence if is_list else _parsed_lines
+        sentences = []
+        for text in texts:
+            text.splits = [split(each, model.source) for each in text.document.texts]
+            sentences += [segment.sentence for segment in text.segments()]
         function = BatchFunction(model.decode, (options, aligned), options.beam_size)
         tokens = model.search_token_counts(sentences, options.beam_size)
-        return Part(indices, documents, texts, Work(function, sentences, tokens))
+        return Work(function, sentences, tokens)
 
-    def response(
-        self, results: Sequence[Sequence[NBest]], segments: bool
-    ) -> schemas.TranslateResponse:
-        """The response, given the results of each part."""
+    @property
+    def sentences(self) -> int:
+        """The number of sentences to compute."""
+        return sum(len(work.items) for _, work in self._parts)
+
+    async def compute(
+        self, service: Service, request: Request | None = None
+    ) -> AsyncIterator[tuple[Segment, NBest]]:
+        """Each sentence and its n-best list, as soon as that is computed."""
+        for texts, work in self._parts:
+            results = service.stream(work, request)
+            for text in texts:
+                for segment in text.segments():
+                    outputs = await anext(results)
+                    text.n_best.append(outputs)
+                    yield segment, outputs
+
+    def response(self) -> schemas.TranslateResponse:
+        """The response, when all is computed."""
+        body = self._body
         # a list for each field, with an entry for each text
-        lists: dict[str, list[Any]] = {"translatedText": self._at_rank(results, 0)}
-        if self._body.alternatives:
-            ranks = range(1, 1 + self._body.alternatives)
-            others = [self._at_rank(results, rank) for rank in ranks]
+        lists: dict[str, list[Any]] = {"translatedText": self._translated(0)}
+        if body.alternatives:
+            ranks = range(1, 1 + body.alternatives)
+            others = map(self._translated, ranks)
             lists["alternatives"] = list(map(list, zip(*others, strict=True)))
         if self._detected is not None:
             lists["detectedLanguage"] = self._detected
-        if segments:
-            lists["segments"] = self._segments(results)
+        if (body.segments or body.alignments) and not body.stream:
+            lists["segments"] = []
+            for text in self._texts:
+                segments = map(self.segment, text.segments(), text.n_best)
+                lists["segments"].append(list(segments))
         fields = {}
         for name, values in lists.items():
-            fields[name] = one_or_all(self._body.q, values)
+            fields[name] = one_or_all(body.q, values)
         return schemas.TranslateResponse(**fields)
+
+    def _translated(self, rank: int) -> list[str]:
+        return [text.translated(rank) for text in self._texts]
 
     def segment(self, segment: Segment, outputs: NBest) -> schemas.Segment:
         """A sentence and its n-best list."""
@@ -175,43 +203,17 @@ class Translation:
             hypotheses=[_hypothesis(output) for output in n_best],
         )
 
-    def _segments(
-        self, results: Sequence[Sequence[NBest]]
-    ) -> list[list[schemas.Segment]]:
-        """The segments of each text."""
-        segments: list[list[schemas.Segment]] = [[] for _ in self._texts]
-        for part, part_results in zip(self.parts, results, strict=True):
-            texts = part.by_text(part_results)
-            for index, document in zip(part.indices, part.documents, strict=True):
-                for text, n_best in islice(texts, len(document.texts)):
-                    segments[index] += map(self.segment, text.segments, n_best)
-        return segments
 
-    def _at_rank(self, results: Sequence[Sequence[NBest]], rank: int) -> list[str]:
-        """The translated texts, with the hypotheses of this rank, or the last one of a
-        list that is shorter.
-        """
-        translated = list(self._texts)
-        for part, part_results in zip(self.parts, results, strict=True):
-            translations = []
-            for text, n_best in part.by_text(part_results):
-                chosen = []
-                for outputs in n_best:
-                    output = outputs[min(rank, len(outputs) - 1)]
-                    chosen.append((output.text, output.alignment or []))
-                translations.append((text, chosen))
-            following = iter(translations)
-            for index, document in zip(part.indices, part.documents, strict=True):
-                translated[index] = document.translated(following)
-        return translated
-
-
-def _lines(sentences: Sequence[str]) -> SplitText:
+def _parsed_lines(text: str, language: str) -> SplitText:
     """Sentences to parse, each on a line."""
     segments: list[Segment] = []
-    for sentence in sentences:
+    for sentence in parsed_sentences(text, language):
         segments.append(Segment("\n" if segments else "", sentence))
     return SplitText(segments, "")
+
+
+def _one_sentence(text: str, language: str) -> SplitText:
+    return SplitText([Segment("", " ".join(words(text)))], "")
 
 
 def _hypothesis(output: Output) -> schemas.Hypothesis:
@@ -224,24 +226,19 @@ def _hypothesis(output: Output) -> schemas.Hypothesis:
     return schemas.Hypothesis(**record)
 
 
-def nested(tree: Tree) -> list[object] | None:
-    """A tree as nested lists, [label, child, ...], with words as strings; None if it is
-    deeper than clients can be expected to read JSON.
+def nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
+    """A tree as nested lists, [label, child, ...], with words as strings; None if it
+    has more levels than clients can be expected to read in JSON.
     """
-    root: list[object] = [tree.label]
-    waiting = [(tree, root, 1)]
-    while waiting:
-        node, content, depth = waiting.pop()
-        if depth > MAX_TREE_DEPTH:
+    if levels == 0:
+        return None
+    content: list[object] = [tree.label]
+    for child in tree.children:
+        below = child if isinstance(child, str) else nested(child, levels - 1)
+        if below is None:
             return None
-        for child in node.children:
-            if isinstance(child, str):
-                content.append(child)
-            else:
-                below: list[object] = [child.label]
-                content.append(below)
-                waiting.append((child, below, depth + 1))
-    return root
+        content.append(below)
+    return content
 
 
 def _detect_sources(

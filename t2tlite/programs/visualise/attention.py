@@ -64,7 +64,7 @@ class Attention:
     notebook shows them as a page, and `save` writes the page.
 
     Arrays have queries along the second axis and keys along the third; each row sums to
-    1. Raises ValueError if a shape does not fit the pieces.
+    1.
 
     Attributes:
         source_pieces: the S pieces of the source, EOS last.
@@ -92,22 +92,10 @@ class Attention:
     source_words: Sequence[int] = ()
     target_words: Sequence[int] = ()
 
-    def __post_init__(self) -> None:
-        for kind in KINDS:
-            queries = len(self.queries(kind))
-            keys = len(self.keys(kind))
-            for number, weights in enumerate(self.layers(kind), start=1):
-                if weights.ndim != 3 or weights.shape[1:] != (queries, keys):
-                    raise ValueError(
-                        "Weights must be [heads, queries, keys], here [heads,"
-                        f" {queries}, {keys}]. Received: {list(weights.shape)} for"
-                        f" {kind}, layer {number}. Give the pieces with EOS."
-                    )
-
     def layers(self, kind: str) -> list[np.ndarray]:
         """The weights of a kind, layer by layer: `encoder`, `decoder` or `cross`."""
-        stacks = {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}
-        return stacks[kind]
+        stack: list[np.ndarray] = getattr(self, kind)
+        return stack
 
     def queries(self, kind: str) -> list[str]:
         """The pieces of the rows. A target piece is at the position that predicts
@@ -133,9 +121,7 @@ class Attention:
         """Writes the page to a file whose name ends in .html.
 
         `kinds` are of encoder, decoder and cross. `layers` and `heads` count from 1; by
-        default the page has all. Raises ValueError for another ending, for kinds,
-        layers or heads that the model does not have, and for more weights than a
-        browser can open.
+        default the page has all. Raises ValueError for another ending.
         """
         if Path(path).suffix.lower() != ".html":
             raise ValueError(
@@ -167,11 +153,12 @@ class Attention:
         return f"{words[:40].strip('-') or 'sentence'}-{digest}"
 
     def __repr__(self) -> str:
-        source = _shortened(self.source, self.source_pieces)
-        target = _shortened(self.target, self.target_pieces)
+        source = f"{textwrap.shorten(self.source, 40)!r} ({len(self.source_pieces)}"
+        target = f"{textwrap.shorten(self.target, 40)!r} ({len(self.target_pieces)}"
         heads = len(self.cross[0]) if self.cross else 0
         layers = f"{len(self.encoder)} encoder and {len(self.decoder)} decoder layers"
-        return f"<Attention: {source} to {target}, {layers}, {heads} heads>"
+        pair = f"{source} tokens) to {target} tokens)"
+        return f"<Attention: {pair}, {layers}, {heads} heads>"
 
     def _repr_html_(self) -> str:
         # in a frame, so that its style and the notebook's stay apart
@@ -200,8 +187,6 @@ def page(
     more than MAX_WEIGHTS weights.
     """
     check_kinds(kinds)
-    _check_numbers("layers", layers)
-    _check_numbers("heads", heads)
     count = 0
     shown = []
     for kind in kinds:
@@ -250,12 +235,16 @@ def printable(text: str) -> str:
     return "".join(characters)
 
 
-def _check_numbers(name: str, numbers: Any) -> None:
-    is_list = isinstance(numbers, Sequence)
-    if not is_list or not all(isinstance(number, int) for number in numbers):
+def _numbers(name: str, chosen: Sequence[int], count: int) -> list[int]:
+    """The chosen numbers, by default all from 1 to `count`. Raises ValueError for
+    others.
+    """
+    there = range(1, count + 1)
+    if not isinstance(chosen, Sequence) or not set(chosen) <= set(there):
         raise ValueError(
-            f"{name} must be a list of numbers, counted from 1. Received: {numbers!r}."
+            f"{name} must be a list of numbers from 1 to {count}. Received: {chosen!r}."
         )
+    return list(chosen or there)
 
 
 def _kind_data(
@@ -265,21 +254,8 @@ def _kind_data(
     layer or head that the model does not have.
     """
     stack = attention.layers(kind)
-    numbers = list(layers) or list(range(1, len(stack) + 1))
-    for number in numbers:
-        if not 1 <= number <= len(stack):
-            side = "encoder" if kind == "encoder" else "decoder"
-            raise ValueError(
-                f"A layer of the {side} must be from 1 to {len(stack)}. Received:"
-                f" {number}, for the kind {kind}. Choose another layer, or other kinds."
-            )
-    count = len(stack[0])
-    for head in heads:
-        if not 1 <= head <= count:
-            raise ValueError(
-                f"A head must be from 1 to {count}. Received: {head}. Choose another."
-            )
-    shown_heads = list(heads) or list(range(1, count + 1))
+    numbers = _numbers(f"layers of {kind}", layers, len(stack))
+    shown_heads = _numbers("heads", heads, len(stack[0]))
     # the last layer but one, as in the paper's Figures 3 to 5
     usual = max(1, len(stack) - 1)
     return {
@@ -311,7 +287,3 @@ def _packed_layers(
 def _resource(name: str) -> str:
     folder = importlib.resources.files("t2tlite.programs.visualise")
     return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")
-
-
-def _shortened(text: str, pieces: Sequence[str]) -> str:
-    return f"{textwrap.shorten(text, 40)!r} ({len(pieces)} tokens)"

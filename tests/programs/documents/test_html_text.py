@@ -37,6 +37,17 @@ def test_text_is_translated_and_markup_is_not(document, texts, shouted):
     assert translated(document, reordered(list)) == shouted
 
 
+@pytest.mark.parametrize(
+    ("reference", "character"),
+    [(f"&#{'9' * 5000};", "\ufffd"), (f"&#{'0' * 5000}233;", "é"), (f"&#x{'0' * 5000}E9;", "é"),
+     ("&#x110000;", "\ufffd"), ("&#xD800;", "\ufffd"), ("&#10000000;", "\ufffd")],
+    ids="long zeros hexadecimal above surrogate eight".split(),
+)  # fmt: skip
+def test_every_character_reference_of_html_is_read(reference, character):
+    html = HtmlText(f'<p title="{reference}">cat {reference} dog</p>')
+    assert html.texts == [f"cat {character} dog"]
+
+
 def test_every_tag_separates_where_none_is_inline():
     document = "<p>Hi <b>you</b>\nthere</p>"
     assert HtmlText(document, inline=False).texts == ["Hi", "you", "there"]

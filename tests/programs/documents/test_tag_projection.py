@@ -72,7 +72,7 @@ def translated(document: str, *sentences: tuple[str, str]) -> str:
                      "<a>die Katze <img></a> schläft", id="empty tag stays in its parent"),
         pytest.param("the cat<img>", "die Katze", "0-0 1-1", "die Katze<img>", id="empty tag at the end"),
         pytest.param("the <b>red cat", "le chat rouge", "0-0 2-1 1-2", "le <b>chat rouge", id="unclosed"),
-        pytest.param("the red</b> cat", "le chat rouge", "0-0 2-1 1-2", "le chat rouge</b>", id="unopened"),
+        pytest.param("the red</b> cat", "le chat rouge", "0-0 2-1 1-2", "le </b>chat rouge", id="unopened"),
         pytest.param("<b>the <i>red</b> cat", "le chat rouge", "0-0 2-1 1-2", "<b>le chat <i>rouge</b>",
                      id="unclosed in another"),
         pytest.param("A <b>does</b> B", "a b", "0-0 2-1", "a <b></b>b", id="word without a counterpart"),

@@ -19,15 +19,16 @@ import zipfile
 import ctranslate2
 import pytest
 import sentencepiece
+from exports import export, run_export_test
 from spellings import SPELLINGS
-from tiny_run import change_manifest, last_of_each
+from tiny_run import change_manifest
 
-from t2tlite.bin import t2t_export
 from t2tlite.data.dataset import open_dataset
 from t2tlite.programs.export import ctranslate2_model
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 NAME = "translate-en_de"
+FORMAT = "--format=argos"
 
 # Argos Translate splits text into sentences by models that it downloads. With
 # ARGOS_CHUNK_TYPE=SPACY it uses spaCy's, which a package may contain: this one has an
@@ -48,14 +49,6 @@ for line in sys.stdin.read().split("\\n"):
 """
 
 
-def export(run, target, *more) -> int:
-    return t2t_export.main(
-        last_of_each(
-            f"--output_dir={run}", f"--export_dir={target}", "--format=argos", *more
-        )
-    )
-
-
 @pytest.fixture(scope="module")
 def exported(tiny_run, load, tmp_path_factory):
     folder = tmp_path_factory.mktemp("argos") / "out"
@@ -71,8 +64,6 @@ def test_package_has_what_argos_translate_opens(
     exported, tmp_path, tiny_run, load, dev
 ):
     """By names: its folder, its model, and the vocabulary of both languages."""
-    names = {path.name for path in exported.iterdir()}
-    assert names == {f"{NAME}.argosmodel", "README.md", "export.json"}
     with zipfile.ZipFile(exported / f"{NAME}.argosmodel") as package:
         package.extractall(tmp_path)
     metadata = json.loads((tmp_path / NAME / "metadata.json").read_text())
@@ -94,17 +85,14 @@ def test_package_has_what_argos_translate_opens(
     assert theirs == load(tiny_run.run, None).translate(dev, beam_size=1)
 
 
-def test_languages_of_the_command_count(tiny_run, tmp_path, capsys):
-    flags = "--languages=fr-pt_BR", "--quantization=int8"
-    assert export(tiny_run.run, tmp_path / "out", *flags) == 0
-    out, err = capsys.readouterr()
-    assert re.search(
-        r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen", out
-    )
-    assert "records en-de, and --languages says fr-pt-BR, which counts." in err
-    readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+def test_an_export_counts_the_type_that_argos_computes_in(tiny_run, tmp_path, capsys):
+    target = tmp_path / "new" / "out"
+    files = {f"{NAME}.argosmodel"}
+    flags = "argos", tiny_run.run, target, capsys, files, "--quantization=int8"
+    counted = r"and \d+ greedy ones with ARGOS_COMPUTE_TYPE=auto, of 12 sen"
+    assert re.search(counted, run_export_test(*flags))
+    readme = (target / "README.md").read_text(encoding="utf-8")
     assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
-    assert (tmp_path / "out" / "translate-fr_pt-BR.argosmodel").is_file()
 
 
 def test_argos_translates_compute_type_is_counted(
@@ -122,35 +110,39 @@ def test_argos_translates_compute_type_is_counted(
     assert types == ["float32", "float32", "auto"]
 
 
+def test_languages_of_the_command_count(tiny_run, load, tmp_path, capsys):
+    model = load(tiny_run.run, None)
+    folder = model.export(tmp_path / "out", "argos", languages="fr-pt_BR")
+    said = capsys.readouterr().err
+    assert "records en-de, and --languages says fr-pt-BR, which counts." in said
+    assert (folder / "translate-fr_pt-BR.argosmodel").is_file()
+
+
+TWO = {"file": "other.model", "sha256": "0" * 64}
+
+
 @pytest.mark.parametrize(
     ("changes", "flag", "message"),
     [
-        ({"languages": None}, "--overwrite", "COPY does not record the codes"),
+        ({"languages": None}, FORMAT, "COPY does not record the codes"),
         (
             {"languages": {"source": "en", "target": "../../../x"}},
-            "--overwrite",
+            FORMAT,
             "damaged: Expected `str` matching regex",
         ),
         ({}, "--languages=german", "A language pair must be SOURCE-TARGET"),
+        ({"target_vocabulary": TWO}, FORMAT, "needs one SentencePiece vocabulary for"),
     ],
 )
 def test_refused(tiny_run_copy, tmp_path, capsys, changes, flag, message):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    if "target_vocabulary" in changes:
+        changes = {"target_vocabulary": manifest["vocabulary"] | TWO}
     change_manifest(tiny_run_copy, **changes)
-    assert export(tiny_run_copy, tmp_path / "out", flag) == 1
+    assert export(tiny_run_copy, tmp_path / "out", FORMAT, flag) == 1
     shown = capsys.readouterr().err.replace(str(tiny_run_copy), "COPY")
     assert message in shown
     assert not (tmp_path / "out").exists()
-
-
-def test_two_vocabularies_are_refused(tiny_run_copy, tmp_path, capsys):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    other = manifest["vocabulary"] | {"file": "other.model", "sha256": "0" * 64}
-    change_manifest(tiny_run_copy, target_vocabulary=other)
-    assert export(tiny_run_copy, tmp_path / "out") == 1
-    assert (
-        "needs one SentencePiece vocabulary for source and target. Received: vocab."
-        in capsys.readouterr().err
-    )
 
 
 @pytest.mark.slow

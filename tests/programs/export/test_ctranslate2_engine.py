@@ -189,13 +189,6 @@ def test_missing_package_is_an_error_with_the_pip_command(monkeypatch):
 
 
 def test_quantizations(monkeypatch):
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"quantization must be one of float32, .*int8_bfloat16\. Received: 'int4'"
-        ),
-    ):
-        check_computable("int4")
     known = SimpleNamespace(
         get_cuda_device_count=lambda: 0,
         get_supported_compute_types=lambda device: {"int8"},

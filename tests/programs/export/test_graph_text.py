@@ -6,15 +6,22 @@ import pytest
 import tensorflow as tf
 
 from t2tlite.programs.export.graph_text import (
+    STRIP,
+    TREE_WORDS,
     WHITE_SPACE,
     SentencePieceText,
-    stripped,
-    tree_words,
+    replaced,
 )
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.types import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
+
+
+def in_a_graph(texts, replacements):
+    return [
+        text.decode() for text in replaced(tf.constant(texts), replacements).numpy()
+    ]
 
 
 def test_white_space_is_pythons():
@@ -24,9 +31,7 @@ def test_white_space_is_pythons():
         c for c in characters if c.isspace()
     ]
     texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
-    assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [
-        text.strip() for text in texts
-    ]
+    assert in_a_graph(texts, STRIP) == [text.strip() for text in texts]
 
 
 def test_text_in_a_graph_is_the_encoders(model):
@@ -59,5 +64,4 @@ def test_words_for_a_parser_are_the_tasks():
         "\u200b",
         "10\u202f000\x85x\x1cy",
     ]
-    actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
-    assert actual == [ParsingTask().source(text) for text in texts]
+    assert in_a_graph(texts, TREE_WORDS) == list(map(ParsingTask().source, texts))

@@ -173,20 +173,3 @@ def test_check_of_a_body_stops_at_the_first_mistake(name):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 << 20  # 525 MB where each entry makes a record
-
-
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        (b'{"q": "a", "q": "b"}', "q"),
-        (b'{"q": "a", "api_key": "open", "api_key": "sesame"}', "api_key"),
-        (b'{"q": "a", "\\u0071": "b"}', "q"),
-        (b'{"q": {"x": 1, "x": 1}}', "x"),
-    ],
-)
-def test_field_given_twice_is_refused(body, name):
-    """Parsers differ in which value counts."""
-    message = f"Each field must be given once. Received: '{name}' twice."
-    with pytest.raises(RequestError, match=message) as refused:
-        json_object(body)
-    assert refused.value.status == 400

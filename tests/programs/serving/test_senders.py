@@ -223,8 +223,6 @@ HEADERS = {
     ),
     "Sec-Fetch-Site": (b"[", b"\xff", b"Same-Origin"),
     "X-Forwarded-Host": (b"[", b"\xff", b",", b"localhost, ["),
-    "X-Forwarded-For": (b"[", b"\xff", b","),
-    "X-Forwarded-Proto": (b"[", b"\xff", b","),
     "Authorization": (b"[", b"\xff", b"Bearer", b"Bearer \xff", b"Basic x", b"\x80 "),
     "Content-Type": (
         b"[",
@@ -237,8 +235,6 @@ HEADERS = {
         b"application/x-www-form-urlencoded; charset=x",
     ),
     "Content-Length": (b"[", b"9" * 5000, b"-1", b"+3", b"0x9", b"1, 2"),
-    "Accept": (b"[", b"\xff"),
-    "Cookie": (b"[", b"\xff=\xff"),
 }
 
 
@@ -284,10 +280,6 @@ def test_api_key_may_have_any_letters(translator):
 
 def test_api_key_is_checked_before_the_body(translator):
     with running([served(translator)], api_key="sesame") as keyed:
-        for path in ("/translate", "/translate"):
-            assert (
-                keyed.send(
-                    path, b"x" * 2_000_000, MULTIPART, Authorization="wrong"
-                ).status_code
-                == 403
-            )
+        body = b"x" * 2_000_000
+        response = keyed.send("/translate", body, MULTIPART, Authorization="wrong")
+        assert response.status_code == 403

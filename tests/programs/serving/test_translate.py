@@ -180,8 +180,15 @@ def test_attention_is_of_one_sentence(server, body, message):
         assert re.match(message, response.json()["error"])
 
 
-def test_the_model_is_described(server):
-    (model,) = server.get("/frontend/settings").json()["models"]
+def test_limits_defaults_and_models_are_described(server):
+    settings = server.get("/frontend/settings").json()
+    assert settings["charLimit"] == 20000
+    assert settings["keyRequired"] is False
+    assert settings["language"] == {
+        "source": {"code": "en", "name": "English"},
+        "target": {"code": "de", "name": "German"},
+    }
+    (model,) = settings["models"]
     assert {**model, "step": 0} == {
         "source": "en", "target": "de", "source_name": "English", "target_name": "German",
         "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "examples": [],
@@ -246,12 +253,3 @@ def test_several_pairs_have_to_be_named(both_ways):
         assert response.status_code == 400
         required = "source and target must be one of the pairs served: en-de, de-en."
         assert response.json() == {"error": f"{required} Received: {received}."}
-
-
-def test_auto_detects_the_source_among_the_pairs(both_ways):
-    request = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
-    response = both_ways.post("/translate", request).json()
-    assert response["detectedLanguage"]["language"] == "de"
-    first, *_ = both_ways.post("/detect", {"q": "The cat is here"}).json()
-    assert first["language"] == "en"
-    assert first["confidence"] > 95

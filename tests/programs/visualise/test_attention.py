@@ -9,38 +9,16 @@ import pytest
 from t2tlite.programs.visualise import Attention, page
 
 
-def test_pieces_must_fit_the_weights(attention):
-    with pytest.raises(
-        ValueError,
-        match=r"\[heads, 5, 5\]\. Received: \[4, 6, 6\] for encoder, layer 1",
-    ):
-        Attention(
-            attention.source_pieces[:-1],
-            attention.target_pieces,
-            attention.encoder,
-            [],
-            [],
-        )
-
-
 @pytest.mark.parametrize(
     ("kinds", "chosen", "message"),
     [
         ([], {}, r"one of encoder, decoder, cross\. Received: none\."),
         (["encodr"], {}, r"one of encoder, decoder, cross\. Received: 'encodr'\."),
-        (
-            ["encoder", "cross"],
-            {"layers": [3]},
-            r"layer of the decoder must be from 1 to 2\. Received: 3, for the kind"
-            r" cross\.",
-        ),
-        (["encoder"], {"layers": [0]}, r"encoder must be from 1 to 3\. Received: 0, "),
-        (["encoder"], {"heads": [0]}, r"head must be from 1 to 4\. Received: 0\."),
-        (["encoder"], {"heads": [5]}, r"head must be from 1 to 4\. Received: 5\."),
+        (["encoder", "cross"], {"layers": [3]}, "layers of cross must .* from 1 to 2"),
         *[
-            (["cross"], {name: numbers}, rf"{name} must be a list of numbers, ")
+            (["encoder"], {name: numbers}, rf"{name}.* must be a list of numbers from")
             for name in ("layers", "heads")
-            for numbers in (1, ["1"], "1", None)
+            for numbers in ([0], [5], 1, ["1"], "1", None)
         ],
     ],
 )
