@@ -25,20 +25,13 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from absl import flags as absl_flags
 
 import t2tlite
-from t2tlite.bin.flag_fields import (
-    CommandError,
-    Flag,
-    Flags,
-    all_flags_of,
-    takes_options,
-)
-from t2tlite.bin.flag_parser import help_text, parse
-from t2tlite.bin.flag_sources import read
+from t2tlite.bin.flag_fields import Flag, Flags, all_flags_of, takes_options
+from t2tlite.bin.flag_parser import help_text, parse, read_flags
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
@@ -89,13 +82,7 @@ class Command(Generic[F]):
             # the program that reads the output, such as head, has closed it
             _discard_standard_output()
             return 128 + SIGPIPE
-        except (
-            ValueError,
-            OSError,
-            ArithmeticError,
-            MemoryError,
-            CommandError,
-        ) as error:
+        except (ValueError, OSError, ArithmeticError, MemoryError) as error:
             if isinstance(flags, TensorFlowFlags) and flags.verbosity == "debug":
                 raise
             if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
@@ -119,7 +106,7 @@ class Command(Generic[F]):
         if takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
             package = {"t2t_usr_dir": self.known_flags()["t2t_usr_dir"]}
-            values, _ = read(package, argv, known_only=True)
+            values, _ = read_flags(package, argv, known_only=True)
             import_user_package(values["t2t_usr_dir"])
 
 
@@ -132,14 +119,13 @@ def command(
 
 def _check_unicode(argv: list[str]) -> None:
     """Raises ValueError for an argument that is not UTF-8."""
-    for word in argv:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"Arguments must be UTF-8. Received: {word!a}. Rename the file; or,"
-                " if the locale has another encoding, set LC_ALL=C.UTF-8."
-            ) from None
+    try:
+        "".join(argv).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file; or, if the"
+            " locale has another encoding, set LC_ALL=C.UTF-8."
+        ) from None
 
 
 def _prepare(flags: Flags) -> None:
@@ -173,35 +159,32 @@ def import_user_package(path: str | None) -> None:
     if path is None:
         return
     folder = Path(os.path.abspath(os.path.expanduser(path)))
-    file, name = folder / "__init__.py", re.sub(r"\W", "_", folder.name)
+    file = folder / "__init__.py"
+    name = re.sub(r"\W", "_", folder.name)
     if not path or not file.is_file():
         raise ValueError(
             "--t2t_usr_dir must be a folder with an __init__.py. Received:"
             f" {path or 'an empty name'}."
         )
     if name in sys.modules:
-        where = getattr(sys.modules[name], "__file__", None)
+        where = getattr(sys.modules[name], "__file__", "Python")
         if where != str(file):
             raise ValueError(
                 "--t2t_usr_dir must have a name that no other module has. Received:"
-                f" {path}, and the module {name} ({where or 'built into Python'})."
-                " Rename the folder."
+                f" {path}, and the module {name} of {where}. Rename the folder."
             )
         return
-    spec = importlib.util.spec_from_file_location(
-        name, file, submodule_search_locations=[str(folder)]
-    )
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec: Any = importlib.util.spec_from_file_location(name, file)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder.parent))
     try:
-        spec.loader.exec_module(module)  # type: ignore[union-attr]
+        spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        frames = traceback.extract_tb(error.__traceback__)
-        inside = [
-            frame for frame in frames if Path(frame.filename).is_relative_to(folder)
-        ]
-        at = f" ({inside[-1].filename}, line {inside[-1].lineno})" if inside else ""
+        at = ""
+        for frame in traceback.extract_tb(error.__traceback__):
+            if Path(frame.filename).is_relative_to(folder):
+                at = f" ({frame.filename}, line {frame.lineno})"
         raise ValueError(
             f"--t2t_usr_dir={path} cannot be imported{at}: {type(error).__name__}:"
             f" {error}"

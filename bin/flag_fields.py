@@ -7,6 +7,8 @@ help text and range.
         # a flag for each of its fields
         loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
 
+--help lists them in the order of the fields: those of the last base come first.
+
 The options of problems are flags too: fields of the registered problems, those of the
 user's package (--t2t_usr_dir) included.
 """
@@ -14,48 +16,27 @@ user's package (--t2t_usr_dir) included.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from absl import flags as absl_flags
 
 from t2tlite import registry
-from t2tlite.checked_fields import CheckedFields, Facts, default_of, facts_of
+from t2tlite.checked_fields import (
+    CHECKED,
+    CheckedFields,
+    default_of,
+    facts_of,
+    optional_field,
+)
 from t2tlite.files.same_file import (
     STANDARD_OUTPUT_NUMBER,
     NamedFile,
     check_not_overwritten,
 )
 
+Flag: TypeAlias = "dataclasses.Field[Any]"
 OPTIONS = "options"  # the field that holds the options of the problem
-
-
-class CommandError(Exception):
-    """A user error, such as flags that exclude each other. A bad value is a ValueError,
-    a missing file an OSError.
-    """
-
-
-class Flag(NamedTuple):
-    """A command-line flag."""
-
-    facts: Facts  # kind and help text among them
-    default: Any = None  # the value if the flag is not given
-    is_required: bool = False
-    # text, in which `~` is not expanded to the home folder
-    is_text: bool = False
-    # of a tuple: given several times, instead of once with commas
-    is_repeated: bool = False
-
-    @property
-    def help(self) -> str:
-        return self.facts.meaning
-
-    @property
-    def kind(self) -> type:
-        """str, int, float, bool or tuple."""
-        return self.facts.kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,14 +49,11 @@ class Flags(CheckedFields):
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.
         """
-        known = flags_of(type(self))
+        usual = {name: default_of(flag) for name, flag in flags_of(type(self)).items()}
         words = []
         for name, value in values_of(self).items():
-            if value is None or value is False:
-                continue
-            shown = as_text(value)
-            default = as_text(known[name].default) if name in known else None
-            if shown and (defaults or shown != default):
+            shown = "" if value is None or value is False else as_text(value)
+            if shown and (defaults or value != usual.get(name)):
                 words.append(f"--{name}={shown}")
         return words
 
@@ -86,22 +64,8 @@ def field_of(cls: type[CheckedFields], name: str) -> Any:
     return dataclasses.field(default=field.default, metadata=field.metadata)
 
 
-def text_flag(meaning: str, default: Any = None) -> Any:
-    """Declares a flag of plain text, in which a leading `~` has no meaning."""
-    metadata = {"facts": Facts(str, meaning), "is_text": True}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-def repeated_flag(meaning: str, default: Any = dataclasses.MISSING) -> Any:
-    """Declares a flag that can be given several times; it is required unless it has a
-    default.
-    """
-    metadata = {"facts": Facts(tuple, meaning), "is_repeated": True}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
 def require(example: str = "", **values: object) -> None:
-    """Raises CommandError if one of these flags is not given, or given without a value,
+    """Raises ValueError if one of these flags is not given, or given without a value,
     as by --name=$UNSET.
     """
     missing = []
@@ -110,17 +74,21 @@ def require(example: str = "", **values: object) -> None:
             missing.append(f"--{name}")
     if missing:
         shown = f" Example: {example}." if example else ""
-        raise CommandError(
+        raise ValueError(
             f"{' and '.join(missing)} must be given. --help explains the flags.{shown}"
         )
 
 
-def named_files(**files: str | None) -> list[NamedFile]:
+def named_files(**flags: str | Sequence[str] | None) -> list[NamedFile]:
     """Returns the files that flags name; messages call them --name=FILE."""
-    return [(f"--{name}={file}", file) for name, file in files.items() if file]
+    named: list[NamedFile] = []
+    for name, value in flags.items():
+        files = [value] if isinstance(value, str) else value or []
+        named += [(f"--{name}={file}", file) for file in files if file]
+    return named
 
 
-def check_standard_output(**inputs: str | None) -> None:
+def check_standard_output(**inputs: str | Sequence[str] | None) -> None:
     """Raises ValueError if standard output is redirected to a flag's file."""
     outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
     check_not_overwritten(outputs, named_files(**inputs))
@@ -128,20 +96,12 @@ def check_standard_output(**inputs: str | None) -> None:
 
 def flags_of(cls: type[CheckedFields]) -> dict[str, Flag]:
     """The flags of a command by name, without the options of problems."""
-    fields = {field.name: field for field in dataclasses.fields(cls)}
     flags: dict[str, Flag] = {}
-    for name in _names_in_order(cls):
-        field = fields[name]
+    for field in dataclasses.fields(cls):
         if part := settings_class(field):
             flags |= flags_of(part)
-        elif name != OPTIONS:
-            flags[name] = Flag(
-                facts_of(field),
-                default_of(field),
-                field.default is dataclasses.MISSING,
-                field.metadata.get("is_text", False),
-                field.metadata.get("is_repeated", False),
-            )
+        elif field.name != OPTIONS:
+            flags[field.name] = field
     return flags
 
 
@@ -156,7 +116,7 @@ def takes_options(cls: type[Flags]) -> bool:
     return OPTIONS in cls.__dataclass_fields__
 
 
-def settings_class(field: dataclasses.Field[Any]) -> type[CheckedFields] | None:
+def settings_class(field: Flag) -> type[CheckedFields] | None:
     """Returns the class of a field that holds settings of the library, such as
     LoopOptions, whose fields are flags; None for other fields.
     """
@@ -169,8 +129,7 @@ def settings_class(field: dataclasses.Field[Any]) -> type[CheckedFields] | None:
 def values_of(flags: CheckedFields) -> dict[str, Any]:
     """Returns the value of each flag, and of the problem options that were given."""
     values: dict[str, Any] = {}
-    for name in _names_in_order(type(flags)):
-        value = getattr(flags, name)
+    for name, value in vars(flags).items():
         if isinstance(value, CheckedFields):
             values |= values_of(value)
         elif name == OPTIONS:
@@ -178,20 +137,6 @@ def values_of(flags: CheckedFields) -> dict[str, Any]:
         else:
             values[name] = value
     return values
-
-
-def _names_in_order(cls: type) -> list[str]:
-    """Returns the names of a class's fields in the order of --help: those of the first
-    base, the class's own, those of its other bases.
-    """
-    bases = filter(dataclasses.is_dataclass, cls.__bases__)
-    first, *others = [_names_in_order(base) for base in bases] or [[]]
-    later = list(itertools.chain(*others))
-    names = first
-    for field in dataclasses.fields(cls):
-        if field.name not in later:
-            names.append(field.name)
-    return list(dict.fromkeys([*names, *later]))
 
 
 def as_text(value: Any) -> str:
@@ -212,41 +157,32 @@ def problem_flags() -> dict[str, Flag]:
     meaning is explained.
     """
     problems = registry.problem_classes()
-    # option -> problem -> field
-    fields: dict[str, dict[str, dataclasses.Field[Any]]] = {}
+    # option -> problem -> default
+    defaults: dict[str, dict[str, Any]] = {}
     for problem, cls in problems.items():
         for field in registry.option_fields(cls):
-            fields.setdefault(field.name, {})[problem] = field
-    flags = {}
-    for option, fields_by_problem in fields.items():
-        kind = type(next(iter(fields_by_problem.values())).default)
-        if kind not in (str, int, float, bool, tuple):
+            defaults.setdefault(field.name, {})[problem] = field.default
+    flags: dict[str, Any] = {}
+    for option, by_problem in defaults.items():
+        kind = type(next(iter(by_problem.values())))
+        if kind not in CHECKED:
             continue  # an option that a command line cannot express
-        by_meaning: dict[str, list[str]] = {}
-        for problem in fields_by_problem:
+        meanings: dict[str, list[str]] = {}
+        for problem in by_problem:
             meaning = _meaning(problems[problem], option)
-            by_meaning.setdefault(meaning, []).append(problem)
-        unexplained = by_meaning.pop("", [])
-        if not by_meaning:
-            cls = problems[unexplained[0]]
-            by_meaning[f"Explained in {cls.__module__}.{cls.__name__}."] = []
-        next(iter(by_meaning.values())).extend(unexplained)
+            meanings.setdefault(meaning, []).append(problem)
         texts = []
-        for meaning, names in by_meaning.items():
+        for meaning, names in meanings.items():
             text = meaning
             if len(names) < len(problems):
                 text = f"{', '.join(sorted(names))}: {meaning}"
-            texts.append(text + _default([fields_by_problem[name] for name in names]))
-        flags[option] = Flag(Facts(kind, "\n".join(texts)))
+            if by_problem[names[0]] not in ("", ()):
+                different = len({by_problem[name] for name in names}) > 1
+                shown = "the problem's" if different else as_text(by_problem[names[0]])
+                text += f" (default: {shown})"
+            texts.append(text)
+        flags[option] = optional_field(kind, "\n".join(texts))
     return flags
-
-
-def _default(fields: Sequence[dataclasses.Field[Any]]) -> str:
-    """Returns what a help text says of the default, " (default: 9)"."""
-    default = fields[0].default
-    if any(field.default != default for field in fields):
-        return " (default: the problem's)"
-    return "" if default in ("", ()) else f" (default: {default})"
 
 
 def _meaning(cls: type, option: str) -> str:

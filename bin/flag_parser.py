@@ -1,14 +1,19 @@
-"""Makes an object of a command's flags from a command line, explains wrong flags, and
+"""Makes an object of a command's flags from a command line and its flag files, and
 writes the text of --help.
+
+Within the command line, or within one file, the values of a list or of a map
+(--hparams) add up; any other flag may have one value only. The command line overrides
+its flag files, a later file an earlier one, in a map field by field.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
+import itertools
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from absl import flags as absl_flags
@@ -23,12 +28,25 @@ from t2tlite.bin.flag_fields import (
     require,
     settings_class,
 )
-from t2tlite.bin.flag_sources import HPARAMS_FLAGS, read
-from t2tlite.checked_fields import KINDS, CheckedFields
+from t2tlite.checked_fields import (
+    CheckedFields,
+    default_of,
+    facts_of,
+    merged_changes,
+    parse_value,
+)
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.console import say
 
 C = TypeVar("C", bound=CheckedFields)
 F = TypeVar("F", bound=Flags)
 
+TEXT: absl_flags.ArgumentParser[Any] = absl_flags.ArgumentParser()
+# whose value is field=value,...
+HPARAMS_FLAGS: dict[str, type[CheckedFields]] = {
+    "hparams": HParams,
+    "decode_hparams": DecodeHParams,
+}
 GENERAL_HELP = {  # of the flags of every command
     "--flagfile": (
         "File with a flag on each line, such as RUN/flags.txt. Flags of the command"
@@ -42,30 +60,26 @@ GENERAL_HELP = {  # of the flags of every command
 def parse(cls: type[F], argv: Sequence[str]) -> F:
     """Returns the flags of a command line; `~` before a path becomes the home folder.
 
-    Raises absl.flags.Error for a wrong flag, and CommandError if a required one is not
-    given.
+    Raises absl.flags.Error for a wrong flag, and ValueError for a wrong value or a
+    required flag that is not given.
     """
     known = all_flags_of(cls)
     try:
-        values, rest = read(known, argv)
-    except absl_flags.IllegalFlagValueError as error:
-        raise absl_flags.Error(_wrong_value(error, known)) from error
+        values, rest = read_flags(known, argv)
     except absl_flags.UnrecognizedFlagError as error:
         raise absl_flags.Error(_unknown_flag(error, known)) from error
     if rest:
         raise absl_flags.Error(
             f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
         )
-    flags = flags_of(cls)
+    of_command = flags_of(cls)
     options = {}
     required = {}
     for name, value in values.items():
-        if not known[name].is_text:
-            values[name] = _expand(value)
-        if known[name].is_required:
+        if known[name].default is dataclasses.MISSING:
             required[name] = value
-        if name not in flags and value is not None:
-            options[name] = values[name]
+        if name not in of_command and value is not None:
+            options[name] = value
     require(**required)
     return _made(cls, {**values, "options": options})
 
@@ -81,72 +95,134 @@ def _made(cls: type[C], values: Mapping[str, Any]) -> C:
     return cls(**fields)
 
 
+def read_flags(
+    known: Mapping[str, Flag], argv: Sequence[str], known_only: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """Returns the value of each flag, and the words that are not flags.
+
+    Raises absl.flags.Error for an unknown or a contradictory flag, and ValueError for a
+    wrong value or a flag file that cannot be read.
+    """
+    values = {name: default_of(flag) for name, flag in known.items()}
+    given_in: dict[str, str] = {}
+    rest = []
+    for source, words in _sources(argv):
+        parser = absl_flags.FlagValues()
+        for name, flag in known.items():
+            texts = absl_flags.MultiFlag(TEXT, None, name, None, "")
+            texts.boolean = facts_of(flag).kind is bool  # --NAME and --noNAME
+            parser[name] = texts
+        rest += parser(["t2tlite", *words], known_only=known_only)[1:]
+        for name, flag in known.items():
+            if not parser[name].present:
+                continue
+            value = _value(name, facts_of(flag).kind, parser[name].value, source)
+            if name in given_in:
+                value = _overridden(name, values[name], value, given_in[name])
+            values[name] = value
+            given_in[name] = source
+    return values, rest
+
+
+def _sources(argv: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Returns the flag files that the words name, and then the other words, each with
+    what messages call it. absl reads the files that a file names.
+    """
+    sources = []
+    words = []
+    remaining = iter(argv)
+    for word in remaining:
+        flag, equals, file = word.partition("=")
+        if flag not in ("--flagfile", "-flagfile"):
+            words.append(word)
+            continue
+        file = os.path.expanduser(file if equals else next(remaining, ""))
+        try:
+            text = Path(file).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(
+                "--flagfile must be a text file with a flag on each line. Received:"
+                f" {file or 'no name'}: {error}."
+            ) from error
+        lines = map(str.strip, text.split("\n"))
+        flags = [line for line in lines if line and not line.startswith(("#", "//"))]
+        sources.append((f"in {file}", flags))
+    return [*sources, ("on the command line", words)]
+
+
+def _value(name: str, kind: type, texts: Sequence[str], source: str) -> Any:
+    """Returns the value of a flag that a source gives, perhaps several times."""
+    if kind is tuple and texts == [""]:
+        return ()
+    if kind is tuple:
+        return tuple(itertools.chain.from_iterable(map(_entries, texts)))
+    if name in HPARAMS_FLAGS:
+        return ",".join(texts)
+    values: list[Any] = []
+    for text in texts:
+        if kind is str:
+            values.append(os.path.expanduser(text))
+        else:
+            values.append(parse_value(f"--{name}", text, kind))
+    if len(set(values)) > 1:
+        raise absl_flags.Error(
+            f"--{name} must be given once. Received: {' and '.join(texts)} {source}."
+            " Leave one of them out."
+        )
+    return values[0]
+
+
+def _overridden(name: str, earlier: Any, later: Any, source: str) -> Any:
+    """Combines the values of two sources; `source` is the earlier one."""
+    if name in HPARAMS_FLAGS:
+        return merged_changes(earlier, later)
+    if isinstance(later, tuple) and earlier and earlier != later:
+        # the user may expect the lists to add up
+        say(f"--{name}={as_text(later)} replaces {as_text(earlier)} {source}.")
+    return later
+
+
+def _entries(text: str) -> list[str]:
+    """Returns the entries of a list. A file whose name has a comma is one entry."""
+    path = os.path.expanduser(text)
+    if "," in text and os.path.exists(path):
+        return [path]
+    entries = absl_flags.ListParser().parse(text) or [""]
+    return list(map(os.path.expanduser, entries))
+
+
 def help_text(doc: str | None, cls: type[Flags]) -> str:
     """Returns the command's docstring, then its flags with their defaults."""
-    lines = [(doc or "").strip(), "", "Flags:"]
+    texts = {}
     for name, flag in all_flags_of(cls).items():
-        text = flag.help
-        if flag.kind is bool:
-            name = f"[no]{name}"
-        elif flag.default not in (None, "", ()):
-            text += f" (default: {as_text(flag.default)})"
-        lines += [f"  --{name}", *_wrapped(text)]
-    for name, text in GENERAL_HELP.items():
-        lines += [f"  {name}", *_wrapped(text)]
+        facts = facts_of(flag)
+        default = default_of(flag)
+        shown = f"--[no]{name}" if facts.kind is bool else f"--{name}"
+        texts[shown] = facts.meaning
+        if default not in (None, False, "", ()):
+            texts[shown] += f" (default: {as_text(default)})"
+    lines = [(doc or "").strip(), "", "Flags:"]
+    for name, text in (texts | GENERAL_HELP).items():
+        lines.append(f"  {name}")
+        for part in text.split("\n"):
+            wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
+            lines += [f"      {line}" for line in wrapped]
     return "\n".join(lines)
-
-
-def _wrapped(text: str) -> list[str]:
-    """The lines of a flag's help, indented."""
-    lines = []
-    for part in text.split("\n"):
-        wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
-        lines += [f"      {line}" for line in wrapped]
-    return lines
-
-
-def _wrong_value(
-    error: absl_flags.IllegalFlagValueError, known: Mapping[str, Flag]
-) -> str:
-    """Returns a message with the kind of value that the flag takes. absl's message
-    `flag --NAME=VALUE: REASON` does not say it.
-    """
-    name, _, rest = str(error).removeprefix("flag --").partition("=")
-    if name not in known or known[name].kind not in KINDS:
-        return str(error)
-    value = rest.removesuffix(f": {error.__context__}")
-    return f"--{name} must be {KINDS[known[name].kind]}. Received: {value!r}."
 
 
 def _unknown_flag(
     error: absl_flags.UnrecognizedFlagError, known: Mapping[str, Flag]
 ) -> str:
-    """Returns what is here for a flag of tensor2tensor's; or absl's message, which
-    suggests flags that are spelt alike; or, if a field of the hparams is more like it,
-    how to set that field.
+    """Returns what is here for a flag of tensor2tensor's, or how to set a field of the
+    hparams; or absl's message, which suggests flags that are spelt alike.
     """
+    name = error.flagname
     value = error.flagvalue.partition("=")[2] or "VALUE"
-    hint = tensor2tensor_names.answer(tensor2tensor_names.FLAGS, error.flagname)
-    if hint:
-        hint = hint.replace("VALUE", value)
-        return f"Unknown command line flag {error.flagname!r}. {hint}"
-    fields: dict[str, str] = {}
+    hint = tensor2tensor_names.answer(tensor2tensor_names.FLAGS, name)
+    hint = hint.replace("VALUE", value)
     for flag, record in HPARAMS_FLAGS.items():
-        if flag in known:
-            fields |= {field.name: flag for field in dataclasses.fields(record)}
-    likely = difflib.get_close_matches(
-        error.flagname, [*known, *fields], n=1, cutoff=0.8
-    )
-    if not likely or likely[0] in known:
+        if flag in known and name in record.__dataclass_fields__:
+            hint = f"Did you mean --{flag}={name}={value}?"
+    if not hint:
         return str(error).replace(" ?", "?")
-    return (
-        f"Unknown command line flag {error.flagname!r}. Did you mean"
-        f" --{fields[likely[0]]}={likely[0]}={value}?"
-    )
-
-
-def _expand(value: Any) -> Any:
-    """Replaces a leading `~` by the home folder, in a list for each entry."""
-    if isinstance(value, tuple):
-        return tuple(map(_expand, value))
-    return os.path.expanduser(value) if isinstance(value, str) else value
+    return f"Unknown command line flag {name!r}. {hint}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2tlite import registry
-from t2tlite.bin.flag_fields import CommandError, Flags, require
+from t2tlite.bin.flag_fields import Flags, require
 from t2tlite.checked_fields import (
     checked_field,
     facts_of,
@@ -161,7 +161,7 @@ class DataFlags(ProblemFlags):
 
 
 @dataclasses.dataclass(frozen=True)
-class MakeDataFlags(DataFlags, PackageFlags):
+class MakeDataFlags(PackageFlags, DataFlags):
     """How the data is made."""
 
     tmp_dir: str | None = optional_field(
@@ -201,7 +201,7 @@ class BeamFlags(Flags):
 
 def run_folder(flags: RunFlags) -> RunFolder:
     """Returns the run that --output_dir names, or --problem and --hparams_set. Raises
-    CommandError without either.
+    ValueError without either.
     """
     from t2tlite.run_folder import RunFolder
 
@@ -210,7 +210,7 @@ def run_folder(flags: RunFlags) -> RunFolder:
     if flags.output_dir:
         return RunFolder(flags.output_dir)
     if flags.output_dir == "" or not (flags.problem and flags.hparams_set):
-        raise CommandError(
+        raise ValueError(
             "--output_dir must be given, or --problem and --hparams_set for the run in"
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
@@ -232,7 +232,7 @@ def data_folder(flags: MakeDataFlags) -> Path:
 def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> DataToMake:
     """Returns the data that the flags describe.
 
-    Raises CommandError if no problem is named, and ValueError if the problem or one of
+    Raises ValueError if no problem is named, and ValueError if the problem or one of
     its options is unknown.
     """
     from t2tlite.programs.runs.training import DataToMake
@@ -246,7 +246,7 @@ def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> Data
 def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
     """Returns data that exists, or with --generate_data the data to make.
 
-    Raises CommandError for options of data that is not made, FileNotFoundError
+    Raises ValueError for options of data that is not made, FileNotFoundError
     with the command that makes the data if there is none, and ValueError for an unknown
     problem, or if none of several is named.
     """
@@ -256,7 +256,7 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
         return data_to_make(flags)
     if flags.options:
         given = ", ".join(f"--{name}" for name in flags.options)
-        raise CommandError(
+        raise ValueError(
             f"{given}: options of the data need --generate_data, or belong to"
             " t2t-datagen."
         )
@@ -286,12 +286,12 @@ def datagen_command(flags: MakeDataFlags) -> str:
 
 def beam_pipeline(flags: BeamFlags) -> Pipeline | None:
     """Returns the pipeline of --beam_runner, or None without the flag. Raises
-    CommandError for --beam_options alone.
+    ValueError for --beam_options alone.
     """
     if flags.beam_runner:
         return Pipeline(flags.beam_runner, flags.beam_options)
     if flags.beam_options:
-        raise CommandError(
+        raise ValueError(
             f"--beam_options go with --beam_runner. Received: {flags.beam_options}"
             " alone."
         )

@@ -24,13 +24,12 @@ that token.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import named_files, text_flag
-from t2tlite.checked_fields import optional_field
+from t2tlite.bin.flag_fields import named_files
+from t2tlite.checked_fields import optional_field, parse_value, required_field
 from t2tlite.console import say
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
@@ -39,14 +38,14 @@ from t2tlite.files.same_file import check_not_overwritten
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AttentionFlags(
-    groups.RunFlags, groups.CheckpointFlags, groups.PackageFlags, groups.TensorFlowFlags
+    groups.TensorFlowFlags, groups.PackageFlags, groups.CheckpointFlags, groups.RunFlags
 ):
     """Which attention is shown, and where."""
 
-    source: str = text_flag(
-        "The sentence whose attention is shown.", dataclasses.MISSING
+    source: str = required_field(str, "The sentence whose attention is shown.")
+    target: str | None = optional_field(
+        str, "Its translation; by default the model's own."
     )
-    target: str | None = text_flag("Its translation; by default the model's own.")
     kind: tuple[str, ...] | None = optional_field(
         tuple, "Kinds, comma-separated, of encoder, decoder, cross; by default all."
     )
@@ -68,8 +67,8 @@ def main(flags: AttentionFlags) -> None:
     folder = groups.run_folder(flags)
     kinds = flags.kind or KINDS
     check_kinds(kinds)
-    layers = _numbers("layers", flags.layers)
-    heads = _numbers("heads", flags.heads)
+    layers = [parse_value("--layers", text, int) for text in flags.layers or ()]
+    heads = [parse_value("--heads", text, int) for text in flags.heads or ()]
     folder.hparams()  # raises if there is no run
     outputs = named_files(html=flags.html)
     check_not_overwritten(outputs, run_files([folder], flags.checkpoint_path))
@@ -82,19 +81,6 @@ def main(flags: AttentionFlags) -> None:
     path = Path(flags.html or own(folder.attention_folder / name))
     write_text(path, page(attention, kinds, layers, heads))
     print(f"page         {path}")
-
-
-def _numbers(name: str, texts: Sequence[str] | None) -> list[int]:
-    """Returns the numbers of a list flag."""
-    numbers = []
-    for text in texts or []:
-        if not text.strip().isdecimal():
-            raise ValueError(
-                f"--{name} must be numbers from 1 on, comma-separated. Received:"
-                f" {text!r}."
-            )
-        numbers.append(int(text))
-    return numbers
 
 
 if __name__ == "__main__":

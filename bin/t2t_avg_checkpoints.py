@@ -38,7 +38,7 @@ AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
 @dataclasses.dataclass(frozen=True)
-class AverageFlags(groups.RunFlags, groups.DataFlags, groups.TensorFlowFlags):
+class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     """Which checkpoints are averaged."""
 
     n: int | None = optional_field(

@@ -48,9 +48,7 @@ from pathlib import Path
 
 from t2tlite.bin.command import command
 from t2tlite.bin.flag_fields import (
-    CommandError,
     check_standard_output,
-    repeated_flag,
     require,
 )
 from t2tlite.bin.groups import PackageFlags
@@ -74,9 +72,10 @@ class BleuFlags(PackageFlags):
     """Which translations are scored, and how."""
 
     translation: str = required_field(str, "File of translations, one per line.")
-    reference: tuple[str, ...] = repeated_flag(
+    reference: tuple[str, ...] = required_field(
+        tuple,
         "File of reference translations, one per line; can be given several times, for"
-        " several references of each sentence."
+        " several references of each sentence.",
     )
     metrics: tuple[str, ...] = checked_field(
         ("bleu",),
@@ -100,7 +99,7 @@ class BleuFlags(PackageFlags):
         super().__post_init__()
         require(metrics=self.metrics)
         if self.compare and self.compound_split:
-            raise CommandError(
+            raise ValueError(
                 "--compound_split does not go with --compare. Leave one of them out."
             )
 
@@ -110,9 +109,11 @@ def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu
 
-    check_standard_output(translation=flags.translation, compare=flags.compare)
-    for file in flags.reference:
-        check_standard_output(reference=file)
+    check_standard_output(
+        translation=flags.translation,
+        compare=flags.compare,
+        reference=flags.reference,
+    )
     texts = {}
     counts = {}
     for path in (flags.translation, flags.compare, *flags.reference):

@@ -48,7 +48,7 @@ from t2tlite.programs.runs.training import make_data
 
 
 @dataclasses.dataclass(frozen=True)
-class DatagenFlags(groups.MakeDataFlags, groups.BeamFlags, groups.RegistryFlags):
+class DatagenFlags(groups.RegistryFlags, groups.BeamFlags, groups.MakeDataFlags):
     """Which data is made, and where."""
 
 

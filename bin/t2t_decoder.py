@@ -82,7 +82,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import CommandError, named_files, repeated_flag
+from t2tlite.bin.flag_fields import flags_of, named_files, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
@@ -111,7 +111,16 @@ GO_WITH = {  # flag -> the inputs that it goes with
     "alignments": LINES,
     "prefixes": LINES,
     "raw_text": LINES,
+    "beam_runner": ("decode_from_file",),
+    "metrics": ("split",),
+    "reference": ("split",),
+    **dict.fromkeys(flags_of(MetricOptions), ("split",)),
 }
+EXCLUDED = (
+    ("--split", "--decode_to_file=-"),
+    ("--raw_text", "--prefixes"),
+    ("--score_file", "--output_format=nbest"),
+)
 
 
 def _flags(names: Sequence[str], between: str) -> str:
@@ -120,12 +129,12 @@ def _flags(names: Sequence[str], between: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class DecoderFlags(
-    groups.RunFlags,
-    groups.EngineFlags,
-    groups.DataFlags,
-    groups.BeamFlags,
-    groups.PackageFlags,
     groups.TensorFlowFlags,
+    groups.PackageFlags,
+    groups.BeamFlags,
+    groups.DataFlags,
+    groups.EngineFlags,
+    groups.RunFlags,
 ):
     """What is decoded or scored, with which run, and where the output goes."""
 
@@ -175,58 +184,48 @@ class DecoderFlags(
         "Metrics of --split, by default bleu,chrf,ter, or those of the problem's task;"
         " also exact_match, token_accuracy, wer, per.",
     )
-    reference: tuple[str, ...] = repeated_flag(
-        "File of further references for --split; can be given several times.",
-        default=(),
+    reference: tuple[str, ...] = checked_field(
+        (), "File of further references for --split; can be given several times."
     )
     scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
 
     def __post_init__(self) -> None:
-        """Raises CommandError unless exactly one input is given, and for flags that do
+        """Raises ValueError unless exactly one input is given, and for flags that do
         not go together.
         """
         super().__post_init__()
-        given = [name for name in INPUTS if getattr(self, name)]
-        if len(given) != 1:
-            raise CommandError(
+        words = self.words()
+        given = [word.removeprefix("--").partition("=")[0] for word in words]
+        inputs = [name for name in INPUTS if name in given]
+        if len(inputs) != 1:
+            raise ValueError(
                 f"One of {_flags(INPUTS, ', ')} must be given. Received:"
-                f" {_flags(given, ' and ') or 'none'}."
+                f" {_flags(inputs, ' and ') or 'none'}."
             )
-        for name, inputs in GO_WITH.items():
-            if getattr(self, name) and given[0] not in inputs:
-                raise CommandError(
-                    f"--{name} goes with {_flags(inputs, ' or ')}. Received:"
-                    f" --{given[0]}."
+        for name in given:
+            suitable = GO_WITH.get(name, INPUTS)
+            if inputs[0] not in suitable:
+                raise ValueError(
+                    f"--{name} goes with {_flags(suitable, ' or ')}. Received:"
+                    f" --{inputs[0]}."
                 )
-        if self.split and self.decode_to_file == "-":
-            raise CommandError(
-                "--split prints its report. Received: --decode_to_file=- as well. Name"
-                " a file."
-            )
-        chosen = Scoring(self.metrics, self.scores, self.reference)
-        if chosen != OF_TASK and not self.split:
-            raise CommandError(
-                "--metrics, --reference and the flags of scores go with --split."
-                " t2t-bleu scores files."
-            )
-        if self.raw_text and self.prefixes:
-            raise CommandError(
-                "--raw_text is for a parser, and --prefixes for translation. Received:"
-                " both."
-            )
+        text = " ".join(words)
+        for flag, other in EXCLUDED:
+            if flag in text and other in text:
+                raise ValueError(
+                    f"{flag} does not go with {other}. Leave one of them out."
+                )
+        if self.beam_runner:
+            require(decode_to_file=self.target)
         if self.alignments and self.output_format != "jsonl":
-            raise CommandError(
+            raise ValueError(
                 "--alignments goes with --output_format=jsonl. Received:"
                 f" {self.output_format or 'none'}."
-            )
-        if self.score_file and self.output_format == "nbest":
-            raise CommandError(
-                "--score_file writes text or jsonl. Received: --output_format=nbest."
             )
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the
-        name of one folder. Raises CommandError as `groups.run_folder`, or if other
+        name of one folder. Raises ValueError as `groups.run_folder`, or if other
         machines are to load an ensemble.
         """
         first = groups.run_folder(self)
@@ -235,7 +234,7 @@ class DecoderFlags(
         paths = filter(None, map(str.strip, self.output_dir.split(",")))
         folders = [type(first)(path) for path in paths]
         if len(folders) > 1 and self.beam_runner:
-            raise CommandError(
+            raise ValueError(
                 "--beam_runner decodes with one run. Received: several in --output_dir."
             )
         return folders or [first]
@@ -383,8 +382,7 @@ def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) ->
     ):
         is_stdin = source == str(STANDARD_INPUT)
         inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
-    for reference in flags.reference:
-        inputs += named_files(reference=reference)
+    inputs += named_files(reference=flags.reference)
     if flags.decode_interactive:
         inputs.append(("standard input", STANDARD_INPUT_NUMBER))
     target = flags.target
@@ -418,10 +416,6 @@ def _check_before_work(
             say(f"Creating the folder {parent}.")
         check_writable(target)
     if pipeline is not None:
-        if not (flags.decode_from_file and target):
-            raise CommandError(
-                "--beam_runner goes with --decode_from_file and --decode_to_file."
-            )
         pipeline.check()
 
 

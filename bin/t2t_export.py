@@ -44,7 +44,7 @@ from t2tlite.programs.runs.translator import decode_options
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportFlags(
-    groups.RunFlags, groups.DecodingFlags, groups.PackageFlags, groups.TensorFlowFlags
+    groups.TensorFlowFlags, groups.PackageFlags, groups.DecodingFlags, groups.RunFlags
 ):
     """Which run is exported, and how."""
 

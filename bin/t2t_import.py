@@ -38,7 +38,7 @@ from t2tlite.run_folder import RunFolder
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportFlags(groups.ProblemFlags, groups.TensorFlowFlags):
+class ImportFlags(groups.TensorFlowFlags, groups.ProblemFlags):
     """Which checkpoints are imported, and into which run."""
 
     t2t_checkpoint: str = required_field(

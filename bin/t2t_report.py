@@ -30,7 +30,7 @@ from t2tlite.files.same_file import check_not_overwritten
 
 @dataclasses.dataclass(frozen=True)
 class ReportFlags(
-    groups.RunFlags, groups.DataFlags, groups.PackageFlags, groups.TensorFlowFlags
+    groups.TensorFlowFlags, groups.PackageFlags, groups.DataFlags, groups.RunFlags
 ):
     """Which run is reported."""
 

@@ -17,8 +17,8 @@ import dataclasses
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import CommandError, Flags, repeated_flag
-from t2tlite.checked_fields import checked_field
+from t2tlite.bin.flag_fields import Flags
+from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
 
@@ -26,8 +26,8 @@ from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 class ServedRunFlags(Flags):
     """Which runs are served, for which languages."""
 
-    output_dir: tuple[str, ...] = repeated_flag(
-        "Folder of a run to serve; can be given several times."
+    output_dir: tuple[str, ...] = required_field(
+        tuple, "Folder of a run to serve; can be given several times."
     )
     languages: tuple[str, ...] = checked_field(
         (),
@@ -38,7 +38,7 @@ class ServedRunFlags(Flags):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServeFlags(ServedRunFlags, groups.EngineFlags, groups.PackageFlags):
+class ServeFlags(groups.PackageFlags, groups.EngineFlags, ServedRunFlags):
     """What is served, and how."""
 
     server: ServerOptions = dataclasses.field(default_factory=ServerOptions)
@@ -50,7 +50,7 @@ def main(flags: ServeFlags) -> None:
     try:
         from t2tlite.programs.serving.server import serve
     except ImportError as error:
-        raise CommandError(
+        raise ValueError(
             f"t2t-serve lacks a package ({error}): pip install 't2tlite[serve]'."
         ) from error
     runs = ServedRunOptions(

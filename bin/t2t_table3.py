@@ -42,12 +42,13 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import groups, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import CommandError, field_of, require
+from t2tlite.bin.flag_fields import field_of, require
 from t2tlite.checked_fields import (
     MAX_SEED,
     checked,
     checked_field,
     optional_field,
+    parse_value,
 )
 from t2tlite.config import HParams
 from t2tlite.console import say
@@ -65,10 +66,9 @@ SAME = ("problem", "hparams_set", "hparams", "random_seed")  # flags of a finish
 
 @dataclasses.dataclass(frozen=True)
 class Table3Flags(
-    groups.TrainingFlags,
-    groups.TrainingDataFlags,
-    groups.PackageFlags,
     groups.TensorFlowFlags,
+    groups.TrainingDataFlags,
+    groups.TrainingFlags,
 ):
     """Which rows are trained, on which data, and for how long."""
 
@@ -92,15 +92,12 @@ class Table3Flags(
 
     def seed_numbers(self) -> list[int]:
         """Returns the seeds as numbers. Raises ValueError for a wrong one."""
-        numbers = [int(text) for text in self.seeds if text.isdecimal()]
-        if not numbers or len(set(numbers)) < len(self.seeds):
-            raise ValueError(
-                "--seeds must be whole numbers, all different. Received:"
-                f" {','.join(self.seeds)!r}."
-            )
-        for number in numbers:
-            checked("seeds", int, number, 0, MAX_SEED)
-        return numbers
+        require(seeds=self.seeds)
+        numbers = []
+        for text in self.seeds:
+            number = parse_value("--seeds", text, int)
+            numbers.append(checked("--seeds", int, number, 0, MAX_SEED))
+        return list(dict.fromkeys(numbers))
 
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
@@ -163,10 +160,9 @@ def main(flags: Table3Flags) -> None:
         print(cost_table(rows, base, dataset.manifest))
         return
     if cluster.find_cluster():
-        raise CommandError(
-            f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with"
-            " several workers. Unset it; several machines can share the work by"
-            " --rows, each with an --output_dir of its own."
+        raise ValueError(
+            "t2t-table3 trains on one machine. Received:"
+            f" {cluster.VARIABLE} with several workers. Unset it."
         )
     words = shlex.join(["t2t-table3", *flags.words()])
     table = Path(flags.output_dir or ""), dataset.name, words

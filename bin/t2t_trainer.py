@@ -38,7 +38,6 @@ from t2tlite.bin.flag_fields import require
 from t2tlite.checked_fields import (
     checked_field,
     facts_of,
-    merged_changes,
     optional_field,
 )
 from t2tlite.config import HParams
@@ -51,7 +50,7 @@ from t2tlite.programs.runs.start import (
 from t2tlite.programs.runs.training import Devices, Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
-EXAMPLE = (
+TRAINING_EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
 WIDTH = 110  # of --show_hparams
@@ -59,10 +58,10 @@ WIDTH = 110  # of --show_hparams
 
 @dataclasses.dataclass(frozen=True)
 class TrainerFlags(
-    groups.TrainingFlags,
-    groups.TrainingDataFlags,
-    groups.RegistryFlags,
     groups.TensorFlowFlags,
+    groups.RegistryFlags,
+    groups.TrainingDataFlags,
+    groups.TrainingFlags,
 ):
     """What is trained, on which data, and for how long."""
 
@@ -150,7 +149,7 @@ def main(flags: TrainerFlags) -> None:
         print(show_hparams(flags.show_hparams, flags.hparams))
         return
     if not flags.output_dir:
-        require(EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
+        require(TRAINING_EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)
     start = flags.warm_start_from or None
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
@@ -159,12 +158,10 @@ def main(flags: TrainerFlags) -> None:
     else:
         hparams = run_hparams(folder, start)
         if hparams is None:
-            require(EXAMPLE, hparams_set=flags.hparams_set)
-    changes = groups.hparam_changes(flags)
+            require(TRAINING_EXAMPLE, hparams_set=flags.hparams_set)
+    hparams = hparams.override(groups.hparam_changes(flags))
     if flags.global_batch_tokens is not None:
-        tokens = f"global_batch_tokens={flags.global_batch_tokens}"
-        changes = merged_changes(changes, tokens)
-    hparams = hparams.override(changes)
+        hparams = hparams.override(f"global_batch_tokens={flags.global_batch_tokens}")
     hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
     recorded = dataclasses.replace(
         flags,

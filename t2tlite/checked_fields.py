@@ -155,7 +155,7 @@ class CheckedFields:
                 raise ValueError(
                     f"A field can be set once. Received: {name!r} twice in {text!r}."
                 )
-            changes[name] = _parse(name, value, kinds[name])
+            changes[name] = parse_value(name, value, kinds[name])
         return dataclasses.replace(self, **changes)
 
     @classmethod
@@ -241,7 +241,10 @@ def merged_changes(earlier: str, later: str) -> str:
     return ",".join(changes.values())
 
 
-def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
+def parse_value(name: str, value: str, kind: type) -> Any:
+    """The value of a text in the command line's notation, of one of KINDS. Raises
+    ValueError, which calls it `name`, for another text.
+    """
     if kind is bool:
         if value.lower() not in ("true", "false", "1", "0"):
             raise ValueError(f"{name} must be true or false. Received: {value!r}.")

@@ -35,23 +35,26 @@ def progress_bar(
     total: int | None = None,
     unit: str = "it",
     bar_format: str | None = None,
+    is_quiet: bool = False,
 ) -> tqdm:
     """Makes a tqdm bar on standard error. If that is not a terminal, prints one line
-    instead.
+    instead. With `is_quiet` neither is shown.
     """
     from tqdm import tqdm
 
     terminal = sys.stderr.isatty()
-    if not terminal:
+    if not (terminal or is_quiet):
         say(f"{desc} ...")
-    options = {
-        "unit": unit,
-        "unit_scale": True,
-        "bar_format": bar_format,
-        "mininterval": 0.5,
-    }
     return tqdm(
-        iterable, desc, total, disable=not terminal, dynamic_ncols=True, **options
+        iterable,
+        desc,
+        total,
+        disable=is_quiet or not terminal,
+        dynamic_ncols=True,
+        unit=unit,
+        unit_scale=True,
+        bar_format=bar_format,
+        mininterval=0.5,
     )
 
 

@@ -12,7 +12,6 @@ from absl import flags as absl_flags
 from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
-from t2tlite.bin.command import CommandError
 from t2tlite.bin.flag_parser import parse
 
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
@@ -113,7 +112,7 @@ def mistake(command: Command, users: Collection[str] = ()) -> str:
         return ""
     try:
         flags = parse(importlib.import_module(SCRIPTS[program]).main.flags_class, words)
-    except (absl_flags.Error, CommandError, ValueError) as error:
+    except (absl_flags.Error, ValueError) as error:
         is_unknown = isinstance(error.__cause__, absl_flags.UnrecognizedFlagError)
         if is_unknown and any(word.startswith("--t2t_usr_dir") for word in words):
             return ""

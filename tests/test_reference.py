@@ -79,15 +79,16 @@ def values(facts: Facts) -> str:
 
 def flag_row(name: str, flag: Flag) -> list[str]:
     """The row of a flag in the table of its command."""
-    meaning = inline(flag.help)
+    facts = facts_of(flag)
+    meaning = inline(facts.meaning)
     if name == "decode_hparams":
         meaning = "How to decode, field=value,...: [decoding](#decoding)."
     elif name == "hparams":
         meaning += " ([hparams](#hparams))"
-    kind = "text, several times" if flag.is_repeated else values(flag.facts)
-    is_list = isinstance(flag.default, tuple)
-    default = as_text(flag.default) if is_list else flag.default
-    return [code(f"--{name}"), kind, code(default), meaning]
+    default = default_of(flag)
+    if isinstance(default, tuple):
+        default = as_text(default)
+    return [code(f"--{name}"), values(facts), code(default), meaning]
 
 
 def command_section(program: str) -> str:
@@ -106,7 +107,8 @@ def options_section() -> str:
     """The flags that are options of problems; their help says which problems."""
     rows = []
     for name, flag in problem_flags().items():
-        rows.append([code(f"--{name}"), values(flag.facts), inline(flag.help)])
+        facts = facts_of(flag)
+        rows.append([code(f"--{name}"), values(facts), inline(facts.meaning)])
     return table(["flag", "value", "meaning"], rows)
 
 

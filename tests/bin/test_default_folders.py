@@ -6,6 +6,7 @@ import shlex
 import shutil
 
 import pytest
+from run_command import run_command
 from tiny_run import SMALL
 
 from t2tlite.bin import (
@@ -35,8 +36,8 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
     """Nothing else is given: the folders are reported, and the command that makes the
     data.
     """
-    assert (
-        t2t_trainer.main(["--problem=wmt_ende", "--hparams_set=transformer_big"]) == 1
+    run_command(
+        t2t_trainer, "--problem=wmt_ende", "--hparams_set=transformer_big", status=1
     )
     assert capsys.readouterr() == (
         "",
@@ -53,10 +54,7 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
 def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
     (empty / "data").symlink_to(tiny_run.data)
     package = f"--t2t_usr_dir={tiny_run.package}"
-    assert (
-        t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"])
-        == 0
-    )
+    run_command(t2t_trainer, *NAMES, package, f"--hparams={SMALL}", "--train_steps=1")
     said = capsys.readouterr()
     device, where, *_ = said.err.splitlines()
     assert device.startswith("Training on ")
@@ -69,9 +67,7 @@ def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
         "--hparams_set=twenty_words_tiny",
         "--problem=twenty_words",
     } <= set(recorded)
-    assert (
-        t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
-    )
+    run_command(t2t_decoder, *NAMES, "--split=test", "--decode_hparams=beam_size=1")
     shown = capsys.readouterr().out
     written = f"{RUN}/decodes/test.1.beam_size=1"
     assert shown.endswith(
@@ -84,16 +80,12 @@ def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
     shutil.copytree(tiny_run.run, empty / RUN)
     assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
     assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
-    assert (
-        t2t_decoder.main(
-            [
-                *NAMES,
-                "--split=test",
-                "--decode_hparams=beam_size=1",
-                "--checkpoint_path=averaged",
-            ]
-        )
-        == 0
+    run_command(
+        t2t_decoder,
+        *NAMES,
+        "--split=test",
+        "--decode_hparams=beam_size=1",
+        "--checkpoint_path=averaged",
     )
     written = f"{RUN}/decodes/test.120.averaged.beam_size=1"
     assert capsys.readouterr().out.endswith(
@@ -109,16 +101,12 @@ def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
 
 
 def test_data_is_made_in_data(empty, tiny_run, capsys):
-    assert (
-        t2t_datagen.main(
-            [
-                NAMES[0],
-                f"--t2t_usr_dir={tiny_run.package}",
-                "--train_size=300",
-                "--num_processes=1",
-            ]
-        )
-        == 0
+    run_command(
+        t2t_datagen,
+        NAMES[0],
+        f"--t2t_usr_dir={tiny_run.package}",
+        "--train_size=300",
+        "--num_processes=1",
     )
     assert "twenty_words: made in" in capsys.readouterr().out
     assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300

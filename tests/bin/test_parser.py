@@ -109,9 +109,8 @@ def f1_of(written, gold):
 
 def test_learns_to_parse(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.trees"
-    assert (
-        decode(trained_parser.run, "--split=test", f"--decode_to_file={written}") == 0
-    )
+    status = decode(trained_parser.run, "--split=test", f"--decode_to_file={written}")
+    assert status == 0
     f1 = re.search(
         r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$",
         capsys.readouterr().out,
@@ -182,15 +181,13 @@ def test_tree_constraint_leaves_nothing_to_repair(
     engine_option, trained_parser, loaded_once, tmp_path, capsys
 ):
     options = f"--decode_hparams={engine_option},tree_constraint=true"
-    assert (
-        decode(
-            trained_parser.run,
-            "--split=dev",
-            options,
-            f"--decode_to_file={tmp_path / 'dev.trees'}",
-        )
-        == 0
+    status = decode(
+        trained_parser.run,
+        "--split=dev",
+        options,
+        f"--decode_to_file={tmp_path / 'dev.trees'}",
     )
+    assert status == 0
     assert re.search(
         "^Sequences repaired to make trees: 0 of 30$",
         capsys.readouterr().out,
@@ -200,10 +197,10 @@ def test_tree_constraint_leaves_nothing_to_repair(
 
 def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "dev.trees"
-    assert (
-        decode(trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}")
-        == 0
+    status = decode(
+        trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}"
     )
+    assert status == 0
     rows = re.findall(
         r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$",
         capsys.readouterr().out,
@@ -278,14 +275,12 @@ def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
         ".",
     ]
     source.write_text("\n".join(lines) + "\n")
-    assert (
-        decode(
-            trained_parser.run,
-            f"--decode_from_file={source}",
-            f"--decode_to_file={target}",
-        )
-        == 0
+    status = decode(
+        trained_parser.run,
+        f"--decode_from_file={source}",
+        f"--decode_to_file={target}",
     )
+    assert status == 0
     written = target.read_text().split("\n")
     assert [written[1], written[2], written[6:]] == ["", "", [""]]
     assert parse_tree(written[0]).words() == lines[0].split()
@@ -309,14 +304,12 @@ def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
 def test_n_best(trained_parser, loaded_once, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("\nA bird was not sick .\n")
-    assert (
-        decode(
-            trained_parser.run,
-            f"--decode_from_file={source}",
-            "--decode_hparams=return_beams=2",
-        )
-        == 0
+    status = decode(
+        trained_parser.run,
+        f"--decode_from_file={source}",
+        "--decode_hparams=return_beams=2",
     )
+    assert status == 0
     rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["0", "1", "1"]
     assert rows[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -410,14 +403,12 @@ def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
     assert json.loads((trained_parser.run / "best" / "best.json").read_text())[
         "metrics"
     ]["f1"] == pytest.approx(f1, abs=0.01)
-    assert (
-        decode(
-            trained_parser.run,
-            "--split=dev",
-            f"--decode_to_file={tmp_path / 'dev.trees'}",
-        )
-        == 0
+    status = decode(
+        trained_parser.run,
+        "--split=dev",
+        f"--decode_to_file={tmp_path / 'dev.trees'}",
     )
+    assert status == 0
     # the same search, beam 21
     assert f1 == pytest.approx(
         f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01

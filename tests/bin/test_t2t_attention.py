@@ -101,7 +101,7 @@ def test_command_makes_the_page_that_is_named(flags, tiny_run, tmp_path, capsys)
         ),
         (
             ["--layers=two"],
-            "--layers must be numbers from 1 on, comma-separated. Received: 'two'",
+            "--layers must be a whole number. Received: 'two'",
         ),
         (["--heads=3"], "heads must be a list of numbers from 1 to 2. Received: [3]"),
         (["--picture=cat.svg"], "Unknown command line flag 'picture'"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
+from run_command import run_command
 
 from t2tlite.bin import t2t_bleu
 from t2tlite.files.atomic_file import write_text
@@ -44,10 +45,7 @@ def test_prints_sacrebleus_score_with_its_signature(fixtures, capsys):
     assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert " = 55.88 " in out  # these three as in expected.json
     assert out.count("\n") == 1
-    assert (
-        t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"])
-        == 0
-    )
+    run_command(t2t_bleu, *argv, "--tokenize=intl", "--lowercase", "--compound_split")
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
     assert " = 64.62 " in first
@@ -68,10 +66,7 @@ def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert " = 28.30 " in out  # published for this system
     assert out.count("\n") == 1
-    assert (
-        t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"])
-        == 0
-    )
+    run_command(t2t_bleu, *argv, "--tokenize=intl", "--lowercase", "--compound_split")
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
     assert "tok:intl" in first
@@ -234,9 +229,7 @@ def test_two_systems_and_two_references(two_references, monkeypatch, capsys):
 
 
 def test_lowercase_concerns_bleu_and_chrf(files, capsys):
-    assert (
-        t2t_bleu.main([*files("THE CAT\n", "the cat\n"), METRICS, "--lowercase"]) == 0
-    )
+    run_command(t2t_bleu, *files("THE CAT\n", "the cat\n"), METRICS, "--lowercase")
     bleu, chrf, ter = capsys.readouterr().out.splitlines()
     assert ("case:lc" in bleu, "case:lc" in chrf, "case:lc" in ter) == (
         True,
@@ -315,11 +308,8 @@ def test_compare_prints_a_table(systems, capsys):
 
 def test_a_system_does_not_differ_from_itself(systems, capsys):
     reference, old, _ = systems
-    assert (
-        t2t_bleu.main(
-            [f"--translation={old}", f"--compare={old}", f"--reference={reference}"]
-        )
-        == 0
+    run_command(
+        t2t_bleu, f"--translation={old}", f"--compare={old}", f"--reference={reference}"
     )
     assert re.search(r" \+0\.00 +1\.0000  not significant\n", capsys.readouterr().out)
 
@@ -354,17 +344,11 @@ def test_a_system_does_not_differ_from_itself(systems, capsys):
 )
 def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):
     argv = files("a\n", "a\n")
-    assert (
-        t2t_bleu.main(
-            [
-                *argv,
-                *(
-                    flag.replace("SELF", str(tmp_path / "translation.txt"))
-                    for flag in more
-                ),
-            ]
-        )
-        == 1
+    run_command(
+        t2t_bleu,
+        *argv,
+        *(flag.replace("SELF", str(tmp_path / "translation.txt")) for flag in more),
+        status=1,
     )
     assert message.replace("FOLDER", str(tmp_path)) in capsys.readouterr().err
 

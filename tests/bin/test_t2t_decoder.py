@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from run_command import run_command
 from tiny_run import change_manifest, last_of_each
 
 from t2tlite.bin import t2t_bleu, t2t_decoder
@@ -34,10 +35,10 @@ def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
         " mouse\nhorse bites bird\n\n"
     )
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
-    assert (
-        decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}")
-        == 0
+    status = decode(
+        tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}"
     )
+    assert status == 0
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
     lines += ["fisch blau maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
@@ -53,10 +54,10 @@ def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
 def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
-    assert (
-        decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1")
-        == 0
+    status = decode(
+        tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1"
     )
+    assert status == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
 
 
@@ -74,12 +75,10 @@ def test_compressed_input_and_output(tiny_run, tmp_path, ending, module):
 
 def test_n_best(tiny_run, model, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
-    assert (
-        decode(
-            tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3"
-        )
-        == 0
+    status = decode(
+        tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3"
     )
+    assert status == 0
     lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["0", "1", "1", "1"]
     assert lines[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -100,10 +99,10 @@ def test_n_best(tiny_run, model, tmp_path, capsys):
 
 def test_empty_file(tiny_run, tmp_path):
     source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
-    assert (
-        decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}")
-        == 0
+    status = decode(
+        tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}"
     )
+    assert status == 0
     assert target.read_bytes() == b""
 
 
@@ -151,26 +150,19 @@ def test_run_copied_elsewhere_and_data_gone(
 ):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    assert (
-        t2t_decoder.main(
-            [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
-        )
-        == 0
+    run_command(
+        t2t_decoder, f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"
     )
     assert capsys.readouterr().out == "katze rot hund sieht\n"
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
     stderr = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in stderr
     assert "Or give --data_dir, where the data of this run is now." in stderr
-    assert (
-        t2t_decoder.main(
-            [
-                f"--output_dir={tiny_run_copy}",
-                "--split=test",
-                f"--data_dir={tiny_run.data}",
-            ]
-        )
-        == 0
+    run_command(
+        t2t_decoder,
+        f"--output_dir={tiny_run_copy}",
+        "--split=test",
+        f"--data_dir={tiny_run.data}",
     )
     assert (
         f"translations {tiny_run_copy}/decodes/test.120.txt, references"
@@ -221,9 +213,8 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
         tmp_path / "pairs.tsv",
         "".join(f"{source}\t{target}\n" for source, target in pairs),
     )
-    assert (
-        decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
-    )
+    status = decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8")
+    assert status == 0
     expected = []
     for source, target in pairs:
         pair = (model.source_encoder.encode(text) for text in (source, target))

@@ -40,12 +40,10 @@ def test_file_is_decoded_and_conversion_is_reported(tiny_run_copy, tmp_path, cap
 
 def test_records_of_engines_have_names_of_their_own(tiny_run_copy, capsys):
     assert decode(tiny_run_copy, "--split=dev") == 0
-    assert (
-        decode(
-            tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1"
-        )
-        == 0
+    status = decode(
+        tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1"
     )
+    assert status == 0
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--quantization=int8") == 0
     names = [
         "dev.120",
@@ -78,12 +76,10 @@ def test_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
 
 
 def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
-    assert (
-        decode(
-            tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5"
-        )
-        == 1
+    status = decode(
+        tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5"
     )
+    assert status == 1
     stderr = capsys.readouterr().err
     assert (
         stderr

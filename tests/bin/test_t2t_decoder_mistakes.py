@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+from run_command import run_command
 from tiny_run import last_of_each
 
 from t2tlite.bin import t2t_decoder
@@ -26,21 +27,20 @@ def write(path, text):
     [
         ("", "One of --decode_from_file, --split, --decode_interactive, --score_file must be given. Received: none."),
         ("--split=test --score_file=x", "must be given. Received: --split and --score_file."),
-        ("--split=test --decode_hparam=beam_size=2", "Unknown command line flag 'decode_hparam'."),
         # flags that do not go together
         ("--decode_from_file={} --alignments",
          "--alignments goes with --output_format=jsonl. Received: none."),
         ("--decode_from_file={} --alignments --output_format=text", "Received: text."),
-        ("--score_file={} --output_format=nbest",
-         "--score_file writes text or jsonl. Received: --output_format=nbest."),
+        ("--score_file={} --output_format=nbest", "--score_file does not go with --output_format=nbest."),
         ("--score_file={} --prefixes", "--prefixes goes with --decode_from_file or --decode_interactive. Received: --score_file."),
         ("--score_file={} --alignments", "--alignments goes with --decode_from_file or --decode_interactive. Received: --score_file."),
         ("--split=dev --output_format=jsonl", "--output_format goes with --decode_from_file or --decode_interactive or --score_file. Received: --split."),
-        ("--split=dev --decode_to_file=-", "--split prints its report. Received: --decode_to_file=- as well."),
+        ("--split=dev --decode_to_file=-", "--split does not go with --decode_to_file=-. Leave one of them out."),
         ("--split=dev --raw_text", "--raw_text goes with --decode_from_file or --decode_interactive."),
-        ("--decode_interactive --raw_text --prefixes", "--raw_text is for a parser, and --prefixes for translation."),
-        ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
-        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2."),
+        ("--decode_interactive --raw_text --prefixes", "--raw_text does not go with --prefixes."),
+        ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--decode_to_file must be given."),
+        ("--split=dev --beam_runner=DirectRunner", "--beam_runner goes with --decode_from_file. Received: --split."),
+        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2; "),
         # values
         ("--split=tset", "A split to decode must be dev or test, whose text is kept. Received: tset."),
         ("--split=train", "must be dev or test, whose text is kept. Received: train. Decode its source with"),
@@ -73,11 +73,12 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     content = json.loads(manifest.read_text())
     del content["splits"]["test"]
     manifest.write_text(json.dumps(content))
-    assert (
-        t2t_decoder.main(
-            [f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]
-        )
-        == 1
+    run_command(
+        t2t_decoder,
+        f"--output_dir={tiny_run_copy}",
+        f"--data_dir={data}",
+        "--split=test",
+        status=1,
     )
     stderr = capsys.readouterr().err
     assert "must be dev, whose text is kept. Received: test." in stderr

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+from run_command import run_command
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.programs.runs.translator import Translator
@@ -116,15 +117,11 @@ def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
     target = tmp_path / "out.txt"
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
     standard_input.close()
-    assert (
-        t2t_decoder.main(
-            [
-                f"--output_dir={tiny_run.run}",
-                "--decode_from_file=-",
-                f"--decode_to_file={target}",
-            ]
-        )
-        == 0
+    run_command(
+        t2t_decoder,
+        f"--output_dir={tiny_run.run}",
+        "--decode_from_file=-",
+        f"--decode_to_file={target}",
     )
     assert target.read_text().splitlines() == TRANSLATIONS
     assert capfd.readouterr().out == ""

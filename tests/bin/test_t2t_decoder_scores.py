@@ -77,8 +77,8 @@ def test_a_problem_of_which_one_output_is_right(
         ("--split=dev --metrics=rouge", "metrics must be of bleu, chrf, ter, exact_match,"),
         ("--split=dev --reference={}/in.txt", "Received: the split dev with 40, {}/in.txt with 1. A reference"),
         ("--split=dev --reference={}/absent", "absent"),
-        ("--decode_from_file={}/in.txt --metrics=bleu", "--metrics, --reference and the flags of scores"),
-        ("--decode_from_file={}/in.txt --tokenize=zh", "go with --split. t2t-bleu scores files."),
+        ("--decode_from_file={}/in.txt --metrics=bleu", "--metrics goes with --split. Received: --decode_from_file."),
+        ("--decode_from_file={}/in.txt --tokenize=zh", "--tokenize goes with --split."),
     ],
 )  # fmt: skip
 def test_what_is_refused_before_work(tiny_run, tmp_path, capsys, flags, message):

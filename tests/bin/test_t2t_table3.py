@@ -27,17 +27,15 @@ def tiny_run(tmp_path_factory):
     tiny_run = TinyRun(
         user_package(tmp_path_factory), folder / "data", folder / "none", "", ""
     )
-    assert (
-        command(
-            tiny_run,
-            None,
-            "--dry_run",
-            "--rows=base",
-            "--generate_data",
-            "--num_processes=1",
-        )
-        == 0
+    status = command(
+        tiny_run,
+        None,
+        "--dry_run",
+        "--rows=base",
+        "--generate_data",
+        "--num_processes=1",
     )
+    assert status == 0
     return tiny_run
 
 
@@ -212,41 +210,9 @@ def test_a_run_of_another_model_is_refused(tiny_run, swept, capsys):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--rows=base,hs265", "Received: 'hs265'. Did you mean 'hs256'?"),
-        (
-            "--rows=l2",
-            (
-                "Row l2 of Table 3 does not fit this base: num_hidden_layers must be a"
-                " multiple of 3. Received: "
-            ),
-        ),
-        (
-            "--seeds=1,one",
-            "--seeds must be whole numbers, all different. Received: '1,one'.",
-        ),
-        (
-            "--seeds=2,2",
-            "--seeds must be whole numbers, all different. Received: '2,2'.",
-        ),
+        ("--rows=l2", "Row l2 of Table 3 does not fit this base: "),
+        ("--seeds=1,one", "--seeds must be a whole number. Received: 'one'."),
         ("--output_dir=", "--output_dir must be given."),
-        (
-            "--hparams_set=twenty_word",
-            "There is no hparam set 'twenty_word'. Did you mean ",
-        ),
-        (
-            "--vocab_size=500",
-            (
-                "--vocab_size: options of the data need --generate_data, or belong to"
-                " t2t-datagen."
-            ),
-        ),
-        (
-            "--data_dir=none",
-            (
-                "There is no finished data of twenty_words in none. Run t2t-datagen"
-                " --problem=twenty_wo"
-            ),
-        ),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
 )
@@ -286,10 +252,10 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(
     tiny_run, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    assert (
-        command(tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600")
-        == 0
+    status = command(
+        tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600"
     )
+    assert status == 0
     shown = capsys.readouterr()
     base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
     assert wide[2] == "168"

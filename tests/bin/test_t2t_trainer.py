@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from run_command import run_command
 from tensorboard.backend.event_processing.plugin_event_multiplexer import (
     EventMultiplexer,
 )
@@ -114,11 +115,11 @@ def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
     assert small(tiny_run, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
     assert sorted(path.name for path in tiny_run.data.rglob("*")) == before
     assert "Trained twenty_words_rev" in capsys.readouterr().out
-    assert (
-        t2t_decoder.main(
-            [f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"]
-        )
-        == 0
+    run_command(
+        t2t_decoder,
+        f"--output_dir={run}",
+        "--split=test",
+        "--decode_hparams=beam_size=1",
     )
     shown = capsys.readouterr().out
     assert re.search(
@@ -139,10 +140,10 @@ def test_loss_of_nan_stops_the_run(
         "make_train_step",
         lambda *_: lambda *_: StepResult(next(losses), 10.0, 12.0),
     )
-    assert (
-        small(tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5")
-        == 1
+    status = small(
+        tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5"
     )
+    assert status == 1
     stderr = capsys.readouterr().err
     assert f"diverged: the loss is {loss} at step 3, which is not saved. " in stderr
     assert "Checkpoints from before are intact." in stderr

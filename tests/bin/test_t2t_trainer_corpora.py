@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from corpora import SMALL, datagen_flags, write_corpora
+from run_command import run_command
 from tiny_run import change_manifest, checkpoint_names, tensors
 from tiny_task import contents
 
@@ -116,9 +117,8 @@ def test_data_of_other_corpora_is_noticed(
     data, capsys, train_files, dev_files, message
 ):
     before = contents(data[0])
-    assert (
-        t2t_datagen.main([*datagen_flags(train_files, dev_files), "--data_dir=data"])
-        == 1
+    run_command(
+        t2t_datagen, *datagen_flags(train_files, dev_files), "--data_dir=data", status=1
     )
     assert (
         f"already holds complete data made from something else: {message}"

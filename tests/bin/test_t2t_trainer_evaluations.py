@@ -223,15 +223,13 @@ def test_checkpoint_interval_leaves_out_evaluations(train, run, monkeypatch):
     monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(loop, "make_train_step", passes(1.0, step))
     monkeypatch.setattr(dev_sets, "make_evaluation", passes(3600.0, evaluate))
-    assert (
-        train(
-            [2.0, 1.0],
-            "--local_eval_frequency=4",
-            "--save_checkpoints_secs=2",
-            "--train_steps=8",
-        )
-        == 0
+    status = train(
+        [2.0, 1.0],
+        "--local_eval_frequency=4",
+        "--save_checkpoints_secs=2",
+        "--train_steps=8",
     )
+    assert status == 0
     assert checkpoint_names(run) == [
         "model.ckpt-3",
         "model.ckpt-4",

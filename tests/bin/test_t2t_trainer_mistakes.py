@@ -29,31 +29,15 @@ def refused(tiny_run, tmp_path, capsys, *more, status=1):
         ("--output_dir=", "--output_dir must be given, "),
         ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder"),
         ("--hparams=hiden_size=8", "hparams has no field 'hiden_size'."),
-        ("--hparams=hidden_size=8.5", "hidden_size must be a whole number."),
-        ("--train_step=5", "Unknown command line flag 'train_step'."),
-        ("--train_steps=many", "--train_steps must be a whole number."),
         ("--train_steps=0", "train_steps must be at least 1."),
-        ("--keep_checkpoint_max=0", "keep_checkpoint_max must be at least 1."),
         ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0."),
         ("--random_seed=-1", "random_seed must be at least 0 "),
-        ("--random_seed=5000000000", "random_seed must be at least 0 "),
-        ("--random_seed=18446744073709551615", "random_seed must be at least 0 "),
         ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
         ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
-        ("stray", "Every argument is a flag, "),
     ],
 )  # fmt: skip
 def test_refused(tiny_run, tmp_path, capsys, flag, message):
     assert message in refused(tiny_run, tmp_path, capsys, flag)
-
-
-def test_run_is_named_after_the_flags_are_checked(capsys):
-    names = ["--problem=grammar_ende", "--hparams_set=transformer_tiny"]
-    assert t2t_trainer.main([*names, "--train_steps=-3"]) == 1
-    assert (
-        capsys.readouterr().err
-        == "t2tlite: train_steps must be at least 1. Received: -3.\n"
-    )
 
 
 def test_output_dir_that_cannot_be_made_or_is_a_file(tiny_run, capsys):

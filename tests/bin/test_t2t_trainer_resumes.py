@@ -86,10 +86,10 @@ def test_resumed_without_the_set_its_flags_still_name_it(
     run = tmp_path / "run"
     fake_dev_losses += [3.0, 2.0, 1.0]
     begun = f"--hparams={SMALL},label_smoothing=0.2"
-    assert (
-        train(tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1")
-        == 0
+    status = train(
+        tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1"
     )
+    assert status == 0
     before = RunFolder(run).flags()
     assert before["hparams_set"] == "twenty_words_tiny"
     how = [

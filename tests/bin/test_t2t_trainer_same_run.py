@@ -7,6 +7,7 @@ import json
 import shutil
 
 import pytest
+from run_command import run_command
 from tiny_run import checkpoint_names, small, train
 from tiny_task import contents
 
@@ -65,10 +66,10 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
     for deleted in (False, True):
         if deleted:  # the manifest alone identifies the data then
             (tiny_run_copy / "training.json").unlink()
-        assert (
-            train(tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130")
-            == 1
+        status = train(
+            tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130"
         )
+        assert status == 1
         stderr = capsys.readouterr().err
         assert f"Received: {tiny_run_copy}, which differs in pairs (" in stderr
         assert f"another --output_dir, with --warm_start_from={tiny_run_copy}" in stderr
@@ -138,10 +139,10 @@ def test_records_of_checkpoints_that_were_deleted_are_dropped(
         for path in tiny_run_copy.glob(f"model.ckpt-{step}.*"):
             path.unlink()
     fake_dev_losses += [7.0, 8.0]
-    assert (
-        train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40")
-        == 0
+    status = train(
+        tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40"
     )
+    assert status == 0
     assert [
         (output.step, output.metrics["loss"])
         for output in RunFolder(tiny_run_copy).evaluations()
@@ -175,21 +176,15 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
         f"--output_dir={run}",
     ]
     fake_dev_losses += [4.0, 3.0, 2.0, 1.0]  # the first before the first step
-    assert (
-        t2t_trainer.main(
-            [*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]
-        )
-        == 0
+    run_command(
+        t2t_trainer, *flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"
     )
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
     # the same command
-    assert (
-        t2t_trainer.main(
-            [*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]
-        )
-        == 0
+    run_command(
+        t2t_trainer, *flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"
     )
     assert capsys.readouterr().err.count("Starting from the weights") == 1
     assert RunFolder(run).hparams() == before

@@ -351,10 +351,10 @@ def test_warm_start_from_another_vocabulary_is_refused(
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     manifest["vocabulary"]["sha256"] = "0" * 64
     (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    assert (
-        train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}")
-        == 1
+    status = train(
+        tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}"
     )
+    assert status == 1
     stderr = capsys.readouterr().err
     assert (
         f"Received: {tiny_run_copy}, which differs from {tiny_run.data}/twenty_words in"
@@ -382,8 +382,7 @@ def test_weights_of_another_model_that_fit_are_reported(
 
 
 def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):
-    assert (
-        train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1
-    )
+    status = train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent")
+    assert status == 1
     assert f"There is no checkpoint at {tmp_path}/absent." in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -116,7 +116,7 @@ def test_user_package_with_the_name_of_another_module(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
     with pytest.raises(
         ValueError,
-        match=rf"name that no other module has\. Received: .*the module {name} \(",
+        match=rf"name that no other module has\. Received: .*the module {name} of",
     ):
         import_user_package(str(folder))
     assert registry.list_problems() == {}

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tqdm import tqdm
-
-from t2tlite.console import say
+from t2tlite.console import progress_bar, say
 from t2tlite.decoding.source_text import Origin, TooLong
 from t2tlite.files.atomic_file import full_disk_is_named, open_directly
 from t2tlite.files.compression import STANDARD_INPUT, compressed
@@ -124,15 +122,9 @@ def decoded(
     """Yields windows with their outputs. A progress bar shows the lines that are done
     of `total`, unless `is_quiet` or standard error is no terminal.
     """
-    bar = tqdm(
-        total=total,
-        unit="sentence",
-        desc="decoding",
-        dynamic_ncols=True,
-        leave=False,
-        disable=is_quiet or None,
-    )
-    with bar:
+    with progress_bar(
+        desc="decoding", total=total, unit=" sentences", is_quiet=is_quiet
+    ) as bar:
         for window in windows:
             before = bar.n
             yield window, job.run(window, bar.update)

@@ -21,7 +21,7 @@ INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
 BLOCK_MARKUP = re.compile(r"^(\d*)((?<=\d)[.)](?=\s|$)|[-+=](?=[-+=\s]|$)|>)")
 
 
-class Markup(str):
+class Verbatim(str):
     """Markdown or HTML, which is not escaped."""
 
 
@@ -33,7 +33,12 @@ def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"code": code, "listing": listing, "html": Markup, **filters}
+    environment.filters |= {
+        "code": code,
+        "listing": listing,
+        "html": Verbatim,
+        **filters,
+    }
     return environment.from_string(_text_of("report.md.jinja")).render(facts) + "\n"
 
 
@@ -50,7 +55,7 @@ def as_markdown(value: object) -> str:
     """A value on one line of Markdown; numbers in four digits or with thousands
     separated.
     """
-    if isinstance(value, Markup):
+    if isinstance(value, Verbatim):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
@@ -69,14 +74,14 @@ def code(value: object) -> str:
     text = _line(str(value))
     if not text or "`" in text:
         return as_markdown(text)
-    return Markup(f"`{text}`".replace("|", r"\|"))
+    return Verbatim(f"`{text}`".replace("|", r"\|"))
 
 
-def listing(text: str) -> Markup:
+def listing(text: str) -> Verbatim:
     """Lines to be shown as they are."""
     longest = max(re.findall("`+", text), key=len, default="")
     fence = "`" * max(3, 1 + len(longest))
-    return Markup(f"{fence}\n{text.rstrip()}\n{fence}")
+    return Verbatim(f"{fence}\n{text.rstrip()}\n{fence}")
 
 
 def _line(text: str) -> str:

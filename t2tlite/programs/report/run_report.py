@@ -42,7 +42,7 @@ from t2tlite.trees.tree import Tree, format_tree, parse_tree
 from t2tlite.trees.tree_drawing import tree_svg
 
 T = TypeVar("T")
-Metrics = Mapping[str, Mapping[int, float]]  # name -> step -> value
+Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
 # of decoding; others if they differ from the default
 SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")
@@ -143,7 +143,7 @@ def write_report(
     return page, markdown
 
 
-def read_metrics(folder: Path, missing: Missing) -> Metrics:
+def read_metrics(folder: Path, missing: Missing) -> Scalars:
     """Reads the scalars in TensorBoard's event files, each up to damage. What a resumed
     run repeated replaces the earlier values.
     """
@@ -172,7 +172,7 @@ def _parameters(hparams: HParams | None, manifest: RunManifest | None) -> int | 
     return count_parameters(hparams, manifest.vocabulary_sizes)
 
 
-def _overfitting(metrics: Metrics) -> dict[str, float] | None:
+def _overfitting(metrics: Scalars) -> dict[str, float] | None:
     """Losses and steps for a warning, if the dev loss rose by more than RISE from its
     best while the training loss fell.
     """
@@ -197,7 +197,7 @@ def _overfitting(metrics: Metrics) -> dict[str, float] | None:
     return {"best": best, "last": last, **losses, **means}
 
 
-def _charts(metrics: Metrics) -> list[str]:
+def _charts(metrics: Scalars) -> list[str]:
     """A chart for each metric of CURVES, with a line for training and each dev set."""
     charts = []
     for title, unit, metric in CURVES:

@@ -49,7 +49,7 @@ class RowResult:
     training_flops: float  # by formula
 
 
-Results = Mapping[Row, Sequence[RowResult]]  # the rows that have results
+RowResults = Mapping[Row, Sequence[RowResult]]  # the rows that have results
 
 
 def read_result(run: RunFolder) -> RowResult | None:
@@ -86,7 +86,7 @@ def read_result(run: RunFolder) -> RowResult | None:
     )
 
 
-def read_results(folder: Path) -> Results:
+def read_results(folder: Path) -> RowResults:
     """The results of the runs in a folder, base first, each row in order of seeds."""
     results = {}
     for row in ROWS:
@@ -117,13 +117,13 @@ def write_table(folder: Path, problem: str, command: str) -> Path:
     return path
 
 
-def markdown(results: Results, problem: str, command: str) -> str:
+def markdown(results: RowResults, problem: str, command: str) -> str:
     """The table, and notes on it; a setting equal to base's is blank, as in the
     paper.
     """
     runs = list(itertools.chain.from_iterable(results.values()))
     metric = runs[0].metric if runs else "BLEU"
-    columns = ["", "row", *settings(HParams()), "params ×10^6", "PPL (dev)"]
+    columns = ["", "row", *row_settings(HParams()), "params ×10^6", "PPL (dev)"]
     columns += [f"{metric} (dev)", "paper: params ×10^6", "PPL", "BLEU"]
     base: dict[str, str] = {}
     group = ""
@@ -131,7 +131,7 @@ def markdown(results: Results, problem: str, command: str) -> str:
     for row, of_row in results.items():
         cells = ["" if row.group == group else row.label, row.name]
         group = row.group
-        values = settings(of_row[0].hparams)
+        values = row_settings(of_row[0].hparams)
         for name, value in values.items():
             cells.append("" if value == base.get(name) else value)
         if row is ROWS[0]:
@@ -180,7 +180,7 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
     )
 
 
-def settings(hparams: HParams) -> dict[str, str]:
+def row_settings(hparams: HParams) -> dict[str, str]:
     """The columns of Table 3 that say what a row is."""
     n = hparams.encoder_layers
     m = hparams.decoder_layers
@@ -243,7 +243,7 @@ def _measured(results: Sequence[RowResult], field: str) -> str:
     return f"{mean:.2f} ± {spread:.2f} ({len(results)})"
 
 
-def _as_json(results: Results) -> list[dict[str, Any]]:
+def _as_json(results: RowResults) -> list[dict[str, Any]]:
     """The rows, each with the result of every seed, for table3.json."""
     rows = []
     for row, of_row in results.items():
@@ -258,7 +258,7 @@ def _as_json(results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def _plot(path: Path, results: Results, problem: str) -> None:
+def _plot(path: Path, results: RowResults, problem: str) -> None:
     """Draws the differences to base, ours beside the paper's. Raises ImportError if
     matplotlib is not installed.
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 
 import tensorflow as tf
+from run_command import run_command
 
 from t2tlite.bin import t2t_report
 
@@ -39,11 +40,8 @@ def record_decodes(run, outputs, options=None, **fields):
 
 def report(tiny_run, run, *more):
     """The report's HTML and Markdown."""
-    assert (
-        t2t_report.main(
-            [f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]
-        )
-        == 0
+    run_command(
+        t2t_report, f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more
     )
     page = (run / "report.html").read_text(encoding="utf-8")
     return page, (run / "report.md").read_text(encoding="utf-8")
