@@ -74,7 +74,7 @@ def test_a_problem_of_which_one_output_is_right(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--split=dev --metrics=rouge", "metrics must be of bleu, chrf, ter, exact_match,"),
+        ("--split=dev --metrics=rouge", "There is no metric 'rouge'."),
         ("--split=dev --reference={}/in.txt", "Received: the split dev with 40, {}/in.txt with 1. A reference"),
         ("--split=dev --reference={}/absent", "absent"),
         ("--decode_from_file={}/in.txt --metrics=bleu", "--metrics goes with --split. Received: --decode_from_file."),
