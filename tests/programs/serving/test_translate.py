@@ -114,7 +114,7 @@ def test_a_stream_for_http_1_0_is_whole(server):
     head, _, content = answer.partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head.lower()
     assert b"content-length: %d" % len(content) in head.lower()
-    assert [json.loads(line) for line in content.splitlines()][0]["segments"] == 1
+    assert json.loads(content.splitlines()[0])["segments"] == 1
 
 
 def test_a_stream_has_a_line_for_each_segment_in_order(server):
