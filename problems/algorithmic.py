@@ -61,7 +61,7 @@ class Algorithmic(Problem):
         raise NotImplementedError
 
 
-class Identity(Algorithmic):
+class Copy(Algorithmic):
     """The digits themselves."""
 
     def result(self, digits: list[int]) -> list[int]:
@@ -124,7 +124,7 @@ class Multiplication(Arithmetic):
 
 @register_problem
 @dataclasses.dataclass(frozen=True)
-class AlgorithmicIdentityBinary40(Identity):
+class AlgorithmicIdentityBinary40(Copy):
     """Copy up to 40 binary digits."""
 
     base = 2
@@ -132,7 +132,7 @@ class AlgorithmicIdentityBinary40(Identity):
 
 @register_problem
 @dataclasses.dataclass(frozen=True)
-class AlgorithmicIdentityDecimal40(Identity):
+class AlgorithmicIdentityDecimal40(Copy):
     """Copy up to 40 decimal digits."""
 
 

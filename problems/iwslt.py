@@ -16,7 +16,7 @@ from t2tlite.files import text_files
 from t2tlite.problems.corpus import Corpus, FilePair
 
 NMT = "https://nlp.stanford.edu/projects/nmt"
-RAW_TEXT = "raw"
+AS_SPOKEN = "raw"
 MOSES_TEXT = "lc.tok"
 # the splits of IWSLT 2014, as the papers that report it make them
 ARCHIVE = "IWSLT 2014: wit3.fbk.eu/de-en.tgz"
@@ -52,7 +52,7 @@ class Iwslt14Deen(Corpus):
         MOSES_TEXT,
         "The form of the text: lc.tok, tokenised by Moses's rules and in lower case, as"
         " papers score it (with --tokenize=none); raw, as it was written.",
-        choices=(MOSES_TEXT, RAW_TEXT),
+        choices=(MOSES_TEXT, AS_SPOKEN),
     )
 
     source_language: ClassVar[str] = "de"
@@ -89,7 +89,7 @@ class Iwslt14Deen(Corpus):
                 continue
             number += 1
             if (number % DEV_INTERVAL == 0) == is_dev:
-                yield (source, target) if self.text == RAW_TEXT else tokens
+                yield (source, target) if self.text == AS_SPOKEN else tokens
 
     def _test_pairs(self, test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
         tokenise_source = _tokeniser("de")
@@ -102,7 +102,7 @@ class Iwslt14Deen(Corpus):
                 counts, "Check that both are from the same archive.", unit="segments"
             )
             for source, target in zip(sources, targets, strict=True):
-                if self.text == RAW_TEXT:
+                if self.text == AS_SPOKEN:
                     yield source, target
                 else:
                     yield (

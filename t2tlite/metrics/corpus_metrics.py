@@ -25,8 +25,8 @@ from t2tlite.registry import get_metric, register_metric
 from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
-RESAMPLES = 1000
-SEED = 12345  # sacrebleu's
+PAIRED_RESAMPLES = 1000
+SACREBLEUS_SEED = 12345
 SIGNIFICANT = 0.05  # a p-value below it
 _SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
 
@@ -152,7 +152,7 @@ def paired_bootstrap(
     references: Sequence[str],
     metrics: Sequence[str] = ("bleu",),
     options: MetricOptions = DEFAULTS,
-    seed: int = SEED,
+    seed: int = SACREBLEUS_SEED,
     more_references: Sequence[Sequence[str]] = (),
 ) -> list[Difference]:
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the
@@ -174,7 +174,7 @@ def paired_bootstrap(
             chosen,
             all_references,
             test_type="bs",
-            n_samples=RESAMPLES,
+            n_samples=PAIRED_RESAMPLES,
         )
         signatures, results = test()
     differences = []

@@ -11,7 +11,7 @@ from typing import ClassVar
 from t2tlite.registry import register_task
 from t2tlite.tasks.task import Output, Score, TextToTextTask
 
-SPACE = "_"  # stands for a space inside a word, as Vietnamese has them
+INNER_SPACE = "_"  # stands for a space inside a word, as Vietnamese has them
 
 
 def letters(word: str) -> str:
@@ -23,7 +23,7 @@ def letters(word: str) -> str:
     tag, _, rest = word.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
         tag, rest = "", word
-    separated = " ".join(SPACE if letter.isspace() else letter for letter in rest)
+    separated = " ".join(INNER_SPACE if letter.isspace() else letter for letter in rest)
     return f"{tag} {separated}".strip()
 
 

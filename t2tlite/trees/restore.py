@@ -26,7 +26,7 @@ NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
 # The cost of an alignment: twice the repairs; then, to choose among equal repairs, how
 # near the omitted tags and words are to punctuation and the ends (minus the distance).
-Cost = tuple[int, int]
+EditCost = tuple[int, int]
 # Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of
 # equal costs the first counts.
 PAIR, DROP, MISS = 0, 1, 2
@@ -292,7 +292,7 @@ def _as_read(word: str) -> str:
     return normalise(word) or word
 
 
-def _drop_costs(tags: list[str]) -> list[Cost]:
+def _drop_costs(tags: list[str]) -> list[EditCost]:
     """The cost of dropping each tag."""
     costs = _omission_costs(tags, {*PUNCTUATION_TAGS, NO_TAG})
     for t, tag in enumerate(tags):
@@ -301,7 +301,7 @@ def _drop_costs(tags: list[str]) -> list[Cost]:
     return costs
 
 
-def _omission_costs(tokens: list[str], marks: Container[str]) -> list[Cost]:
+def _omission_costs(tokens: list[str], marks: Container[str]) -> list[EditCost]:
     """The cost of leaving out each token: less, the farther it is from the nearest mark
     or end.
     """

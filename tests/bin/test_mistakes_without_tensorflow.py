@@ -42,7 +42,7 @@ def test_mistakes(tiny_run, tmp_path):
             "There is no checkpoint at",
         ),
         ("t2t_decoder", [absent, file], "The run must be a folder"),
-        ("t2t_decoder", [run, "--split=tets"], "Did you mean 'test'"),
+        ("t2t_decoder", [run, "--split=tets"], "must be dev or test"),
         ("t2t_decoder", [run, "--decode_from_file=absent"], "absent, which does not"),
         ("t2t_decoder", [run, "--decode_from_file=utf16.txt"], "which is UTF-16"),
         ("t2t_decoder", [run, "--score_file=latin1.txt"], "line 1: text must be UTF-8"),

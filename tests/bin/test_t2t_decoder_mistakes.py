@@ -40,7 +40,7 @@ def write(path, text):
         ("--decode_interactive --raw_text --prefixes", "--raw_text does not go with --prefixes."),
         ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--decode_to_file must be given."),
         ("--split=dev --beam_runner=DirectRunner", "--beam_runner goes with --decode_from_file. Received: --split."),
-        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2; "),
+        ("--split=dev --quantization=int8", "quantization goes with engine=ctranslate2."),
         # values
         ("--split=tset", "A split to decode must be dev or test, whose text is kept. Received: tset."),
         ("--split=train", "must be dev or test, whose text is kept. Received: train. Decode its source with"),

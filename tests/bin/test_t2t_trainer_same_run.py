@@ -118,13 +118,8 @@ def test_a_best_checkpoint_later_than_the_newest_is_refused(
     stderr = capsys.readouterr().err
     newest = "of step 40" if left else "missing"
     assert (
-        f"{tiny_run_copy}, whose newest checkpoint is {newest}, and later ones in"
-        f" {tiny_run_copy}/best." in stderr
-    )
-    again = "again from step 40" if left else "anew"
-    assert (
-        f"Delete this folder to train {again}, or put the missing checkpoints back."
-        in stderr
+        f"{tiny_run_copy}, whose newest is {newest}, and later ones in"
+        f" {tiny_run_copy}/best. Delete these" in stderr
     )
 
 

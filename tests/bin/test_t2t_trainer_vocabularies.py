@@ -68,8 +68,9 @@ def test_vocabularies_of_the_same_size_are_not_shared(
     assert train("two", "run", *how, problem=problem) == 1
     stderr = capsys.readouterr().err
     assert "Shared embeddings need one vocabulary for source and target" in stderr
-    assert "vocab.source.model of 285 pieces" in stderr
-    assert "vocab.target.model of 285 pieces" in stderr
+    assert "vocab.source.model" in stderr
+    assert "vocab.target.model" in stderr
+    assert ", whose contents differ" in stderr
     assert "whose contents differ." in stderr
     assert "Set shared_embedding_and_softmax_weights=false" in stderr
     assert not (tmp_path / "run").exists()

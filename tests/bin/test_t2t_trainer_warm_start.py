@@ -312,7 +312,7 @@ def test_best_of_a_start_without_newer_checkpoints_is_refused(
     for path in run.glob("model.ckpt-*"):
         path.unlink()
     assert train(tiny_run, run, *how) == 1
-    assert "whose newest checkpoint is missing" in capsys.readouterr().err
+    assert "whose newest is missing" in capsys.readouterr().err
 
 
 def test_a_signal_while_the_largest_batch_is_tried(

@@ -226,6 +226,7 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
     )
     assert manifest["options"] == {
         "vocab_size": 330,
+        "vocab_type": "sentencepiece",
         "vocab_file": [],
         "user_symbols": [],
         "normalization": "nfc",

@@ -46,29 +46,31 @@ ESCAPABLE_TEXT = frozenset("title textarea".split())  # has character references
 # tags inside these elements end none around them
 SCOPES = frozenset("button caption math object svg table td template th".split())
 LISTS = frozenset("datalist dir dl menu ol select ul".split())
-ROWS = frozenset("td th tr".split())
+TABLE_ROWS = frozenset("td th tr".split())
 TERMS = frozenset("dd dt p".split())
 # the elements that a start tag ends
 ENDED_BY_START = {
     **dict.fromkeys(PARAGRAPH_ENDS, frozenset("p")),
     **dict.fromkeys(("dd", "dt"), TERMS),
-    **dict.fromkeys(("td", "th"), ROWS - {"tr"}),
-    **dict.fromkeys(("tbody", "thead", "tfoot"), ROWS | {"tbody", "thead", "tfoot"}),
-    "tr": ROWS,
+    **dict.fromkeys(("td", "th"), TABLE_ROWS - {"tr"}),
+    **dict.fromkeys(
+        ("tbody", "thead", "tfoot"), TABLE_ROWS | {"tbody", "thead", "tfoot"}
+    ),
+    "tr": TABLE_ROWS,
     "li": frozenset(["p", "li"]),
     "option": frozenset(["option"]),
 }
 LOOK_AT = 50  # open elements, the innermost, among which a start tag may end one
 
 SPACE = r"[ \t\n\f\r]*+"
-NAME = r"(?:=[^ \t\n\f\r/>=]*+|[^ \t\n\f\r/>=]++)"
+TAG_NAME = r"(?:=[^ \t\n\f\r/>=]*+|[^ \t\n\f\r/>=]++)"
 VALUE = r"""(?:"[^"]*+"|'[^']*+'|(?!["'])[^ \t\n\f\r>]*+)"""
-ATTRIBUTE = re.compile(f"({NAME})(?:{SPACE}={SPACE}({VALUE}))?+")
+ATTRIBUTE = re.compile(f"({TAG_NAME})(?:{SPACE}={SPACE}({VALUE}))?+")
 MARKUP = re.compile(
     rf"""
     <(?P<end>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*+)
         (?P<attributes>
-            (?:[ \t\n\f\r/]*+ {NAME} (?:{SPACE}={SPACE}{VALUE}|(?!{SPACE}=)) )*+
+            (?:[ \t\n\f\r/]*+ {TAG_NAME} (?:{SPACE}={SPACE}{VALUE}|(?!{SPACE}=)) )*+
         )
         (?P<slash>[ \t\n\f\r/]*+)>
     | </?[a-zA-Z].*  # a tag without an end

@@ -37,9 +37,9 @@ from t2tlite.trees.tree import Tree
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
 
-AUTO = "auto"
+AUTO_LANGUAGE = "auto"
 
-NBest = Sequence[Output]  # the outputs of a sentence, best first
+RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
 Document = HtmlText | PlainText
 
 
@@ -50,7 +50,7 @@ class RequestText:
         self.text = text
         self.document = document
         self.splits: list[SplitText] = []  # the document's texts in sentences
-        self.n_best: list[NBest] = []  # of each sentence, as far as computed
+        self.n_best: list[RankedOutputs] = []  # of each sentence, as far as computed
 
     def segments(self) -> list[Segment]:
         """Its sentences, in order."""
@@ -83,7 +83,7 @@ class Translation:
         self._detected: list[Detection] | None = None
         sources = [body.source] * len(self._texts)
         done: list[str] = []  # languages that need no translation
-        if body.source and body.source.lower() == AUTO:
+        if body.source and body.source.lower() == AUTO_LANGUAGE:
             documents = [text.document for text in self._texts]
             self._detected = _detect_sources(catalogue, documents, body.target)
             sources = [detection.language for detection in self._detected]
@@ -93,7 +93,7 @@ class Translation:
             if source not in done:
                 texts_of.setdefault(source, []).append(text)
         # the texts that each model translates
-        self._parts: list[tuple[list[RequestText], Work[str, NBest]]] = []
+        self._parts: list[tuple[list[RequestText], Work[str, RankedOutputs]]] = []
         hypotheses = 0
         for source, texts in texts_of.items():
             model = catalogue.model(source, body.target)
@@ -111,7 +111,7 @@ class Translation:
 
     def _work(
         self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
-    ) -> Work[str, NBest]:
+    ) -> Work[str, RankedOutputs]:
         """The work to translate texts, with inline tags within sentences if the model
         and the limits allow that.
         """
@@ -140,7 +140,7 @@ class Translation:
         texts: Sequence[RequestText],
         options: DecodeHParams,
         aligned: bool,
-    ) -> Work[str, NBest]:
+    ) -> Work[str, RankedOutputs]:
         split: Callable[[str, str], SplitText] = split_text
         if model.makes_trees:
             is_list = not isinstance(self._body.q, str)
@@ -160,7 +160,7 @@ class Translation:
 
     async def compute(
         self, service: Service, request: Request | None = None
-    ) -> AsyncIterator[tuple[Segment, NBest]]:
+    ) -> AsyncIterator[tuple[Segment, RankedOutputs]]:
         """Each sentence and its n-best list, as soon as that is computed."""
         for texts, work in self._parts:
             results = service.stream(work, request)
@@ -194,7 +194,7 @@ class Translation:
     def _translated(self, rank: int) -> list[str]:
         return [text.translated(rank) for text in self._texts]
 
-    def segment(self, segment: Segment, outputs: NBest) -> schemas.Segment:
+    def segment(self, segment: Segment, outputs: RankedOutputs) -> schemas.Segment:
         """A sentence and its n-best list."""
         n_best = outputs[: 1 + self._body.alternatives]
         return schemas.Segment(
@@ -255,7 +255,7 @@ def _detect_sources(
         if not set(meant).isdisjoint(targets):
             possible.append(code)
     if not possible:
-        catalogue.model(AUTO, target)  # says which pairs are served
+        catalogue.model(AUTO_LANGUAGE, target)  # says which pairs are served
     texts = ["\n".join(document.texts) for document in documents]
     detected = []
     for text, candidates in zip(

@@ -161,7 +161,7 @@ def test_other_data_is_refused(tiny_run, copied, capsys, changes, message):
         (["--engine=ctranslate2"], "Received: engine=ctranslate2, checkpoint_path=None."),
         (["--checkpoint_path=a/model.ckpt-3"], "An ensemble decodes with engine=tensorflow, and with the checkpoint newest, best, averaged or a step of each run."),
         (["--checkpoint_path=120"], "There is no checkpoint at"),
-        (["--beam_runner=DirectRunner"], "--beam_runner decodes with one run."),
+        (["--beam_runner=DirectRunner"], "--beam_runner goes with --decode_from_file."),
     ],
 )  # fmt: skip
 def test_flags_of_one_run_are_refused(runs, capsys, flags, message):

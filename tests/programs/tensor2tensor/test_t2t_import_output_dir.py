@@ -130,7 +130,7 @@ def test_no_data_to_decode(theirs, capsys):
         " t2t-datagen --vocab_file="
     )
     assert (
-        f"{message}{run}/vocab.subwords, and name its folder with --data_dir."
+        f"{message}{run}/vocab.subwords, and give --data_dir."
         in capsys.readouterr().err
     )
 
