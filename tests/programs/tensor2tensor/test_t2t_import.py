@@ -241,4 +241,6 @@ def test_the_run_notes_where_it_comes_from(shared, runs):
     assert (run / "vocab.subwords").read_bytes() == (
         shared / "t2t" / WSJ / WSJ_VOCABULARY
     ).read_bytes()
-    assert "# t2t-import\n--t2t_checkpoint=" in (run / "flags.txt").read_text()
+    flags = (run / "flags.txt").read_text()
+    assert flags.startswith("# t2t-import\n")
+    assert "\n--t2t_checkpoint=" in flags
