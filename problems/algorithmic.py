@@ -33,7 +33,9 @@ class Algorithmic(Problem):
 
     vocab_type: str = WORDS
     train_size: int = option(100_000, "Training pairs.", low=1)
-    test_size: int = option(10_000, "Pairs of dev; test and test_400 have a tenth.")
+    test_size: int = option(
+        10_000, "Pairs of dev; test and test_400 have a tenth.", low=10
+    )
 
     task: ClassVar[str] = "text_to_text"
     base: ClassVar[int] = 10

@@ -157,7 +157,9 @@ class Corpus(Problem):
                 archives = below.named(Path(origin).name)
                 search.archives.extend(archives)
                 advice = f"unpack {archives[0]}" if archives else f"from {origin}"
-                shown = " or ".join(map(" and ".join, alternatives))
+                # both sides may be of one file
+                pairs_of_names = [dict.fromkeys(pair) for pair in alternatives]
+                shown = " or ".join(map(" and ".join, pairs_of_names))
                 search.missing[f"  {shown}: {advice}"] = None
         return search
 

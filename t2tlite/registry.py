@@ -128,13 +128,13 @@ def get_task(name: str) -> Any:
 
 
 def check_model(name: str) -> None:
-    """Raises ValueError if there is no such model."""
+    """Raises ValueError for an unknown model."""
     if name not in MODELS and name not in _models:
         raise _unknown("model", name, {*MODELS, *_models})
 
 
 def get_model(name: str) -> Any:
-    """The class of a registered model. Raises ValueError if there is no such model."""
+    """The class of a registered model. Raises ValueError for an unknown one."""
     check_model(name)
     if name in MODELS:
         importlib.import_module(MODELS[name])
@@ -142,7 +142,7 @@ def get_model(name: str) -> Any:
 
 
 def get_metric(name: str) -> Callable[..., Any]:
-    """What makes a registered metric. Raises ValueError if there is no such metric."""
+    """What makes a registered metric. Raises ValueError for an unknown one."""
     if name not in _metrics:
         raise _unknown("metric", name, _metrics)
     return _metrics[name]

@@ -23,7 +23,7 @@ def letters(word: str) -> str:
     tag, _, rest = word.partition(" ")
     if not (tag.startswith("<") and tag.endswith(">") and rest):
         tag, rest = "", word
-    separated = " ".join(INNER_SPACE if letter.isspace() else letter for letter in rest)
+    separated = " ".join(INNER_SPACE.join(rest.split()))
     return f"{tag} {separated}".strip()
 
 

@@ -50,6 +50,12 @@ def test_a_line_without_phonemes(cmudict):
         list(get_problem("g2p_cmudict").pairs("test", cmudict))
 
 
+def test_a_missing_file_is_named_once(cmudict):
+    (cmudict / "test_dataset.csv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"\n  test_dataset\.csv: from "):
+        get_problem("g2p_cmudict").pairs("train", cmudict)
+
+
 def test_sigmorphon(tmp_path):
     for language, line in (("fre", "chat\tʃ a"), ("vie", "bò sữa\tɓ ɔ")):
         for split in ("train", "dev", "test"):

@@ -30,7 +30,7 @@ FORMATS: dict[str, type[ExportFormat]] = {
 
 def open_format(name: str, **options: str) -> ExportFormat:
     """The format of this name with these options, of which empty ones are left out.
-    Raises ValueError if there is no such format or option.
+    Raises ValueError for an unknown format or option.
     """
     if name not in FORMATS:
         raise ValueError(
