@@ -73,7 +73,9 @@ def main(flags: AttentionFlags) -> None:
     outputs = named_files(html=flags.html)
     check_not_overwritten(outputs, run_files([folder], flags.checkpoint_path))
     load_tensorflow()
-    model = load(folder.path, flags.checkpoint_path, report=say)
+    model = load(folder.path, flags.checkpoint_path)
+    for note in model.notes:
+        say(note)
     attention = model.attention(flags.source, flags.target)
     if flags.target is None:
         print(f"translation  {attention.target}")

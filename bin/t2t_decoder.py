@@ -312,9 +312,10 @@ def main(flags: DecoderFlags) -> None:
         flags.checkpoint_path,
         flags.engine,
         flags.quantization,
-        report=say,
         threads=decoding_threads(),
     )
+    for note in model.notes:
+        say(note)
     if flags.score_file:
         score_job = jobs.ScoreJob(model, options, line_format)
         return _decode_lines(flags, score_job, flags.score_file)

@@ -47,7 +47,7 @@ from t2tlite.programs.runs.start import (
     set_and_changes,
     train,
 )
-from t2tlite.programs.runs.training import Devices, Training
+from t2tlite.programs.runs.training import Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 TRAINING_EXAMPLE = (
@@ -180,9 +180,11 @@ def main(flags: TrainerFlags) -> None:
         command=["t2t-trainer", *recorded.words(defaults=True)],
         eval_bleu=flags.eval_bleu,
         warm_start_from=start,
-        devices=Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver),
+        gpus=flags.worker_gpu,
+        cpu_replicas=flags.worker_cpu,
+        cluster_resolver=flags.cluster_resolver,
     )
-    print("\n".join(train(training).summary))
+    print("\n".join(train(training)))
 
 
 if __name__ == "__main__":

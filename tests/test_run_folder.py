@@ -110,7 +110,7 @@ def test_what_is_written_is_read_again(run):
     environment = Environment(
         "0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1
     )
-    run.write_environment(environment)
+    run.write(environment)
     command = [
         "t2t-trainer",
         "--problem=parallel_text_rev",
@@ -285,7 +285,8 @@ def test_hparams_without_a_version_are_read(run):
         ("null", r"is damaged: Expected `object`, got `null`\."),
         ('{"num_heads": NaN}', r"is damaged: JSON is malformed: .*\."),
         (f'{{"num_heads": {"9" * 5000}}}', r"hparams\.json is damaged: "),
-        ("[" * 5000, r"is damaged: JSON must be nested at most 100 deep\."),
+        ('{"a":' * 5000, r"is damaged: "),
+        ('{"num_heads": [4]}', r"is damaged: Expected `bool \| int \| float \| str"),
         ('{"num_head": 4}', r"is damaged: hparams has no field 'num_head'\."),
         ('{"num_heads": "4"}', r"is damaged: num_heads must be of type int\."),
     ],
@@ -360,15 +361,9 @@ def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
         RunFolder(tiny_run_copy).manifest()
 
 
-@pytest.mark.parametrize("flags", [True, False])
-@pytest.mark.parametrize("folder", ["", "averaged"])
-def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures, flags, folder):
+def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures):
     theirs = fixtures / "tensor2tensor" / "trained_wsj" / "hparams.json"
     (tmp_path / "hparams.json").write_bytes(theirs.read_bytes())
-    if flags:
-        (tmp_path / "flags_t2t.txt").write_text("--model=transformer\n")
-    (tmp_path / "averaged").mkdir()
-    with pytest.raises(
-        ValueError, match=r", a run of tensor2tensor\. .* t2t-import --"
-    ):
-        RunFolder(tmp_path / folder).hparams()
+    message = r", a run of tensor2tensor\. .* t2t-import --"
+    with pytest.raises(ValueError, match=message):
+        RunFolder(tmp_path).hparams()

@@ -94,11 +94,11 @@ def test_checkpoints_of_some_steps(run, capsys, flags, expected):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--n=0"], "--n must be at least 1. Received: 0."),
+        (["--n=0"], "--n must be at least 1. Received: 0"),
         (
             ["--from_step=121"],
             (
-                "Received: from step 121 to the newest; {run} has those of 3 steps, 40"
+                "Received: from step 121 to step 120; {run} has those of 3 steps, 40"
                 " to 120."
             ),
         ),
@@ -143,7 +143,7 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
     # after 40, 80 and 120 steps the loss still falls fast
     assert of_average > 1.1 * newest
     assert verdict == (
-        f"The average is worse than the newest and best (step {best.step})."
+        f"The average is worse than the newest (step {best.step})."
         " Averaging helps once the dev loss hardly falls; before, use"
         " --checkpoint_path=newest or best."
     )

@@ -79,7 +79,7 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
     tiny_run, tiny_run_copy, no_training, capsys
 ):
     run = RunFolder(tiny_run_copy)
-    run.write_trained_with(
+    run.write(
         dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096)
     )
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0

@@ -80,7 +80,7 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         (
             "3",
             '3, "new": ' + "[" * 5000 + "]" * 5000,
-            "JSON must be nested at most 100 deep",
+            "maximum recursion depth",
         ),
         (WHOLE, "", "Input data was truncated"),
         (WHOLE, "{", "Input data was truncated"),

@@ -6,10 +6,9 @@ Importing this module does not load TensorFlow; training does.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import Problem
 from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
 from t2tlite.files.same_file import is_same_folder
-from t2tlite.programs.runs.training import Trained, Training, open_data
+from t2tlite.programs.runs.training import Training, open_data
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.schedules import SCHEDULES
@@ -91,7 +90,7 @@ def warm_start_hparams(path: str) -> HParams:
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
-def train(training: Training) -> Trained:
+def train(training: Training) -> list[str]:
     """Imports TensorFlow, and trains as `train_run`."""
     import_tensorflow()
     from t2tlite.programs.runs.train import train_run
@@ -119,9 +118,8 @@ def train_by_name(
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
     config = LoopConfig(train_steps=steps, **loop)
-    if isinstance(problem, Dataset):
-        dataset = problem
-    else:
+    dataset = problem
+    if not isinstance(dataset, Dataset):
         command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
         dataset = open_data(data_dir, name, command)
     given = hparams if isinstance(hparams, str) else None
@@ -137,27 +135,15 @@ def train_by_name(
     }
     if start:
         flags["warm_start_from"] = start
-    words = ["t2t-trainer"]
-    for flag, value in flags.items():
-        words.append(f"--{flag}={value}")
+    words = [f"--{flag}={value}" for flag, value in flags.items()]
+    command_line = ["t2t-trainer", *words]
     import_tensorflow()  # which makes its logger
-    training = Training(folder, dataset, changed, config, words, eval_bleu, start)
-    with _quiet_tensorflow():
-        trained = train(training)
-    for line in trained.summary:
-        say(line)
-
-
-@contextlib.contextmanager
-def _quiet_tensorflow() -> Iterator[None]:
-    """Lets TensorFlow report nothing below a warning during the block."""
     logger = logging.getLogger("tensorflow")
-    level = logger.level
-    logger.setLevel(max(level, logging.WARNING))
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+    logger.setLevel(max(logger.level, logging.WARNING))
+    for line in train(
+        Training(folder, dataset, changed, config, command_line, eval_bleu, start)
+    ):
+        say(line)
 
 
 def _data_named(

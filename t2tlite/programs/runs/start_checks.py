@@ -4,14 +4,12 @@ is refused or reported.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from pathlib import Path
 
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.splits import DEV
 from t2tlite.files.checkpoint_paths import checkpoint_at
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Identity, TrainedWith
@@ -31,11 +29,34 @@ def check_new(
     share embeddings of two vocabularies. Reports hparams of the model that differ from
     those of its run.
     """
-    _check_shared_embeddings(hparams, dataset, warm_start_from)
     if not warm_start_from:
+        _check_shared_embeddings(hparams, dataset)
         return None
     checkpoint = checkpoint_at(warm_start_from)
-    _check_start(checkpoint, dataset, hparams)
+    run = run_of(checkpoint)
+    # weights of an imported run may share embeddings nevertheless
+    if not (run.exists() and run.hparams().shared_embedding_and_softmax_weights):
+        _check_shared_embeddings(hparams, dataset)
+    if not run.has_manifest():
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
+    if run.exists():
+        then = run.identity()
+        now = Identity.of(dataset.manifest, hparams)
+        then.require_same(
+            now,
+            ["vocabulary"],
+            "--warm_start_from needs a run of the same vocabulary.",
+            f"{run} and {dataset.folder}, which differ",
+            _vocabulary_advice(run),
+        )
+        if difference := then.difference(now, "model"):
+            say(
+                f"The weights of {checkpoint} were trained in another model, which"
+                f" differs in {difference}."
+            )
     sizes = dataset.manifest.vocabulary_sizes
     check_size(checkpoint, count_parameters(hparams, sizes))
     return checkpoint
@@ -52,8 +73,7 @@ def check_resumed(
 
     Raises ValueError for another model, problem, direction, vocabulary, seed or other
     pairs, and for an imported run, which has no optimizer state. Reports other hparams,
-    another global batch, a `warm_start_from` that is not used, and dev sets that
-    changed.
+    another global batch, and a `warm_start_from` that is not used.
     """
     if folder.manifest().imported_from is not None:
         raise ValueError(
@@ -63,29 +83,19 @@ def check_resumed(
         )
     old = folder.trained_with() or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
+    advice = (
+        "Give the same as before, or another --output_dir, with"
+        f" --warm_start_from={folder} to start from its weights."
+    )
     now = Identity.of(dataset.manifest, hparams, new.random_seed)
-    if difference := then.difference(now, *FIXED):
-        is_vocabulary = difference.startswith("vocabulary")
-        advice = _with_vocabulary_of(folder) if is_vocabulary else ""
-        raise ValueError(
-            "A run resumes with the model, data and seed that it has. Received:"
-            f" {folder}, which differs in {difference}. Give the same as before, or"
-            f" another --output_dir, with --warm_start_from={folder} to start from its"
-            f" weights.{advice}"
-        )
-    _report_changes(folder, hparams, old, new)
-    _report_unused_start(warm_start_from, old, folder)
-    _report_other_dev_sets(folder, dataset)
-    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
+    if then.difference(now, "vocabulary"):
+        advice += f" {_vocabulary_advice(folder)}"
+    required = "A run resumes with the model, data and seed that it has."
+    then.require_same(now, FIXED, required, f"{folder}, which differs", advice)
 
-
-def _report_changes(
-    folder: RunFolder, hparams: HParams, old: TrainedWith, new: TrainedWith
-) -> None:
-    """Reports other hparams and another global batch."""
     changes = []
-    for name, (now, then) in hparams.diff(folder.hparams()).items():
-        changes.append(f"{name} {then} -> {now}")
+    for name, (value, before) in hparams.diff(folder.hparams()).items():
+        changes.append(f"{name} {before} -> {value}")
     if changes:
         say(f"Changed hparams, from here on: {', '.join(changes)}.")
     if new.global_batch_tokens != old.global_batch_tokens:
@@ -94,62 +104,36 @@ def _report_changes(
             f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
             f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
         )
-
-
-def _check_start(checkpoint: str, dataset: Dataset, hparams: HParams) -> None:
-    """Raises ValueError if the run of a checkpoint has another vocabulary than that of
-    `dataset`, and reports other hparams of its model: the weights may fit, but mean
-    something else.
-    """
-    run = run_of(checkpoint)
-    if not run.has_manifest():
+    start = old.warm_start_from
+    if warm_start_from and not _is_at(start, warm_start_from):
         say(
-            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
-            f" embeddings must be of the vocabulary of {dataset.folder}."
+            f"--warm_start_from={warm_start_from} is not used: {folder} resumes, and"
+            f" started from {start or 'random weights'}."
         )
-    if not run.exists():
-        return
-    then = run.identity()
-    now = Identity.of(dataset.manifest, hparams)
-    if difference := then.difference(now, "vocabulary"):
-        raise ValueError(
-            "--warm_start_from needs a run of the same vocabulary. Received:"
-            f" {run}, which differs from {dataset.folder} in"
-            f" {difference}.{_with_vocabulary_of(run)}"
-        )
-    if difference := then.difference(now, "model"):
-        say(
-            f"The weights of {checkpoint} were trained in another model, which differs"
-            f" in {difference}."
-        )
+    return dataclasses.replace(new, warm_start_from=start)
 
 
-def _with_vocabulary_of(run: RunFolder) -> str:
-    """A sentence on how to make data with the vocabulary of a run."""
-    entries = run.manifest().vocabulary_entries()
-    files = ",".join(str(run.path / entry.file) for entry in entries)
+def _is_at(checkpoint: str | None, path: str) -> bool:
+    """Whether a checkpoint is the one, or in the folder, at a path."""
+    if not checkpoint:
+        return False
+    return Path(checkpoint).is_relative_to(Path(path).expanduser())
+
+
+def _vocabulary_advice(run: RunFolder) -> str:
     return (
-        f" Make data with the run's vocabulary, t2t-datagen --vocab_file={files}, in"
+        f"Make data with the run's vocabulary, t2t-datagen {run.vocabulary_flag()}, in"
         " another --data_dir."
     )
 
 
-def _check_shared_embeddings(
-    hparams: HParams, dataset: Dataset, warm_start_from: str | None = None
-) -> None:
+def _check_shared_embeddings(hparams: HParams, dataset: Dataset) -> None:
     """Raises ValueError if source and target would share embeddings, but have different
     vocabularies, even of the same size.
-
-    A run imported from tensor2tensor may share them nevertheless, and then so does a
-    run that starts from its weights.
     """
     manifest = dataset.manifest
     if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
         return
-    if warm_start_from:
-        with contextlib.suppress(FileNotFoundError):
-            if run_of(warm_start_from).hparams().shared_embedding_and_softmax_weights:
-                return
     source, target = manifest.vocabularies
     raise ValueError(
         "Shared embeddings need one vocabulary for source and target. Received:"
@@ -157,37 +141,3 @@ def _check_shared_embeddings(
         " contents differ. Set shared_embedding_and_softmax_weights=false with"
         " --hparams, or make data with one vocabulary."
     )
-
-
-def _report_unused_start(
-    given: str | None, trained_with: TrainedWith, folder: RunFolder
-) -> None:
-    """Reports that a run resumes instead of starting from the run `given` for a warm
-    start, unless it did start from that.
-    """
-    if given is None:
-        return
-    started_from = trained_with.warm_start_from
-    if started_from and Path(started_from).is_relative_to(Path(given).expanduser()):
-        return
-    say(
-        f"--warm_start_from={given} is not used: {folder} resumes, and started from"
-        f" {started_from or 'random weights'}. To start from {given}, use another"
-        " --output_dir."
-    )
-
-
-def _report_other_dev_sets(folder: RunFolder, dataset: Dataset) -> None:
-    """Reports dev sets other than dev whose pairs have changed, which is allowed: they
-    decide nothing.
-    """
-    before = folder.manifest().splits
-    changed = []
-    for split, name in dataset.manifest.dev_sets.items():
-        if split == DEV:
-            continue
-        now = dataset.manifest.splits[split].shards
-        if split not in before or before[split].shards != now:
-            changed.append(name)
-    if changed:
-        say(f"Other pairs than before, from here on: {', '.join(changed)}.")

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import platform
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -29,10 +27,10 @@ from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
 from t2tlite.programs.runs.start_checks import check_new, check_resumed
-from t2tlite.programs.runs.training import Trained, Training, dataset_of
+from t2tlite.programs.runs.training import Training, dataset_of
 from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import Environment, TrainedWith
+from t2tlite.run_records import SHOWN_DIGITS, Environment, Identity, TrainedWith
 from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.cluster import find_cluster
 from t2tlite.training.cost import training_flops
@@ -58,10 +56,10 @@ from t2tlite.training.workers import (
 )
 
 
-def train_run(training: Training) -> Trained:
-    """Trains a new run, or resumes the run in the folder. First says on which device,
-    in which type, and whether XLA compiles. Of several workers, the chief makes the
-    data before the others.
+def train_run(training: Training) -> list[str]:
+    """Trains a new run, or resumes the run in the folder, and returns lines on how it
+    ended. First says on which device, in which type, and whether XLA compiles. Of
+    several workers, the chief makes the data before the others.
 
     Raises ValueError if another process trains in the directory, it holds another run,
     or the run to start from has another vocabulary; MemoryError if there is not enough
@@ -70,11 +68,10 @@ def train_run(training: Training) -> Trained:
     """
     check_not_forked()
     folder = training.folder
-    devices = training.devices
-    machines = find_cluster(devices.cluster_resolver)
-    replicas = make_strategy(devices.gpus, machines, devices.cpu_replicas)
+    machines = find_cluster(training.cluster_resolver)
+    replicas = make_strategy(training.gpus, machines, training.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
-    for line in device_lines(training.hparams, replicas, recorded, devices.gpus):
+    for line in device_lines(training.hparams, replicas, recorded, training.gpus):
         say(line)
     say(f"The run is in {folder}.")
     try:
@@ -93,7 +90,7 @@ def train_run(training: Training) -> Trained:
     if costs := folder.costs():
         gpu = gpu_name() if trains_on_gpu(replicas) else ""
         summary.append(cost_line(costs[-1], gpu))
-    return Trained(evaluation, summary)
+    return summary
 
 
 def _train(
@@ -133,8 +130,16 @@ def _train(
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
         score = DevScorer(setup, decoder).score if training.eval_bleu else None
         samples = SampleDecoder(setup, dataset).samples if folder.writes else None
-        command = training.command
-        begin = functools.partial(_begin, setup, dataset, trained_with, command)
+
+        def begin() -> None:
+            """Writes what the run is trained with."""
+            entries = dataset.manifest.vocabulary_entries()
+            vocabularies = [dataset.folder / entry.file for entry in entries]
+            folder.create(setup.model.hparams, dataset.manifest, vocabularies)
+            folder.write_flags(training.command)
+            folder.write(_environment(strategy))
+            folder.write(trained_with)
+
         evaluation = train(setup, config, Hooks(score, samples, begin), signals)
         wait_for_workers(strategy)
         return evaluation
@@ -172,42 +177,20 @@ def _setup(
     )
 
 
-def _begin(
-    setup: TrainingSetup,
-    dataset: Dataset,
-    trained_with: TrainedWith,
-    command: Sequence[str],
-) -> None:
-    """Writes what the run is trained with."""
-    entries = dataset.manifest.vocabulary_entries()
-    vocabularies = [dataset.folder / entry.file for entry in entries]
-    run = setup.run
-    run.create(setup.model.hparams, dataset.manifest, vocabularies)
-    run.write_flags(command)
-    run.write_environment(_environment(setup.strategy))
-    run.write_trained_with(trained_with)
-
-
 def _settings(
     folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig
 ) -> dict[str, Any]:
     """The settings that all workers must share, by name."""
-    # they decide when to stop
-    records = {
-        "evaluations": folder.evaluations_file,
-        "best evaluation": folder.best_file,
-    }
-    digests = {}
-    for name, path in records.items():
-        digests[name] = file_sha256(path)[:12] if path.is_file() else "none"
+    files = {}
+    for name in ("evaluations.json", "best/best.json"):  # they decide when to stop
+        path = folder.path / name
+        files[name] = file_sha256(path)[:SHOWN_DIGITS] if path.is_file() else "none"
     checkpoints = folder.checkpoints()
     return {
         "newest checkpoint": step_of(checkpoints[-1]) if checkpoints else 0,
-        **digests,
+        **files,
         "t2tlite": t2tlite.__version__,
-        "problem": dataset.name,
-        "vocabulary": dataset.manifest.vocabulary_sha256[:12],
-        "data": dataset.manifest.pairs_sha256[:12],
+        **vars(Identity.of(dataset.manifest)),
         **dataclasses.asdict(config),
         **dataclasses.asdict(hparams),
     }

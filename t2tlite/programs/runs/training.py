@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from t2tlite import registry
 from t2tlite.config import HParams
@@ -18,19 +17,6 @@ from t2tlite.data.problem import Problem
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.vocabularies.encoders import reading_notes
-
-if TYPE_CHECKING:
-    from t2tlite.training.evaluation import Evaluation
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """The devices to train on."""
-
-    gpus: int | None = None  # of this machine; None: all, or the CPU without any
-    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
-    cluster_resolver: str = "tf_config"  # how the workers are found
-
 
 @dataclasses.dataclass(frozen=True)
 class DataToMake:
@@ -56,14 +42,9 @@ class Training:
     eval_bleu: bool = False
     # run or checkpoint whose weights a new run starts from; None: random
     warm_start_from: str | None = None
-    devices: Devices = Devices()
-
-
-class Trained(NamedTuple):
-    """What a training that ended has to say."""
-
-    evaluation: Evaluation  # the last
-    summary: list[str]  # lines for the user
+    gpus: int | None = None  # of this machine; None: all, or the CPU without any
+    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
+    cluster_resolver: str = "tf_config"  # how the workers are found
 
 
 def make_data(data: DataToMake) -> Generated:

@@ -14,7 +14,6 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.language_codes import distance, language_name
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.source_text import evenly_spaced
-from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS
@@ -315,12 +314,11 @@ def _load(
         options.checkpoint_path,
         options.engine,
         options.quantization,
-        report=report,
         jit_compile=False,  # XLA would compile anew for each length
         threads=WORKERS,
     )
     translator.engine.threads = 1  # a worker decodes its batch by itself
-    for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
+    for note in translator.notes:
         report(note)
     return translator
 

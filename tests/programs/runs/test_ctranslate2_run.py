@@ -38,11 +38,15 @@ def converted(tiny_run, tmp_path_factory):
     return load_converted(run)
 
 
+def folder_of(run):
+    """The converted model's folder."""
+    [folder] = (run / "ctranslate2").iterdir()
+    assert folder.name.startswith("float32-")
+    return folder
+
+
 def contents(run):
-    return {
-        path.name: path.stat().st_mtime_ns
-        for path in (run / "ctranslate2" / "float32").iterdir()
-    }
+    return {path.name: path.stat().st_mtime_ns for path in folder_of(run).iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -130,49 +134,50 @@ def test_prefixes_and_alignments_are_refused(converted):
         converted.translate(["red cat"], min_length=3)
 
 
-def test_a_model_is_converted_once_for_each_checkpoint(tiny_run, tiny_run_copy, load):
-    said: list[str] = []
-    load_converted(tiny_run_copy, report=said.append)
+def test_a_model_is_converted_once_for_each_checkpoint(
+    tiny_run, tiny_run_copy, load, capsys
+):
+    load_converted(tiny_run_copy)
     before = contents(tiny_run_copy)
-    load_converted(tiny_run_copy, report=said.append)
+    load_converted(tiny_run_copy)
     assert contents(tiny_run_copy) == before
-    assert len(said) == 1
-    assert (
-        f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once"
-        in said[0]
+    assert capsys.readouterr().err == (
+        f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once: it"
+        f" is kept in {folder_of(tiny_run_copy)}.\n"
     )
-    assert f"{tiny_run_copy}/ctranslate2/float32" in said[0]
-
-    older = load_converted(tiny_run_copy, "40", report=said.append)
-    assert [line.split()[0] for line in said] == ["Converting"] * 2 + ["Using"]
+    older = load_converted(tiny_run_copy, "40")
+    assert older.notes == [f"Using checkpoint {tiny_run_copy}/model.ckpt-40."]
     assert set(contents(tiny_run_copy)) == set(before)
     pair = "red cat sees dog", "katze rot hund sieht"
     expected = load(tiny_run.run, tiny_run.run / "model.ckpt-40").score(*pair)
     assert older.score(*pair) == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_damaged_model_says_what_to_do_or_is_replaced(tiny_run_copy, sources):
-    """It is replaced if its record, written last, is damaged too, as a killed process
-    leaves it.
-    """
-    expected = load_converted(tiny_run_copy).translate(sources)
-    folder = tiny_run_copy / "ctranslate2"
-    model = folder / "float32" / "model.bin"
+def test_a_damaged_model_says_what_to_do(tiny_run_copy):
+    load_converted(tiny_run_copy)
+    folder = folder_of(tiny_run_copy)
+    model = folder / "model.bin"
     whole = model.read_bytes()
-    message = r"float32/model\.bin must have the content .* Delete \S+/float32 to have it made"
+    advice = rf"Delete {folder} to have it made again\."
     middle = len(whole) // 2  # a weight, with which CTranslate2 would translate
     for damaged in (b"half", whole[:middle] + b"\xff" + whole[middle + 1 :]):
         model.write_bytes(damaged)
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"must have the content .* {advice}"):
             load_converted(tiny_run_copy)
     model.unlink()
-    with pytest.raises(FileNotFoundError, match=r"model\.bin is missing\. Delete"):
+    with pytest.raises(FileNotFoundError, match=rf"model\.bin is missing\. {advice}"):
         load_converted(tiny_run_copy)
-    (folder / ".float32.converting").mkdir()
-    (folder / ".float32.converting" / "model.bin").write_text("half")
-    (folder / "float32" / "t2tlite.json").write_text("{")
-    assert load_converted(tiny_run_copy).translate(sources) == expected
-    assert [path.name for path in folder.iterdir()] == ["float32"]
+    (folder / "t2tlite.json").write_text("{")
+    with pytest.raises(ValueError, match=rf"t2tlite\.json is damaged: .* {advice}"):
+        load_converted(tiny_run_copy)
+
+
+def test_what_a_killed_conversion_left_is_removed(tiny_run_copy, sources):
+    left = tiny_run_copy / "ctranslate2" / ".converting"
+    left.mkdir(parents=True)
+    (left / "model.bin").write_text("half")
+    load_converted(tiny_run_copy).translate(sources)
+    assert folder_of(tiny_run_copy)
 
 
 def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(tiny_run_copy):
@@ -199,11 +204,7 @@ def test_a_checkpoint_of_another_model_is_an_error(tiny_run_copy):
 
 def test_a_run_that_cannot_be_written_is_an_error(tiny_run_copy):
     (tiny_run_copy / "ctranslate2").write_text("a file")
-    message = (
-        r"kept in .*ctranslate2/float32, which must be writable\. .* the engine"
-        r" tensorflow"
-    )
-    with pytest.raises(OSError, match=message):
+    with pytest.raises(OSError, match=r"ctranslate2"):
         load_converted(tiny_run_copy)
 
 

@@ -85,24 +85,11 @@ def test_n_best(model):
         model.n_best(SENTENCES[0], 5)
 
 
-def test_in_short(tiny_run, model, tiny_run_copy):
-    loss = RunFolder(tiny_run.run).evaluations()[-1].metrics["loss"]
-    shown = (
-        "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120"
-        " (dev: loss {:.4g}, "
+def test_in_short(tiny_run, model):
+    assert repr(model) == (
+        f"<Translator: problem twenty_words, {model.engine.parameters:,} parameters,"
+        f" step 120, run {tiny_run.run}>"
     )
-    assert repr(model).startswith(
-        "<Translator: " + shown.format(model.engine.parameters, loss)
-    )
-    assert repr(model).endswith(f"), run {tiny_run.run}>")
-    (tiny_run_copy / "evaluations.json").write_text("{")
-    (tiny_run_copy / "flags.txt").unlink()
-    parameters = model.engine.parameters
-    short = (
-        f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run"
-        f" {tiny_run_copy}>"
-    )
-    assert repr(load(tiny_run_copy, f"{tiny_run_copy}/model.ckpt-80")) == short
 
 
 def test_greedy(model):
@@ -212,11 +199,6 @@ def test_what_cannot_be_scored(model):
         match=r"Each source needs a target\. Received: 2 sources, 1 targets\.",
     ):
         model.score(["a", "b"], ["c"])
-    with pytest.raises(
-        ValueError,
-        match=r"must both be strings, or both lists\. Received: str and list\.",
-    ):
-        model.score("red cat", ["katze rot"])
 
 
 @pytest.mark.parametrize("differs", ["vocabulary", "heads"])
@@ -310,11 +292,6 @@ def test_missing_files(tiny_run_copy, file, message):
             "hparams.json",
             '{"hidden_size": 2000000000}',
             r"ckpt-120 cannot be restored: it has [\d,]+ weights, and ",
-        ),
-        (
-            "hparams.json",
-            "[" * 5000,
-            r"hparams\.json is damaged: JSON must be nested at most 100 deep\.",
         ),
     ],
 )
