@@ -95,8 +95,8 @@ class Iwslt14Deen(Corpus):
         tokenise_source = _tokeniser("de")
         tokenise_target = _tokeniser("en")
         for paths in test_sets:
-            sources = text_files.read_segments(paths[0])
-            targets = text_files.read_segments(paths[1])
+            sources = list(text_files.read_segments(paths[0]))
+            targets = list(text_files.read_segments(paths[1]))
             counts = {f"{paths[0]}": len(sources), f"{paths[1]}": len(targets)}
             text_files.check_line_counts(
                 counts, "Check that both are from the same archive.", unit="segments"

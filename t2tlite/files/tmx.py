@@ -35,45 +35,42 @@ def read_tmx(
     Raises ValueError while reading: if the file is not well-formed TMX, lacks the
     languages, or if one code is given without the other.
     """
-    languages = source_language, target_language
-    if any(languages) and not all(languages):
+    chosen = [code for code in (source_language, target_language) if code]
+    if len(chosen) == 1:
         raise ValueError(
             "source_language and target_language must be given together to read TMX."
-            f" Received: {source_language or target_language} alone."
+            f" Received: {chosen[0]} alone."
         )
     pairs = 0
     seen: dict[str, None] = {}  # in order
     for unit in _units(path):
         if len(seen) < SHOWN_LANGUAGES:
             seen.update(dict.fromkeys(unit))
-        if all(languages):
-            source = _chosen(unit, source_language)
-            target = _chosen(unit, target_language)
-        elif len(seen) == 2:
-            source, target = seen
-        else:
-            source = target = ""
-        if source in unit and target in unit and source != target:
-            pairs += 1
-            yield unit[source], unit[target]
-        elif len(seen) > 2 and not all(languages):
+        languages = chosen or list(seen)
+        if len(languages) > 2:
             pairs = 0
             break
+        names = [_in_unit(unit, language) for language in languages]
+        both = [name for name in dict.fromkeys(names) if name is not None]
+        if len(both) == 2:
+            pairs += 1
+            source, target = both
+            yield unit[source], unit[target]
     if not pairs:
         raise ValueError(
-            "A TMX file must have translation units in"
-            f" {' and '.join(languages) if all(languages) else 'two languages'}."
-            f" Received: {path}, with {', '.join(seen) or 'no units'}. Choose its"
-            " languages by --source_language and --target_language."
+            f"A TMX file must have translation units in"
+            f" {' and '.join(chosen) or 'two languages'}. Received: {path}, with"
+            f" {', '.join(seen) or 'no units'}. Choose its languages by"
+            " --source_language and --target_language."
         )
-    if not all(languages):
+    if not chosen:
         report(
-            f"{path}: the source is {source}, the target {target}, in the order of the"
-            " file; --source_language and --target_language choose."
+            f"{path}: the languages are {' and '.join(seen)}, in the order of the file;"
+            " --source_language and --target_language choose."
         )
 
 
-def _chosen(unit: Unit, language: str) -> str | None:
+def _in_unit(unit: Unit, language: str) -> str | None:
     """The language of a unit that has this code, or else one that differs by a region;
     None if there is neither.
     """
@@ -94,30 +91,25 @@ def _tag(language: str) -> str:
 
 
 def _units(path: Path) -> Iterator[Unit]:
-    received = "a document other than <tmx>"
-    with opened(path) as file:
-        try:
+    try:
+        with opened(path) as file:
             elements = ElementTree.iterparse(file, ("start", "end"))
             _, root = next(elements)
-            is_tmx = _local(root) == "tmx"
-            parents = [root]
-            for event, element in elements if is_tmx else ():
-                if event == "start":
-                    parents.append(element)
-                    continue
-                parents.pop()
-                if _local(element) == "tu":
+            if _local(root) != "tmx":
+                raise ValueError("a document other than <tmx>")
+            body = root
+            for event, element in elements:
+                if event == "start" and _local(element) == "body":
+                    body = element
+                elif event == "end" and _local(element) == "tu":
                     yield _unit(element)
-                    parents[-1].clear()  # of the units that were read
-        # LookupError and ValueError: encodings that expat does not know
-        except (ElementTree.ParseError, LookupError, ValueError) as error:
-            is_tmx = False
-            received = f"XML that cannot be read, {error}"
-    if not is_tmx:
+                    body.clear()  # of the units that were read
+    # LookupError and ValueError: encodings that expat does not know
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ValueError(
-            f"{path} must be TMX in plain XML. Received: {received}. Export it again,"
-            " in UTF-8 and without a DTD."
-        )
+            f"{path} must be TMX in plain XML. Received: {error}. Export it again, in"
+            " UTF-8 and without a DTD."
+        ) from error
 
 
 def _unit(element: ElementTree.Element) -> Unit:

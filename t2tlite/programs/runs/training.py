@@ -18,6 +18,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.vocabularies.encoders import reading_notes
 
+
 @dataclasses.dataclass(frozen=True)
 class DataToMake:
     """Data that is made before it is used, unless it is complete."""

@@ -21,7 +21,6 @@ import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding import tensorflow_engine
 from t2tlite.programs.runs.load import load
-from t2tlite.run_folder import RunFolder
 
 SENTENCES = [
     "red cat sees dog",
