@@ -83,9 +83,6 @@ def prepare(
     from t2tlite.data.problem import Problem
     from t2tlite.programs.runs.training import DataToMake, dataset_of
 
-    _check_path("data_dir", data_dir)
-    if tmp_dir is not None:
-        _check_path("tmp_dir", tmp_dir)
     _register_all()
     if isinstance(problem, Problem) and options:
         raise TypeError(
@@ -143,10 +140,6 @@ def train(
     from t2tlite.programs.runs import start
 
     _register_all()
-    _check_path("output_dir", output_dir)
-    _check_path("data_dir", data_dir)
-    if warm_start_from is not None:
-        _check_path("warm_start_from", warm_start_from)
     start.train_by_name(
         problem,
         hparams,
@@ -204,7 +197,6 @@ def get_problem(name: str, **options: Unpack[ProblemOptions]) -> Problem:
     Raises ValueError if there is no such problem or option, or a value is bad.
     """
     _register_all()
-    _check_text("The name of a problem", name)
     made: Problem = registry.get_problem(name, **options)
     return made
 
@@ -215,7 +207,6 @@ def get_hparams(name: str, **changes: Unpack[HParamsChanges]) -> HParams:
     Raises ValueError if there is no such set or field, or a value is bad.
     """
     _register_all()
-    _check_text("The name of an hparam set", name)
     hparams: HParams = registry.get_hparams(name)
     hparams.check_names(changes)
     return dataclasses.replace(hparams, **changes)
@@ -240,15 +231,3 @@ def _register_all() -> None:
     """Registers the problems, tasks and hparam sets of this project."""
     for package in ("problems", "tasks", "hparams"):
         importlib.import_module(f"t2tlite.{package}")
-
-
-def _check_path(name: str, value: object) -> None:
-    if not isinstance(value, str | Path):
-        raise TypeError(
-            f"{name} must be the path of a folder. Received: {value!r:.80}."
-        )
-
-
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text. Received: {value!r:.80}.")

@@ -94,7 +94,7 @@ def test_checkpoints_of_some_steps(run, capsys, flags, expected):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--n=0"], "--n must be at least 1. Received: 0"),
+        (["--n=0"], "n must be at least 1. Received: 0"),
         (
             ["--from_step=121"],
             (

@@ -353,7 +353,7 @@ def test_warm_start_from_another_vocabulary_is_refused(
     assert status == 1
     stderr = capsys.readouterr().err
     assert (
-        f"Received: {tiny_run_copy}, which differs from {tiny_run.data}/twenty_words in"
+        f"Received: {tiny_run_copy} and {tiny_run.data}/twenty_words, which differ in"
         f" vocabulary ({'0' * 12}, " in stderr
     )
     assert (

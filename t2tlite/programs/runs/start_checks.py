@@ -37,14 +37,9 @@ def check_new(
     # weights of an imported run may share embeddings nevertheless
     if not (run.exists() and run.hparams().shared_embedding_and_softmax_weights):
         _check_shared_embeddings(hparams, dataset)
-    if not run.has_manifest():
-        say(
-            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
-            f" embeddings must be of the vocabulary of {dataset.folder}."
-        )
-    if run.exists():
-        then = run.identity()
-        now = Identity.of(dataset.manifest, hparams)
+    then = run.identity() if run.exists() else Identity()
+    now = Identity.of(dataset.manifest, hparams)
+    if run.has_manifest():
         then.require_same(
             now,
             ["vocabulary"],
@@ -52,11 +47,16 @@ def check_new(
             f"{run} and {dataset.folder}, which differ",
             _vocabulary_advice(run),
         )
-        if difference := then.difference(now, "model"):
-            say(
-                f"The weights of {checkpoint} were trained in another model, which"
-                f" differs in {difference}."
-            )
+    else:
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
+    if difference := then.difference(now, "model"):
+        say(
+            f"The weights of {checkpoint} were trained in another model, which differs"
+            f" in {difference}."
+        )
     sizes = dataset.manifest.vocabulary_sizes
     check_size(checkpoint, count_parameters(hparams, sizes))
     return checkpoint
