@@ -80,7 +80,7 @@ def main(flags: AttentionFlags) -> None:
     if flags.target is None:
         print(f"translation  {attention.target}")
     name = f"{model.step}-{attention.file_name()}.html"
-    path = Path(flags.html or own(folder.attention_folder / name))
+    path = Path(flags.html or own(folder.own("attention") / name))
     write_text(path, page(attention, kinds, layers, heads))
     print(f"page         {path}")
 

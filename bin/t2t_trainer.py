@@ -45,7 +45,6 @@ from t2tlite.programs.runs.start import (
     check_folders,
     run_hparams,
     set_and_changes,
-    train,
 )
 from t2tlite.programs.runs.training import Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
@@ -171,6 +170,8 @@ def main(flags: TrainerFlags) -> None:
     )
     data = groups.training_data(flags)
     load_tensorflow()
+    from t2tlite.programs.runs.train import train_run
+
     steps = flags.train_steps or hparams.train_steps
     training = Training(
         folder=folder,
@@ -184,7 +185,7 @@ def main(flags: TrainerFlags) -> None:
         cpu_replicas=flags.worker_cpu,
         cluster_resolver=flags.cluster_resolver,
     )
-    print("\n".join(train(training)))
+    print("\n".join(train_run(training)))
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ def load(
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
-        TypeError: `run` or `checkpoint_path` is not a path.
+        TypeError: `run` is not a path.
         ValueError: a file of it is damaged, the engine or quantization is unknown,
             CTranslate2 is not installed or cannot compute the model, `threads` is not
             positive, or the runs of an ensemble differ in problem or vocabulary.

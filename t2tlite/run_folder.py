@@ -62,9 +62,6 @@ from t2tlite.run_records import (
 )
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-NBEST_LINE = re.compile(
-    r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
-)
 # the files of a run itself, in its folder, best and averaged; outputs differ in name
 OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
@@ -114,14 +111,6 @@ class RunFolder:
     @property
     def averaged_folder(self) -> Path:
         return self.own(AVERAGED)
-
-    @property
-    def attention_folder(self) -> Path:
-        return self.own("attention")
-
-    @property
-    def ctranslate2_folder(self) -> Path:
-        return self.own("ctranslate2")
 
     @property
     def report_files(self) -> tuple[Path, Path]:
@@ -389,20 +378,13 @@ class RunFolder:
         return records, complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
-        """The best output for each sentence of a recorded decoding.
+        """The output for each sentence of a recorded decoding.
 
         Raises OSError if there is no such file, and ValueError if it is not UTF-8 or
-        has another number of outputs.
+        has another number of outputs, as an n-best list has.
         """
         path = self.decoded_file(record.name)
         lines = list(read_lines(path))
-        if int(record.decode_hparams.get("return_beams", 1)) > 1:
-            best: dict[str, str] = {}
-            for line in lines:
-                hypothesis = NBEST_LINE.fullmatch(line)
-                if hypothesis:  # the best one of a sentence comes first
-                    best.setdefault(hypothesis["number"], hypothesis["output"])
-            lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
                 f"{path} must have the {record.sentences:,} outputs of"

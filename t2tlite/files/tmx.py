@@ -4,7 +4,7 @@ a stream in constant memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,53 +20,31 @@ Unit = dict[str, str]  # the text of a translation unit in each language
 
 
 def read_tmx(
-    path: Path,
-    source_language: str,
-    target_language: str,
-    report: Callable[[str], None],
+    path: Path, source_language: str, target_language: str
 ) -> Iterator[tuple[str, str]]:
     """Yields (source, target) of each translation unit that has both languages.
 
-    Codes are compared without case, and `en` is also `en-US`. If both are empty, the
-    file must have two languages; the one that comes first is the source, and `report`
-    gets a note. The markup of documents in a segment is left out, and each text is one
-    line.
+    Codes are compared without case, and `en` is also `en-US`. The markup of documents
+    in a segment is left out, and each text is one line.
 
-    Raises ValueError while reading: if the file is not well-formed TMX, lacks the
-    languages, or if one code is given without the other.
+    Raises ValueError while reading if the file is not well-formed TMX, or lacks the
+    languages.
     """
-    chosen = [code for code in (source_language, target_language) if code]
-    if len(chosen) == 1:
-        raise ValueError(
-            "source_language and target_language must be given together to read TMX."
-            f" Received: {chosen[0]} alone."
-        )
     pairs = 0
     seen: dict[str, None] = {}  # in order
     for unit in _units(path):
         if len(seen) < SHOWN_LANGUAGES:
             seen.update(dict.fromkeys(unit))
-        languages = chosen or list(seen)
-        if len(languages) > 2:
-            pairs = 0
-            break
-        names = [_in_unit(unit, language) for language in languages]
-        both = [name for name in dict.fromkeys(names) if name is not None]
-        if len(both) == 2:
+        source = _in_unit(unit, source_language)
+        target = _in_unit(unit, target_language)
+        if source and target and source != target:
             pairs += 1
-            source, target = both
             yield unit[source], unit[target]
     if not pairs:
         raise ValueError(
-            f"A TMX file must have translation units in"
-            f" {' and '.join(chosen) or 'two languages'}. Received: {path}, with"
-            f" {', '.join(seen) or 'no units'}. Choose its languages by"
-            " --source_language and --target_language."
-        )
-    if not chosen:
-        report(
-            f"{path}: the languages are {' and '.join(seen)}, in the order of the file;"
-            " --source_language and --target_language choose."
+            "A TMX file must have translation units in --source_language and"
+            f" --target_language. Received: {source_language or 'none'} and"
+            f" {target_language or 'none'}; {path} has {', '.join(seen) or 'no units'}."
         )
 
 
@@ -76,7 +54,7 @@ def _in_unit(unit: Unit, language: str) -> str | None:
     """
     wanted = _tag(language)
     near = None
-    for name in unit:
+    for name in unit if language else ():
         tag = _tag(name)
         if tag == wanted:
             return name

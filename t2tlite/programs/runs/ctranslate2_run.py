@@ -89,7 +89,7 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
     """Makes a model directory, and removes those of its quantization that were made
     from something else.
     """
-    converted = folder.ctranslate2_folder
+    converted = folder.own("ctranslate2")
     quantization = path.name.partition("-")[0]
     with only_process(converted, "convert a run's model", wait=True):
         if path.is_dir():  # another process has made it meanwhile

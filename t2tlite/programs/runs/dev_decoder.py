@@ -52,8 +52,9 @@ class DevScorer:
                 texts = self._texts[name]
                 decoded = decoder.decode_and_score(*texts, options)
                 scores[name] = decoded.score
-                for rows, more in zip(together, (*texts, decoded.n_best), strict=True):
-                    rows += more
+                together[0] += texts[0]
+                together[1] += texts[1]
+                together[2] += decoded.n_best
             if len(names) > 1:
                 sources, references, n_best = together
                 scores[ALL_DEV_SETS] = decoder.score_outputs(

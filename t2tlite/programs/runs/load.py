@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from t2tlite.checked_fields import checked, plain
+from t2tlite.checked_fields import checked
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
@@ -53,13 +53,6 @@ def load(
     if not paths or not all(isinstance(path, str | Path) for path in paths):
         raise TypeError(
             f"run must be a run folder, or a list of several. Received: {run!r}."
-        )
-    checkpoint_path = plain(checkpoint_path)
-    known = isinstance(checkpoint_path, str | Path | int | None)
-    if not known or isinstance(checkpoint_path, bool):
-        raise TypeError(
-            "checkpoint_path must be newest, best, averaged, a step, or a path."
-            f" Received: {checkpoint_path!r}."
         )
     if engine not in ENGINES:
         raise ValueError(

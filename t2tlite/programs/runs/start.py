@@ -90,14 +90,6 @@ def warm_start_hparams(path: str) -> HParams:
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
-def train(training: Training) -> list[str]:
-    """Imports TensorFlow, and trains as `train_run`."""
-    import_tensorflow()
-    from t2tlite.programs.runs.train import train_run
-
-    return train_run(training)
-
-
 def train_by_name(
     problem: str | Problem | Dataset,
     hparams: str | HParams | Mapping[str, object],
@@ -140,9 +132,12 @@ def train_by_name(
     import_tensorflow()  # which makes its logger
     logger = logging.getLogger("tensorflow")
     logger.setLevel(max(logger.level, logging.WARNING))
-    for line in train(
-        Training(folder, dataset, changed, config, command_line, eval_bleu, start)
-    ):
+    from t2tlite.programs.runs.train import train_run
+
+    training = Training(
+        folder, dataset, changed, config, command_line, eval_bleu, start
+    )
+    for line in train_run(training):
         say(line)
 
 

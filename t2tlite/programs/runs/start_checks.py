@@ -20,7 +20,7 @@ from t2tlite.training.cost import count_parameters
 FIXED = ("problem", "vocabulary", "pairs", "random_seed", "model", "mixed_float16")
 
 
-def check_new(
+def warm_start_checkpoint(
     dataset: Dataset, hparams: HParams, warm_start_from: str | None
 ) -> str | None:
     """Returns the checkpoint that a new run starts from, or None.
@@ -62,7 +62,7 @@ def check_new(
     return checkpoint
 
 
-def check_resumed(
+def resumed_record(
     folder: RunFolder,
     dataset: Dataset,
     hparams: HParams,
@@ -77,8 +77,8 @@ def check_resumed(
     """
     if folder.manifest().imported_from is not None:
         raise ValueError(
-            "A run can be resumed only with the state of its optimizer. Received:"
-            f" {folder}, imported without one. Use another --output_dir with"
+            f"A run resumes with the state of its optimizer. Received: {folder},"
+            " imported without one. Use another --output_dir with"
             f" --warm_start_from={folder}."
         )
     old = folder.trained_with() or new

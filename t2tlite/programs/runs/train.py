@@ -8,10 +8,9 @@ import contextlib
 import dataclasses
 import os
 import platform
+from importlib.metadata import version
 from typing import Any
 
-import keras
-import numpy as np
 import tensorflow as tf
 
 import t2tlite
@@ -26,7 +25,7 @@ from t2tlite.files.lock import only_process
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
-from t2tlite.programs.runs.start_checks import check_new, check_resumed
+from t2tlite.programs.runs.start_checks import resumed_record, warm_start_checkpoint
 from t2tlite.programs.runs.training import Training, dataset_of
 from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
@@ -117,11 +116,13 @@ def _train(
         )
         warm_start = None
         if recorded:
-            trained_with = check_resumed(
+            trained_with = resumed_record(
                 folder, dataset, hparams, trained_with, training.warm_start_from
             )
         else:  # nothing has been learned yet, so everything may change
-            warm_start = check_new(dataset, hparams, training.warm_start_from)
+            warm_start = warm_start_checkpoint(
+                dataset, hparams, training.warm_start_from
+            )
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
         seed = config.random_seed
@@ -202,8 +203,8 @@ def _environment(strategy: tf.distribute.Strategy) -> Environment:
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
-        keras=keras.__version__,
-        numpy=np.__version__,
+        keras=version("keras"),
+        numpy=version("numpy"),
         python=platform.python_version(),
         device=gpu_name() if trains_on_gpu(strategy) else cpu,
         replicas=strategy.num_replicas_in_sync,
