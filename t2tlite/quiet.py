@@ -24,8 +24,7 @@ def import_tensorflow() -> None:
     they stay. The collector would look through them again and again while their number
     grows, so it pauses during the import.
 
-    Raises ValueError if keras.json is bad, or if Keras was imported before with another
-    backend.
+    Raises ValueError if Keras was imported before with another backend.
     """
     given = os.environ.get("KERAS_BACKEND")
     os.environ["KERAS_BACKEND"] = "tensorflow"  # Keras reads it once
@@ -35,12 +34,6 @@ def import_tensorflow() -> None:
         with quiet_stderr():
             importlib.import_module("tensorflow")
             keras = importlib.import_module("keras")
-    except AssertionError:  # TensorFlow reads the file too
-        raise ValueError(
-            "floatx and epsilon in keras.json must be values of Keras, such as"
-            ' "float32" and 1e-7. Received: others. Correct or delete the file, in'
-            f" {os.environ.get('KERAS_HOME', '~/.keras')}."
-        ) from None
     finally:
         if was_enabled:
             gc.enable()

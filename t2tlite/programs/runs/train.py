@@ -114,15 +114,12 @@ def _train(
             replicas=strategy.num_replicas_in_sync,
             global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         )
+        given = training.warm_start_from
         warm_start = None
         if recorded:
-            trained_with = resumed_record(
-                folder, dataset, hparams, trained_with, training.warm_start_from
-            )
+            trained_with = resumed_record(folder, dataset, hparams, trained_with, given)
         else:  # nothing has been learned yet, so everything may change
-            warm_start = warm_start_checkpoint(
-                dataset, hparams, training.warm_start_from
-            )
+            warm_start = warm_start_checkpoint(dataset, hparams, given)
             trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
         seed = config.random_seed
