@@ -59,29 +59,10 @@ def test_last_lines_name_the_newest_and_the_best_checkpoint(
 @pytest.mark.parametrize(
     ("step", "metrics", "stops_early", "expected"),
     [
-        (
-            120,
-            {},
-            False,
-            [
-                "Its newest checkpoint, of step 120, is also the best by dev loss: dev"
-                " loss 2.0000."
-            ],
-        ),
-        (
-            80,
-            {"bleu": 30.126, "chrf2": 50.0},
-            True,
-            [
-                "Newest ",
-                (
-                    "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13,"
-                    " chrF2 50.00. "
-                ),
-            ],
-        ),
+        (120, {}, False, ["Its newest checkpoint, of step 120, is also the best by dev loss: dev loss 2.0000."]),
+        (80, {"bleu": 30.126, "chrf2": 50.0}, True, ["Newest ", ("Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13, chrF2 50.00. ")]),
     ],
-)
+)  # fmt: skip
 def test_the_newest_and_the_best_are_named(
     tiny_run_copy, step, metrics, stops_early, expected
 ):

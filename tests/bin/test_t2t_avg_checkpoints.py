@@ -86,7 +86,7 @@ def test_fewer_checkpoints_than_asked_for(run, capsys, flags, n):
         (["--from_step=80", "--to_step=119"], (1, 80, 80)),
         (["--to_step=119", "--n=1"], (1, 80, 80)),
     ],
-)
+)  # fmt: skip
 def test_checkpoints_of_some_steps(run, capsys, flags, expected):
     assert averaged(run, capsys, *flags) == (*expected, [])
 
@@ -95,19 +95,10 @@ def test_checkpoints_of_some_steps(run, capsys, flags, expected):
     ("flags", "message"),
     [
         (["--n=0"], "n must be at least 1. Received: 0"),
-        (
-            ["--from_step=121"],
-            (
-                "Received: from step 121 to step 120; {run} has those of 3 steps, 40"
-                " to 120."
-            ),
-        ),
-        (
-            ["--from_step=90", "--to_step=80"],
-            "Received: from step 90 to step 80; {run} has those of 3 steps, 40 to",
-        ),
+        (["--from_step=121"], "Received: from step 121 to step 120; {run} has those of 3 steps, 40 to 120."),
+        (["--from_step=90", "--to_step=80"], "Received: from step 90 to step 80; {run} has those of 3 steps, 40 to"),
     ],
-)
+)  # fmt: skip
 def test_refused(run, capsys, flags, message):
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 1
     assert message.format(run=run) in capsys.readouterr().err
@@ -155,13 +146,10 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
         ((2.0, 1.5, 1.4), "By dev loss, no checkpoint is better than the average"),
         ((2.0, 1.5, 1.5), "By dev loss, no checkpoint is better than the average"),
         ((2.0, 1.5, 1.7), "The average is worse than the best (step 4). "),
-        (
-            (2.0, 1.5, 2.1),
-            "The average is worse than the newest (step 9) and the best (step 4). ",
-        ),
+        ((2.0, 1.5, 2.1), "The average is worse than the newest (step 9) and the best (step 4). "),
         ((2.0, 1.5, math.nan), "The average is worse than the newest (step 9) and"),
     ],
-)
+)  # fmt: skip
 def test_verdict(losses, expected):
     """The first dev set decides."""
     names = "the newest (step 9)", "the best (step 4)", average.AVERAGE

@@ -47,7 +47,7 @@ def test_record_is_read_as_it_was_written(tmp_path):
         ('"format_version": -1, ', "-1"),
         ("", "no format_version"),
     ],
-)
+)  # fmt: skip
 def test_record_of_another_format_version_is_refused(tmp_path, version, received):
     message = (
         r"record\.json must have format_version 1, which this t2tlite reads\."
@@ -77,15 +77,11 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         ('"a.arrow"', '""', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\u0000"', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\ud800"', "JSON is malformed"),
-        (
-            "3",
-            '3, "new": ' + "[" * 5000 + "]" * 5000,
-            "maximum recursion depth",
-        ),
+        ("3", '3, "new": ' + "[" * 5000 + "]" * 5000, "maximum recursion depth"),
         (WHOLE, "", "Input data was truncated"),
         (WHOLE, "{", "Input data was truncated"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_record_names_file_and_field(tmp_path, old, new, message):
     with pytest.raises(
         ValueError,

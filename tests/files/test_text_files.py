@@ -81,15 +81,9 @@ def test_lines_of_any_length(tmp_path: Path) -> None:
 def test_several_members_are_one_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"text{ending}"
     compress = COMPRESS[ending]
-    path.write_bytes(compress(b"a\nb") + compress(b"c\nd\n"))
+    padding = b"\0" * 4 if ending == ".xz" else b""
+    path.write_bytes(compress(b"a\nb") + padding + compress(b"c\nd\n") + padding)
     assert list(text_files.read_lines(path)) == ["a", "bc", "d"]
-
-
-def test_padding_between_streams_of_xz(tmp_path: Path) -> None:
-    path = tmp_path / "text.xz"
-    padding = b"\0" * 4
-    path.write_bytes(lzma.compress(b"a\n") + padding + lzma.compress(b"b\n") + padding)
-    assert list(text_files.read_lines(path)) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -112,14 +106,6 @@ def test_what_is_not_utf8_is_named_by_file_and_line(
         rf" {column} bytes"
     )
     with pytest.raises(ValueError, match=message):
-        list(text_files.read_lines(path))
-
-
-def test_line_of_bad_text_far_into_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    # several blocks
-    path.write_bytes(b"a line of twenty-two b\n" * 200_000 + b"\xe4\n")
-    with pytest.raises(ValueError, match=r"long\.txt, line 200001: text must be UTF-8"):
         list(text_files.read_lines(path))
 
 
@@ -269,7 +255,7 @@ def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source_count", "target_count"), [(3, 5), (5, 3), (0, 1), (1, 0), (4, 5), (5, 4)]
+    ("source_count", "target_count"), [(3, 5), (5, 3), (0, 1), (1, 0), (0, 0)]
 )
 def test_files_of_unequal_length_are_counted_to_their_ends(
     tmp_path: Path, source_count: int, target_count: int
@@ -283,15 +269,6 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
     with pytest.raises(ValueError, match=message):
         read.extend(pairs)
     assert read == [("g", "g")] + [("s", "t")] * min(source_count, target_count)
-
-
-def test_parallel_files_without_lines(tmp_path: Path) -> None:
-    good = _write(tmp_path / "good", "g")
-    source = _write(tmp_path / "x.en")
-    target = _write(tmp_path / "x.de")
-    message = r"not be empty\. Received: .*x\.en with 0, .*x\.de with 0\."
-    with pytest.raises(ValueError, match=message):
-        list(text_files.read_parallel([good, source], [good, target]))
 
 
 @pytest.mark.parametrize(

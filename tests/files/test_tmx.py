@@ -82,7 +82,7 @@ def test_languages_are_chosen(tmp_path: Path) -> None:
         ("a\u2028b\u00a0c", "a b\u00a0c"),
         ("<![CDATA[x < y]]> &#x41;", "x < y A"),
     ],
-)
+)  # fmt: skip
 def test_segments_are_text_on_one_line(tmp_path: Path, segment: str, text: str) -> None:
     assert read(tmp_path / "x.tmx", tmx(unit(en=segment, de="."))) == [(text, ".")]
 
@@ -95,7 +95,7 @@ def test_segments_are_text_on_one_line(tmp_path: Path, segment: str, text: str) 
         ("iso-8859-1", "ISO-8859-1"),
         ("windows-1252", "windows-1252"),
     ],
-)
+)  # fmt: skip
 def test_encodings(tmp_path: Path, codec: str, declared: str) -> None:
     declaration = f'<?xml version="1.0" encoding="{declared}"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">'
     data = tmx(unit(en="size", de="Größe"), declaration=declaration).encode(codec)
@@ -106,25 +106,16 @@ def test_encodings(tmp_path: Path, codec: str, declared: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            tmx(
-                unit(en="&file;", de="."),
-                declaration='<!DOCTYPE tmx [<!ENTITY file SYSTEM "/etc/passwd">]>',
-            ),
-            "undefined entity",
-        ),
-        (
-            tmx(unit(en="a&nbsp;b"), declaration='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'),
-            "undefined entity",
-        ),
-        (tmx(unit(en="a"))[:-9], ".*line 2"),
+        (tmx(unit(en="&file;", de="."), declaration='<!DOCTYPE tmx [<!ENTITY file SYSTEM "/etc/passwd">]>'), "undefined entity"),
+        (tmx(unit(en="a&nbsp;b"), declaration='<!DOCTYPE tmx SYSTEM "tmx14.dtd">'), "undefined entity"),
+        (tmx(unit(en="a"))[: -9], ".*line 2"),
         ("one line of text\n", "syntax error: line 1"),
         ("", "no element found"),
         ('<?xml version="1.0" encoding="Shift_JIS"?><tmx/>', ""),
         ('<?xml version="1.0" encoding="nonsense"?><tmx/>', ""),
         ('<xliff version="1.2"></xliff>', "a document other"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_tmx_is_refused(tmp_path: Path, text: str, message: str) -> None:
     match = rf"x\.tmx must be TMX in plain XML\. Received: .*{message}.*Export it again"
     with pytest.raises(ValueError, match=match):
