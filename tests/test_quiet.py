@@ -115,15 +115,6 @@ def test_collector_is_enabled_again_after_a_failed_import(monkeypatch):
     assert gc.isenabled()
 
 
-def test_disabled_collector_stays_disabled(imports):
-    gc.disable()
-    try:
-        import_tensorflow()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
 def test_commands_freeze_the_objects_of_tensorflow_once(imports, monkeypatch):
     calls = []
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("tensorflow" in sys.modules))

@@ -315,13 +315,3 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
         text_files.write_lines(path, ["new", "a\nb"])
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_real_corpus(shared: Path) -> None:
-    folder = shared / "data" / "miniwmt"
-    pairs = text_files.read_parallel(
-        [folder / "train.en.gz", folder / "newstest2013.en"],
-        [folder / "train.de.gz", folder / "newstest2013.de"],
-    )
-    # as the corpus's own description says
-    assert sum(1 for _ in pairs) == 202_770 + 3000

@@ -98,7 +98,7 @@ def test_in_short(tiny_run, model):
         (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
         (["cat"], {"beam_size": 0}, r"beam_size must be at least 1"),
         (["cat"], {"beam_size": "8"}, r"beam_size must be of type int\. Received: '8'\."),
-        (["cat", "cat " *2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens, beginning 'cat ca"),
+        (["cat", "cat " * 2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens, beginning 'cat ca"),
         (["\udc80"], {}, r"Text must be Unicode without lone surrogates\."),
     ],
 )  # fmt: skip
