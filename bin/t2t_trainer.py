@@ -41,12 +41,12 @@ from t2tlite.checked_fields import (
     optional_field,
 )
 from t2tlite.config import HParams
-from t2tlite.programs.runs.start import (
+from t2tlite.programs.runs.training import (
+    Training,
     check_folders,
     run_hparams,
     set_and_changes,
 )
-from t2tlite.programs.runs.training import Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 TRAINING_EXAMPLE = (

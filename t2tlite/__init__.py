@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -137,10 +138,12 @@ def train(
         ValueError: a name or value is unknown or out of range, a file is damaged, or
             the run in `output_dir` is of another model or other data.
     """
-    from t2tlite.programs.runs import start
+    from t2tlite.console import say
+    from t2tlite.programs.runs.training import training_of
+    from t2tlite.quiet import import_tensorflow
 
     _register_all()
-    start.train_by_name(
+    training = training_of(
         problem,
         hparams,
         output_dir,
@@ -150,6 +153,13 @@ def train(
         warm_start_from,
         loop,
     )
+    import_tensorflow()  # which makes its logger
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(max(logger.level, logging.WARNING))
+    from t2tlite.programs.runs.train import train_run
+
+    for line in train_run(training):
+        say(line)
     return load(output_dir)
 
 
