@@ -32,7 +32,6 @@ RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
 DATAGEN_EXAMPLE = (
     "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
 )
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _decode_help() -> str:
@@ -62,14 +61,14 @@ class RegistryFlags(PackageFlags):
 
 
 @dataclasses.dataclass(frozen=True)
-class TensorFlowFlags(Flags):
-    """How much TensorFlow reports."""
+class TensorFlowFlags(PackageFlags):
+    """How much TensorFlow reports, and the user's package, which may have models."""
 
     verbosity: str = checked_field(
         "warning",
         "TensorFlow's log level: debug or info, which show start-up messages; warning"
         " or error.",
-        choices=LOG_LEVELS,
+        choices=("debug", "info", "warning", "error"),
     )
 
 
@@ -207,21 +206,21 @@ def run_folder(flags: RunFlags) -> RunFolder:
 
     if flags.model:
         registry.check_model(flags.model)
-    if flags.output_dir:
-        return RunFolder(flags.output_dir)
-    if flags.output_dir == "" or not (flags.problem and flags.hparams_set):
+    path = flags.output_dir
+    if path is None and flags.problem and flags.hparams_set:
+        path = f"{RUNS_DIR}/{flags.problem}-{flags.hparams_set}"
+    if not path:
         raise ValueError(
             "--output_dir must be given, or --problem and --hparams_set for the run in"
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
-    return RunFolder(Path(RUNS_DIR) / f"{flags.problem}-{flags.hparams_set}")
+    return RunFolder(path)
 
 
 def hparam_changes(flags: TrainingFlags) -> str:
     """Returns the changes of --hparams, and that of --model."""
-    if flags.model is None:
-        return flags.hparams
-    return merged_changes(flags.hparams, f"model={flags.model}")
+    model = f"model={flags.model}" if flags.model else ""
+    return merged_changes(flags.hparams, model)
 
 
 def data_folder(flags: MakeDataFlags) -> Path:
@@ -230,10 +229,8 @@ def data_folder(flags: MakeDataFlags) -> Path:
 
 
 def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> DataToMake:
-    """Returns the data that the flags describe.
-
-    Raises ValueError if no problem is named, and ValueError if the problem or one of
-    its options is unknown.
+    """Returns the data that the flags describe. Raises ValueError if no problem is
+    named, or the problem or one of its options is unknown.
     """
     from t2tlite.programs.runs.training import DataToMake
 
@@ -255,17 +252,12 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
     if flags.generate_data:
         return data_to_make(flags)
     if flags.options:
-        given = ", ".join(f"--{name}" for name in flags.options)
         raise ValueError(
-            f"{given}: options of the data need --generate_data, or belong to"
-            " t2t-datagen."
+            "Options of the data need --generate_data. Received:"
+            f" --{', --'.join(flags.options)}."
         )
-    try:
-        return open_data(data_folder(flags), flags.problem, datagen_command(flags))
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} Or add --generate_data to this command."
-        ) from error
+    command = f"{datagen_command(flags)} (or add --generate_data to this command)"
+    return open_data(data_folder(flags), flags.problem, command)
 
 
 def datagen_command(flags: MakeDataFlags) -> str:
@@ -273,14 +265,13 @@ def datagen_command(flags: MakeDataFlags) -> str:
     that only the user knows.
     """
     name = flags.problem or "PROBLEM"
-    given = {"problem": name, "data_dir": str(data_folder(flags))}
-    for flag in ("tmp_dir", "t2t_usr_dir"):
-        if getattr(flags, flag) is not None:
-            given[flag] = getattr(flags, flag)
     problem_class = registry.problem_classes().get(name.removesuffix("_rev"))
+    given = {"problem": name, "data_dir": str(data_folder(flags))}
     for flag in getattr(problem_class, "needed_flags", ()):
-        given.setdefault(flag, "FOLDER" if flag.endswith("_dir") else "FILE")
-    words = [f"--{flag}={value}" for flag, value in given.items()]
+        given[flag] = "FOLDER" if flag.endswith("_dir") else "FILE"
+    for flag in ("tmp_dir", "t2t_usr_dir"):
+        given[flag] = getattr(flags, flag) or given.get(flag, "")
+    words = [f"--{flag}={value}" for flag, value in given.items() if value]
     return shlex.join(["t2t-datagen", *words])
 
 
@@ -288,11 +279,8 @@ def beam_pipeline(flags: BeamFlags) -> Pipeline | None:
     """Returns the pipeline of --beam_runner, or None without the flag. Raises
     ValueError for --beam_options alone.
     """
-    if flags.beam_runner:
-        return Pipeline(flags.beam_runner, flags.beam_options)
     if flags.beam_options:
-        raise ValueError(
-            f"--beam_options go with --beam_runner. Received: {flags.beam_options}"
-            " alone."
-        )
-    return None
+        require(beam_runner=flags.beam_runner)
+    if not flags.beam_runner:
+        return None
+    return Pipeline(flags.beam_runner, flags.beam_options)
