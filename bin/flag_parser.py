@@ -150,11 +150,15 @@ def _value(name: str, kind: type, texts: Sequence[str], source: str) -> Any:
         return ",".join(texts)
     if kind is tuple:
         entries: list[str] = []
-        for text in filter(None, texts):
+        for text in texts:
             path = os.path.expanduser(text)
             # a file whose name has a comma is one entry
             is_file = "," in text and os.path.exists(path)
-            entries += [path] if is_file else absl_flags.ListParser().parse(text)
+            entries += (
+                [path] if is_file else absl_flags.ListParser().parse(text) or [""]
+            )
+        if entries == [""]:
+            return ()
         return tuple(map(os.path.expanduser, entries))
     values: list[Any] = []
     for text in texts:

@@ -66,8 +66,7 @@ class TensorFlowFlags(PackageFlags):
 
     verbosity: str = checked_field(
         "warning",
-        "TensorFlow's log level: debug or info, which show start-up messages; warning"
-        " or error.",
+        "TensorFlow's log level: debug, info, warning or error.",
         choices=("debug", "info", "warning", "error"),
     )
 
@@ -128,9 +127,9 @@ class DecodingFlags(CheckpointFlags):
     decode_hparams: str = checked_field("", _decode_help())
     quantization: str | None = optional_field(
         str,
-        "How CTranslate2 stores the weights: float32 (the default), as they were"
-        " trained; int8, which is smaller and faster and changes some translations; or"
-        " float16, bfloat16, int16, int8_float32, int8_float16, int8_bfloat16.",
+        "How CTranslate2 stores the weights: float32 (the default); int8, which is"
+        " smaller and faster and changes some translations; float16, bfloat16, int16,"
+        " int8_float32, int8_float16, int8_bfloat16.",
     )
 
 
@@ -140,10 +139,9 @@ class EngineFlags(DecodingFlags):
 
     engine: str = checked_field(
         TENSORFLOW,
-        "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs, starts"
-        " sooner, and needs pip install 't2tlite[ctranslate2]'. In float32, its greedy"
-        " translations and log-probabilities equal tensorflow's, and so do nearly all"
-        " beam-search translations. The model is converted once, into RUN/ctranslate2.",
+        "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs and needs"
+        " pip install 't2tlite[ctranslate2]'. In float32 nearly all translations are"
+        " the same. The model is converted once, into RUN/ctranslate2.",
     )
 
 
@@ -153,9 +151,8 @@ class DataFlags(ProblemFlags):
 
     data_dir: str | None = optional_field(
         str,
-        "Folder of t2t-datagen's data, with a folder for each problem. By default:"
-        " data; to decode, average or report on a run, where its data was during"
-        " training.",
+        "Folder of t2t-datagen's data, with a folder for each problem; by default data,"
+        " or where a run's data was during training.",
     )
 
 
@@ -189,9 +186,8 @@ class BeamFlags(Flags):
     beam_runner: str | None = optional_field(
         str,
         "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner,"
-        " DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ... They must see the"
-        " folders under the same paths as this machine. Needs pip install"
-        " 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
+        " DaskRunner, FlinkRunner, ... They must see the folders under the same paths."
+        " Needs pip install 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
     )
     beam_options: str = checked_field(
         "", "Options of Apache Beam, in quotes, such as '--direct_num_workers=8'"
@@ -218,9 +214,13 @@ def run_folder(flags: RunFlags) -> RunFolder:
 
 
 def hparam_changes(flags: TrainingFlags) -> str:
-    """Returns the changes of --hparams, and that of --model."""
-    model = f"model={flags.model}" if flags.model else ""
-    return merged_changes(flags.hparams, model)
+    """Returns the changes of --hparams, and those of flags named like an hparam."""
+    changes = flags.hparams
+    for name in ("model", "global_batch_tokens"):
+        value = getattr(flags, name, None)
+        if value is not None:
+            changes = merged_changes(changes, f"{name}={value}")
+    return changes
 
 
 def data_folder(flags: MakeDataFlags) -> Path:

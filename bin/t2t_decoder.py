@@ -138,8 +138,7 @@ class DecoderFlags(
 
     output_dir: str | None = optional_field(
         str,
-        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
-        " and --hparams_set; or of several runs of one problem and vocabulary,"
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET; or of several,"
         " comma-separated, which decode as an ensemble.",
     )
     decode_from_file: str | None = optional_field(
@@ -162,9 +161,9 @@ class DecoderFlags(
     )
     output_format: str | None = optional_field(
         str,
-        "text, the best translation of each line; nbest, the return_beams best with"
-        " their scores; or jsonl, an object for each line. By default text, or nbest if"
-        " return_beams is above 1.",
+        "text, the best translation of each line (the default); nbest, the return_beams"
+        " best with scores (the default if return_beams is above 1); or jsonl, an object"
+        " for each line.",
         choices=("text", "nbest", "jsonl"),
     )
     alignments: bool = checked_field(False, "Add word alignments to jsonl.")

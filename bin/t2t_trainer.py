@@ -67,16 +67,14 @@ class TrainerFlags(
     global_batch_tokens: int | None = optional_field(
         int,
         "Tokens per optimizer step on all GPUs together, padding counted, of the longer"
-        " side: 25000 is the paper's. Then any number of GPUs trains on the same"
-        " batches; batch_size is the most that a GPU processes at a time, and"
-        " accumulate_steps is derived. Sets the hparam of this name. By default"
-        " batch_size x accumulate_steps x GPUs.",
+        " side: 25000 is the paper's. Any number of GPUs then trains on the same"
+        " batches. Sets the hparam of this name.",
     )
     worker_cpu: int = checked_field(
         1,
-        "Replicas on the CPU, each with its share of the cores. With one replica a core"
-        " a small model trained 1.2 times as fast. The batch grows with their number"
-        " unless --global_batch_tokens is given.",
+        "Replicas on the CPU, each with its share of the cores: faster for small"
+        " models. The batch grows with their number unless --global_batch_tokens is"
+        " given.",
         low=1,
     )
     eval_bleu: bool = checked_field(
@@ -86,15 +84,15 @@ class TrainerFlags(
     )
     cluster_resolver: str = checked_field(
         "tf_config",
-        "Where a worker reads the list of workers: tf_config, TensorFlow's variable"
-        " TF_CONFIG, if it is set; slurm, the tasks of the job step that srun started.",
+        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG, if"
+        " it is set; slurm, the tasks of srun's job step.",
         choices=("tf_config", "slurm"),
     )
     warm_start_from: str | None = optional_field(
         str,
-        "Run folder or checkpoint whose weights a new run starts from; a resumed run"
-        " does not need it. Without --hparams_set the new run also uses its hparams,"
-        " with the learning rate lowered to where that run stopped.",
+        "Run folder or checkpoint whose weights a new run starts from. Without"
+        " --hparams_set it also uses its hparams, with the learning rate lowered to"
+        " where that run stopped.",
     )
     show_hparams: str | None = optional_field(
         str,
@@ -146,9 +144,6 @@ def main(flags: TrainerFlags) -> None:
         if hparams is None:
             require(TRAINING_EXAMPLE, hparams_set=flags.hparams_set)
     hparams = hparams.override(groups.hparam_changes(flags))
-    if flags.global_batch_tokens is not None:
-        tokens = flags.global_batch_tokens
-        hparams = dataclasses.replace(hparams, global_batch_tokens=tokens)
     hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
     recorded = dataclasses.replace(
         flags,

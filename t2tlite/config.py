@@ -64,8 +64,8 @@ class HParams(CheckedFields):
     )
     self_attention_radius: int = checked_field(
         0,
-        "r of restricted self-attention (section 4): a position attends to positions at"
-        " a distance below r, in the decoder to the last r; 0: to all",
+        "r of restricted self-attention (section 4): a position attends to those at a"
+        " distance below r, in the decoder to the last r; 0: to all",
         low=0,
         model=True,
         t2t=False,
@@ -123,9 +123,8 @@ class HParams(CheckedFields):
     )
     global_batch_tokens: int = checked_field(
         0,
-        "tokens, padding counted, of the longer side, of all micro-batches of all"
-        " replicas: then accumulate_steps is derived, and batch_size is the maximum of"
-        " a micro-batch; 0: batch_size x accumulate_steps x replicas",
+        "tokens of all micro-batches of all replicas, from which accumulate_steps is"
+        " derived; 0: batch_size x accumulate_steps x replicas",
         low=0,
         t2t=False,
     )
@@ -150,8 +149,8 @@ class HParams(CheckedFields):
     # The optimizer, section 5.3.
     learning_rate_schedule: str = checked_field(
         "noam",
-        "'noam' is formula (3), with the first update at step 1; the other,"
-        " tensor2tensor's, is formula (3) one step later: its first update has rate 0",
+        "'noam' is formula (3), with the first update at step 1; tensor2tensor's is one"
+        " step later: its first update has rate 0",
         choices=tuple(SCHEDULES),
     )
     learning_rate_constant: float = checked_field(

@@ -206,7 +206,6 @@ def test_tilde_is_expanded_in_every_flag(program, monkeypatch):
             expected[name] = ("/home/someone/a", "/home/someone/b")
     flags = parse(main.flags_class, argv)
     values = {**vars(flags), **getattr(flags, "options", {})}
-    values |= vars(values.get("server", flags)) | vars(values.get("scores", flags))
     assert {name: values[name] for name in expected} == expected
 
 

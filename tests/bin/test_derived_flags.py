@@ -22,21 +22,19 @@ from t2tlite.checked_fields import (
 )
 from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
-from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 
 def test_the_training_loops_flags(capsys):
     """Every field of LoopConfig is a flag with the field's default, and fills that
     field.
     """
-    flags = parse(TrainerFlags, [])
-    assert LoopConfig(train_steps=7, **vars(flags.loop)) == LoopConfig(train_steps=7)
+    assert parse(TrainerFlags, []).values_of(LoopOptions) == vars(LoopOptions())
     given = {}
     for number, field in enumerate(dataclasses.fields(LoopConfig), start=1):
         given[field.name] = number
     flags = parse(TrainerFlags, [f"--{name}={value}" for name, value in given.items()])
-    assert flags.train_steps == given.pop("train_steps")
-    assert vars(flags.loop) == given
+    assert flags.values_of(LoopConfig) == given
     assert Command(TrainerFlags, "Doc.", print)(["--help"]) == 0
     keep = (
         "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
@@ -58,16 +56,14 @@ def test_flags_of_a_class():
         timeout_s: float = checked_field(60.0, "Seconds.")
 
     @dataclasses.dataclass(frozen=True)
-    class ServerFlags(Flags):
-        options: Options = dataclasses.field(default_factory=Options)
+    class ServerFlags(Options, Flags):
+        """Flags that are settings."""
 
     words = ["--languages=en-de,de-en", "--timeout_s=2", "--folder="]
-    flags = parse(ServerFlags, words)
-    assert flags.options == Options(5000, "", ("en-de", "de-en"), "", 2.0)
-    with pytest.raises(
-        ValueError,
-        match=r"^port must be at least 0 and at most 65535\. Received: 70000\.$",
-    ):
+    values = parse(ServerFlags, words).values_of(Options)
+    assert Options(**values) == Options(5000, "", ("en-de", "de-en"), "", 2.0)
+    message = r"^port must be at least 0 and at most 65535\. Received: 70000\.$"
+    with pytest.raises(ValueError, match=message):
         parse(ServerFlags, ["--port=70000"])
 
 

@@ -190,7 +190,7 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(
     monkeypatch.setattr(t2t_trainer, "train", failing)
     assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=2") == 1
     shown = capsys.readouterr().err
-    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
+    assert "base.seed2 (The loss became nan at step 3.)." in shown
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
     values = first["perplexity"], second["perplexity"]
@@ -233,7 +233,7 @@ def test_a_row_is_what_t2t_trainer_trains(tiny_run, tmp_path, monkeypatch):
     assert command(tiny_run, tmp_path / "O", *more) == 0
     names = ["k256", "big", "k256.seed7", "big.seed7"]
     assert [row.output_dir for row in rows] == [str(tmp_path / "O" / n) for n in names]
-    assert [row.loop.random_seed for row in rows] == [1, 1, 7, 7]
+    assert [row.random_seed for row in rows] == [1, 1, 7, 7]
     assert set(rows[0].hparams.split(",")) == {
         "hidden_size=16",
         "filter_size=16",
