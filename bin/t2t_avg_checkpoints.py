@@ -76,7 +76,8 @@ def main(flags: AverageFlags) -> None:
 
     average = average_run(folder, averaged, dataset)
     number = counted(len(averaged), "checkpoint")
-    print(f"Averaged {number}, {', '.join(averaged)}, into {average.path}.")
+    ends = " to ".join(dict.fromkeys([averaged[0], averaged[-1]]))
+    print(f"Averaged {number}, {ends}, into {average.path}.")
     if average.measured:
         lines = comparison(average.measured)
     print("\n".join(lines))

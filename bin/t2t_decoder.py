@@ -162,7 +162,7 @@ class DecoderFlags(
     output_format: str | None = optional_field(
         str,
         "text, the best translation of each line (the default); nbest, the return_beams"
-        " best with scores (the default if return_beams is above 1); or jsonl, an object"
+        " best with scores (the default if return_beams is above 1); jsonl, an object"
         " for each line.",
         choices=("text", "nbest", "jsonl"),
     )

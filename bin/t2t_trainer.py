@@ -84,8 +84,8 @@ class TrainerFlags(
     )
     cluster_resolver: str = checked_field(
         "tf_config",
-        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG, if"
-        " it is set; slurm, the tasks of srun's job step.",
+        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG;"
+        " slurm, the tasks of srun's job step.",
         choices=("tf_config", "slurm"),
     )
     warm_start_from: str | None = optional_field(

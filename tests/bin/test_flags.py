@@ -224,7 +224,7 @@ def test_run_folder():
     assert named("--output_dir=~/run") == str(Path.home() / "run")
     unnamed = [[], both[:1], both[1:], ["--problem=", both[1]]]
     for argv in (*unnamed, [*both, "--output_dir="]):
-        with pytest.raises(ValueError, match="^--output_dir must be given, or --prob"):
+        with pytest.raises(ValueError, match=r"^--output_dir must be given, or --prob"):
             named(*argv)
 
 
@@ -244,6 +244,6 @@ def test_a_comma_in_the_name_of_a_file(tmp_path, monkeypatch):
 def test_an_argument_that_is_not_utf_8(capsys):
     """Python keeps such bytes as lone surrogates; TensorFlow cannot name the file."""
     assert refused(capsys, "--train_source=lat\udcedn.en") == (
-        "Arguments must be UTF-8. Received: ['--train_source=lat\\udcedn.en']. Rename the"
+        "Arguments must be UTF-8. Received: ('--train_source=lat\\udcedn.en',). Rename the"
         " file, or set LC_ALL=C.UTF-8.\n"
     )
