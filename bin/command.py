@@ -29,7 +29,7 @@ from typing import Any, Generic, TypeVar
 from absl import flags as absl_flags
 
 import t2tlite
-from t2tlite.bin.flag_fields import Flag, Flags, all_flags_of, flags_of, takes_options
+from t2tlite.bin.flag_fields import Flags, flags_of, takes_options
 from t2tlite.bin.flag_parser import help_text, parse, read_flags
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
@@ -93,10 +93,6 @@ class Command(Generic[F]):
             status = 128 + getattr(error, "signal_number", signal.SIGINT)
         say(f"{program}: {message}")
         return status
-
-    def known_flags(self) -> dict[str, Flag]:
-        """The command's flags, the options of the registered problems included."""
-        return all_flags_of(self.flags_class)
 
     def _register(self, argv: Sequence[str]) -> None:
         """Registers the hparam sets, and the problems if their options are flags of the

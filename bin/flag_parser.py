@@ -105,8 +105,8 @@ def read_flags(
             if not parser[name].present:
                 continue
             value = _value(name, facts_of(flag).kind, parser[name].value, source)
-            if name in HPARAMS_FLAGS:
-                value = merged_changes(values[name] or "", value)
+            if name in HPARAMS_FLAGS and values[name]:
+                value = merged_changes(values[name], value)
             elif (
                 name in given_in and isinstance(value, tuple) and value != values[name]
             ):

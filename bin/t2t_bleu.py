@@ -95,10 +95,6 @@ class BleuFlags(MetricOptions, PackageFlags):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(metrics=self.metrics)
-        if self.compare and self.compound_split:
-            raise ValueError(
-                "--compound_split does not go with --compare. Leave one of them out."
-            )
 
 
 @command(BleuFlags, __doc__)
@@ -136,9 +132,9 @@ def main(flags: BleuFlags) -> None:
             more,
         )
         print(_comparison(flags.compare, flags.translation, differences))
-        return
-    for score in corpus_scores(translations, references, flags.metrics, options, more):
-        print(score)
+    else:
+        shown = corpus_scores(translations, references, flags.metrics, options, more)
+        print("\n".join(map(str, shown)))
     if flags.compound_split:
         print(bleu.compound_split_bleu(translations, references, *more))
 

@@ -171,8 +171,8 @@ def _texts(name: str, value: object) -> tuple[object, ...]:
         value = [value]
     if not isinstance(value, list | tuple):
         raise ValueError(
-            f"{name} must be a text or path, or a list of them. Received:"
-            f" {value!r:.80}. Sentences are read from files."
+            f"{name} must be a text or path, or a list of them. Received: a value of"
+            f" type {type(value).__name__}. Sentences are read from files."
         )
     texts = []
     for item in value:

@@ -72,7 +72,7 @@ def refused(capsys, *argv: str) -> str:
         # lists and maps add up
         (["--train_source=a,b", "--train_source", "c"], Toy(options={"train_source": ("a", "b", "c")})),
         (["--user_symbols=<2de>", "--user_symbols=<2fr>"], Toy(options={"user_symbols": ("<2de>", "<2fr>")})),
-        (["--hparams=x=1, y=2", "--hparams=z=3"], Toy(hparams="x=1,y=2,z=3")),
+        (["--hparams=x=1, y=2", "--hparams=z=3"], Toy(hparams="x=1, y=2,z=3")),
     ],
 )  # fmt: skip
 def test_values(argv, expected):

@@ -298,10 +298,6 @@ def test_compare_prints_a_table(systems, capsys):
             "--translation must be given once. Received: FOLDER/translation.txt and"
             " other on the command line.",
         ),
-        (
-            ["--compare=SELF", "--compound_split"],
-            "--compound_split does not go with --compare.",
-        ),
     ],
 )
 def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):

@@ -60,43 +60,28 @@ def test_user_package(user_package, monkeypatch, name):
     import_user_package(str(user_package))
 
 
-def test_user_package_that_fails_leaves_the_path_alone(user_package):
-    path = list(sys.path)
-    (user_package / "tasks.py").write_text(
-        "raise RuntimeError('mine')", encoding="utf-8"
-    )
-    message = (
-        rf"--t2t_usr_dir=.* cannot be imported \({user_package}/tasks\.py, line 1\):"
-        r" RuntimeError: mine"
-    )
-    with pytest.raises(ValueError, match=message):
-        import_user_package(str(user_package))
-    assert sys.path == path
-    assert user_package.name not in sys.modules
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (
-            "def broken(:",
-            r"cannot be imported: SyntaxError: invalid syntax \(__init__\.py, line 1\)",
-        ),
-        (
-            "\nimport not_there",
-            r"__init__\.py, line 2\): ModuleNotFoundError: No module named 'not_there'",
-        ),
+        ("def broken(:", r": SyntaxError: invalid syntax \(__init__\.py, line 1\)"),
+        ("\nimport none", r"__init__\.py, line 2\): ModuleNotFoundError: No module"),
         ("raise SystemExit(3)", r"__init__\.py, line 1\): SystemExit: 3"),
         (
             "from .tasks import gone",
-            r"__init__\.py, line 1\): ImportError: cannot import name 'gone'",
+            r"line 1\): ImportError: cannot import name 'gone'",
         ),
     ],
 )
 def test_user_package_with_a_mistake(user_package, code, message):
+    """Nothing of it is left behind."""
+    path = list(sys.path)
     (user_package / "__init__.py").write_text(code, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(
+        ValueError, match=f"--t2t_usr_dir=.* cannot be imported.*{message}"
+    ):
         import_user_package(str(user_package))
+    assert sys.path == path
+    assert user_package.name not in sys.modules
 
 
 @pytest.mark.parametrize(
@@ -106,10 +91,8 @@ def test_user_package_whose_name_is_not_an_identifier(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
     import_user_package(str(folder))
     assert "spell_backwards" in registry.list_problems()
-    assert (
-        registry.problem_classes()["spell_backwards"].__module__
-        == re.sub(r"[. -]", "_", name) + ".tasks"
-    )
+    module = registry.problem_classes()["spell_backwards"].__module__
+    assert module == re.sub(r"[. -]", "_", name) + ".tasks"
 
 
 @pytest.mark.parametrize("what", ["missing", "file.py", "folder", "json", "sys"])

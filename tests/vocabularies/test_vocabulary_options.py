@@ -138,7 +138,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
         (
             {"vocab_file": 1},
             ValueError,
-            r"vocab_file must be a text or path, or a list of them\. Received: 1\.",
+            r"vocab_file must be a text or path, or a list of them\. Received: .* type int",
         ),
         (
             {"vocab_file": ("a", "b", "c")},
