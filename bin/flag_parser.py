@@ -105,8 +105,9 @@ def read_flags(
             if not parser[name].present:
                 continue
             value = _value(name, facts_of(flag).kind, parser[name].value, source)
-            if name in HPARAMS_FLAGS and values[name]:
-                value = merged_changes(values[name], value)
+            earlier = values[name]
+            if name in HPARAMS_FLAGS and earlier:
+                value = merged_changes(earlier, value)
             elif (
                 name in given_in and isinstance(value, tuple) and value != values[name]
             ):

@@ -38,10 +38,13 @@ def test_attention_of_the_models_own_translation(model):
 
 
 def test_attention_of_a_given_translation(model):
-    own, given = model.attention(SENTENCE), model.attention(SENTENCE, "hund sieht")
+    translated, given = (
+        model.attention(SENTENCE),
+        model.attention(SENTENCE, "hund sieht"),
+    )
     assert given.target == "hund sieht"
-    np.testing.assert_array_equal(own.encoder[0], given.encoder[0])
-    assert given.cross[0].shape != own.cross[0].shape
+    np.testing.assert_array_equal(translated.encoder[0], given.encoder[0])
+    assert given.cross[0].shape != translated.cross[0].shape
     with pytest.raises(ValueError, match=r"must have words for its .* Received: ' '"):
         model.attention(" ")
 

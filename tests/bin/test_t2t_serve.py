@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from run_command import refusal
+from run_command import said
 from server_process import Process
 from tiny_run import change_manifest
 
@@ -31,7 +31,9 @@ def loads_nothing(monkeypatch):
 
 
 def refused(capsys, *flags):
-    return refusal(capsys, t2t_serve, *flags)
+    out, err = said(capsys, t2t_serve, *flags, status=1)
+    assert (out, "Traceback" in err) == ("", False)
+    return err
 
 
 def test_a_run_is_required(capsys):
