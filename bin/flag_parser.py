@@ -108,12 +108,10 @@ def read_flags(
             earlier = values[name]
             if name in HPARAMS_FLAGS and earlier:
                 value = merged_changes(earlier, value)
-            elif (
-                name in given_in and isinstance(value, tuple) and value != values[name]
-            ):
+            elif name in given_in and isinstance(value, tuple) and value != earlier:
                 # the user may expect the lists to add up
-                earlier = f"{as_text(values[name])} {given_in[name]}"
-                say(f"--{name}={as_text(value)} replaces {earlier}.")
+                replaced = f"{as_text(earlier)} {given_in[name]}"
+                say(f"--{name}={as_text(value)} replaces {replaced}.")
             values[name] = value
             given_in[name] = source
     return values, rest
