@@ -13,7 +13,6 @@ from t2tlite.bin import command as frame
 from t2tlite.bin import t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.flag_fields import all_flags_of
-from t2tlite.bin.flag_parser import HPARAMS_FLAGS, parse
 from t2tlite.bin.groups import ProblemFlags, TensorFlowFlags
 from t2tlite.checked_fields import facts_of
 
@@ -164,35 +163,6 @@ def test_flags_are_tensor2tensors():
     classes = t2t_trainer.TrainerFlags, t2t_decoder.DecoderFlags
     ours = all_flags_of(classes[0]) | all_flags_of(classes[1])
     assert set(theirs) <= set(ours)
-
-
-LEFT_OUT = {
-    "t2t_decoder": {"split", "score_file", "metrics", "reference"},
-    "t2t_serve": {"allowed_hosts", "cors_origins"},
-}
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_tilde_is_expanded_in_every_flag(program, monkeypatch):
-    """The shell leaves the ~ of --name=~/x as it is."""
-    monkeypatch.setenv("HOME", "/home/someone")
-    main = COMMANDS[program]
-    expected = {}
-    argv = []
-    for name, flag in all_flags_of(main.flags_class).items():
-        if facts_of(flag).choices or name in {"tokenize", *HPARAMS_FLAGS}:
-            continue
-        if name in LEFT_OUT.get(program, ()):  # so that the flags go together
-            continue
-        if facts_of(flag).kind is str:
-            argv.append(f"--{name}=~/a")
-            expected[name] = "/home/someone/a"
-        elif facts_of(flag).kind is tuple:
-            argv.append(f"--{name}=~/a,~/b")
-            expected[name] = ("/home/someone/a", "/home/someone/b")
-    flags = parse(main.flags_class, argv)
-    values = {**vars(flags), **getattr(flags, "options", {})}
-    assert {name: values[name] for name in expected} == expected
 
 
 def test_verbosity(capsys, monkeypatch):

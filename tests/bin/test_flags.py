@@ -241,6 +241,14 @@ def test_a_comma_in_the_name_of_a_file(tmp_path, monkeypatch):
     assert quoted["train_source"] == ("a, b.en", "c.en")
 
 
+def test_tilde_is_expanded(monkeypatch):
+    """The shell leaves the ~ of --name=~/x as it is."""
+    monkeypatch.setenv("HOME", "/home/me")
+    flags = parse(Toy, ["--t2t_usr_dir=~/a", "--train_source=~/a,~/b", "--problem=~/p"])
+    assert (flags.t2t_usr_dir, flags.problem) == ("/home/me/a", "/home/me/p")
+    assert flags.options["train_source"] == ("/home/me/a", "/home/me/b")
+
+
 def test_an_argument_that_is_not_utf_8(capsys):
     """Python keeps such bytes as lone surrogates; TensorFlow cannot name the file."""
     assert refused(capsys, "--train_source=lat\udcedn.en") == (

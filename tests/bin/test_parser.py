@@ -232,19 +232,6 @@ def test_file_to_file(decode, tmp_path):
     assert re.search(repaired, err)
 
 
-def test_n_best(decode, tmp_path):
-    source = tmp_path / "in.txt"
-    source.write_text("\nA bird was not sick .\n")
-    options = "--decode_hparams=return_beams=2"
-    lines = decode(f"--decode_from_file={source}", options).out.splitlines()
-    rows = [line.split(" ||| ") for line in lines]
-    assert [row[0] for row in rows] == ["0", "1", "1"]
-    assert rows[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
-    for row in rows[1:]:
-        assert parse_tree(row[1]).words() == "A bird was not sick .".split()
-    assert 0 > float(rows[1][3]) != float(rows[2][3])
-
-
 def test_parse(model):
     sentences = ["A bird was not sick .", " ", "(A) [b] {c} ''", "bird"]
     parses = model.parse(sentences, beam_size=2)

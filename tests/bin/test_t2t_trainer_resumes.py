@@ -1,6 +1,5 @@
 """The command t2t-trainer, stopped and run again."""
 
-import dataclasses
 import hashlib
 import signal
 import subprocess
@@ -135,19 +134,6 @@ def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
         expected = expected.replace(old, new)
     assert (run / "flags.txt").read_text() == expected
     assert RunFolder(run).hparams() == RunFolder(tiny_run.run).hparams()
-
-
-def test_a_flagfile_keeps_its_hparams(tiny_run, tmp_path, no_training):
-    """--hparams changes the fields that it names."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert train(tiny_run, first, f"--hparams={SMALL},label_smoothing=0.2") == 0
-    changes = ["--hparams=label_smoothing=0.3", f"--output_dir={second}"]
-    assert t2t_trainer.main([*changes, f"--flagfile={first}/flags.txt"]) == 0
-    expected = RunFolder(first).hparams()
-    assert expected.label_smoothing == 0.2
-    assert RunFolder(second).hparams() == dataclasses.replace(
-        expected, label_smoothing=0.3
-    )
 
 
 def test_another_vocabulary_for_the_same_run(

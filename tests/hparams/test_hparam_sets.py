@@ -49,11 +49,7 @@ def test_base_is_the_papers(base):
         "use_target_space_embedding": False,
     }
     assert {name: getattr(base, name) for name in paper} == paper
-    # d_k, d_v
-    assert (
-        base.key_channels // base.num_heads,
-        base.value_channels // base.num_heads,
-    ) == (64, 64)
+    assert base.key_channels == base.value_channels == 64 * base.num_heads
 
 
 def test_big_is_the_papers(base):
@@ -127,14 +123,11 @@ def test_parsers_are_the_papers(base):
 def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
     theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())
     names = ("layer_prepostprocess_dropout", "attention_dropout", "max_length")
-    for ours, name in (
-        ("wsj", "transformer_parsing_base"),
-        ("semi", "transformer_parsing_big"),
-    ):
+    sets = {"wsj": "transformer_parsing_base", "semi": "transformer_parsing_big"}
+    for ours, name in sets.items():
         hparams = registry.get_hparams(f"transformer_parsing_{ours}")
-        assert {n: getattr(hparams, n) for n in names} == {
-            n: theirs[name][n] for n in names
-        }
+        for field in names:
+            assert getattr(hparams, field) == theirs[name][field]
 
 
 def test_every_set():
