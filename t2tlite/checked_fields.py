@@ -145,12 +145,11 @@ class CheckedFields:
 
     def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
-        return {
-            name: (mine[name], theirs[name])
-            for name in mine
-            if mine[name] != theirs[name]
-        }
+        differences = {}
+        for name, value in vars(self).items():
+            if value != getattr(other, name):
+                differences[name] = value, getattr(other, name)
+        return differences
 
 
 def checked(
