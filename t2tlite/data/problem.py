@@ -8,6 +8,7 @@ problem.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -106,12 +107,9 @@ class Problem(CheckedFields):
 
     def __post_init__(self) -> None:
         for field in registry.option_fields(type(self)):
-            value = getattr(self, field.name)
-            if isinstance(field.default, tuple) and isinstance(value, str):
-                raise ValueError(
-                    f"{field.name} must be a tuple. Received: {value!r}. Write"
-                    f" ({value!r},)."
-                )
+            if isinstance(field.default, tuple):
+                value = _texts(field.name, getattr(self, field.name))
+                object.__setattr__(self, field.name, value)
         super().__post_init__()
         for language in (self.source_language, self.target_language):
             if language:
@@ -165,3 +163,18 @@ class Problem(CheckedFields):
         generated data.
         """
         return []
+
+
+def _texts(name: str, value: object) -> tuple[object, ...]:
+    """An option of several: one text or path, or a list of them."""
+    if isinstance(value, str | os.PathLike):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        raise ValueError(
+            f"{name} must be a text or path, or a list of them. Received: a value of"
+            f" type {type(value).__name__}. Sentences are read from files."
+        )
+    texts = []
+    for item in value:
+        texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)
+    return tuple(texts)

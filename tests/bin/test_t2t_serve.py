@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from run_command import said
 from server_process import Process
 from tiny_run import change_manifest
 
@@ -30,10 +31,8 @@ def loads_nothing(monkeypatch):
 
 
 def refused(capsys, *flags):
-    assert t2t_serve.main(list(flags)) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
+    out, err = said(capsys, t2t_serve, *flags, status=1)
+    assert (out, "Traceback" in err) == ("", False)
     return err
 
 
@@ -54,10 +53,7 @@ def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
         ("vocabulary", "manifest.json"),
         (
             "languages",
-            (
-                "--languages must be given, since RUN does not record the codes of its"
-                " languages (problem twenty_words)."
-            ),
+            "--languages must be given, since RUN does not record the codes of",
         ),
     ],
 )
@@ -96,17 +92,11 @@ def test_a_port_in_use(capsys, tiny_run):
     [
         (
             "--output_dir=RUN",
-            "Each language pair can be served by one run. Received: en-de",
+            "Each language pair can be served by one run. Received: en",
         ),
-        (
-            "--output_dir=absent",
-            "The run must be a folder that t2t-trainer made.",
-        ),
+        ("--output_dir=absent", "The run must be a folder that t2t-trainer made."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
-        (
-            "--host=no.such.host.invalid",
-            "--host must be a name or address of this machine. Received: 'no.such.host",
-        ),
+        ("--host=no.such.invalid", "--host must be a name or address of this machine."),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
     ],

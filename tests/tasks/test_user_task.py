@@ -144,17 +144,11 @@ def test_unknown_task_is_reported_by_datagen(package, tmp_path, capsys):
     [
         (
             {"name": "parsing"},
-            (
-                r"Each task needs a name of its own\. Received: 'parsing' from"
-                r" .*already registered by t2t"
-            ),
+            r"Each task needs a name .* Received: 'parsing' from .*and",
         ),
         (
             {},
-            (
-                r"A task needs a class attribute `name`, a text\. Received: Mine with"
-                r" None\."
-            ),
+            r"Each task needs a name of its own, .* Received: '' from .*, and nothing",
         ),
     ],
 )

@@ -136,9 +136,9 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(
     ("options", "error", "message"),
     [
         (
-            {"vocab_file": "one.model"},
+            {"vocab_file": 1},
             ValueError,
-            r"vocab_file must be a tuple\. Received: 'one\.model'",
+            r"vocab_file must be a text or path, or a list of them\. Received: .* type int",
         ),
         (
             {"vocab_file": ("a", "b", "c")},
