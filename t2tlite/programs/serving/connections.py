@@ -154,7 +154,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         if self._discards or self.transport.is_closing():
             return
-        self.server_state.metrics.observe_refusal(problem.status)
+        self.server_state.metrics.refusals.labels(problem.status).inc()
         if self._is_answering():
             self.drop()
         else:

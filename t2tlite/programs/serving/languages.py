@@ -5,19 +5,14 @@ py3langid, a naive Bayes classifier of 140 languages.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from t2tlite.data.language_codes import (
-    pair_of_run,
-    parse_language,
-    parse_pair,
-)
+from t2tlite.data.language_codes import pair_of_run, parse_language
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.serving.options import ServedRunOptions
 from t2tlite.programs.serving.schemas import Detection
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import open_task
@@ -36,55 +31,56 @@ CLEAR_ALONE = 99
 SURE = 0.5
 
 
-def with_tags(options: ServedRunOptions) -> ServedRunOptions:
-    """The options with a run, a pair and a tag for each entry of `languages`, in which
-    a tag follows a colon.
-
-    `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>,
-    <2fr>).
+class ServedPair(NamedTuple):
+    """What is served: a run, its language codes, and what precedes every source, for a
+    run that translates to several languages.
     """
-    pairs = []
-    tags = []
-    for text in options.languages:
-        pair, colon, tag = text.partition(":")
-        if colon and "-" not in pair:
-            parse_pair(text)  # raises: en:de is not a pair with a tag
-        pairs.append(pair)
-        tags.append(tag.strip())
-    runs = options.runs
-    if len(runs) == 1 and tags and all(tags):  # one run translates to several languages
-        runs *= len(tags)
-    return dataclasses.replace(
-        options, runs=runs, languages=tuple(pairs), tags=tuple(tags)
-    )
+
+    run: str
+    source: str
+    target: str
+    tag: str = ""
 
 
-def language_pairs(
+def served_pairs(
     runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
-) -> list[tuple[str, str]]:
+) -> list[ServedPair]:
     """The language pair of each run: as given (`en-de`, one for each run), or as its
-    manifest records.
+    manifest records. `en-de:<2de>,en-fr:<2fr>` of one run are two pairs with tags.
 
     A parser translates to TREE, from English if its manifest names no language; its
     entry in `given` may be the source language alone. Raises ValueError if there are
     not as many pairs as runs, a run has none, or two runs the same.
     """
-    if given and len(given) != len(runs):
+    texts: list[str | None] = [None] * len(runs)
+    tags = [""] * len(runs)
+    if given:
+        texts = []
+        tags = []
+        for entry in given:
+            pair, colon, tag = entry.partition(":")
+            # en:de is not a pair with a tag
+            texts.append(entry if colon and "-" not in pair else pair)
+            tags.append(tag.strip())
+        if len(runs) == 1 and all(tags):
+            runs = [*runs] * len(tags)
+            manifests = [*manifests] * len(tags)
+    if len(texts) != len(runs):
         raise ValueError(
             "--languages needs a pair for each --output_dir, in their order. Received:"
             f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
         )
-    run_of: dict[tuple[str, str], str] = {}
-    for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
-        pair = _pair_of_run(run, manifest, given[i] if given else None)
-        if pair in run_of:
+    served: dict[tuple[str, str], ServedPair] = {}
+    for run, manifest, text, tag in zip(runs, manifests, texts, tags, strict=True):
+        codes = _pair_of_run(run, manifest, text)
+        if codes in served:
             raise ValueError(
                 "Each language pair can be served by one run. Received:"
-                f" {'-'.join(pair)} for {run} and for {run_of[pair]}. Leave one out, or"
-                " name their languages with --languages."
+                f" {'-'.join(codes)} for {run} and for {served[codes].run}. Leave one"
+                " out, or name their languages with --languages."
             )
-        run_of[pair] = run
-    return list(run_of)
+        served[codes] = ServedPair(run, *codes, tag)
+    return list(served.values())
 
 
 def _pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str, str]:

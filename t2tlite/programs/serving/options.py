@@ -164,10 +164,9 @@ class ServedRunOptions(CheckedFields):
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]
-    # a pair such as en-de for each run; by default what the runs record
+    # a pair such as en-de for each run, or with tags, en-de:<2de>, for the only one; by
+    # default what the runs record
     languages: tuple[str, ...] = ()
-    # for each run what precedes every source, such as <2de>; by default nothing
-    tags: tuple[str, ...] = ()
     checkpoint_path: str | None = None
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW

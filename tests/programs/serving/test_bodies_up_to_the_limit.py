@@ -48,9 +48,7 @@ PIECES = [
     "<b>",
     "&amp;",
     "a" * 50 + " ",
-    "\t",
     "\u2028",
-    "1 ",
     "(",
     "%",
 ]
@@ -61,11 +59,9 @@ def stretched(draw: random.Random, value: object, size: int) -> object:
     how = draw.randrange(6)
     piece = draw.choice(PIECES)
     text = piece * (size // max(1, len(json.dumps(piece)) - 2))
-    entry = (
-        value[0]
-        if isinstance(value, list) and value
-        else draw.choice([value, "", " ", 1, None])
-    )
+    entry = draw.choice([value, "", " ", 1, None])
+    if isinstance(value, list) and value:
+        entry = value[0]
     if how == 0:
         return text
     if how == 1:
@@ -93,16 +89,13 @@ def form_body(draw: random.Random, valid: dict[str, object]) -> tuple[bytes, str
     name, piece = draw.choice([*valid, "q*", "x"]), draw.choice(PIECES)
     if draw.random() < 0.5:
         field = f"{quote(name)}={quote(piece)}&"
-        return (
-            field * (size // len(field))
-        ).encode(), "application/x-www-form-urlencoded"
-    header = f'--b\r\nContent-Disposition: form-data; name="{name}"' + draw.choice(
-        ["", "; x=y" * 200, "; filename=f"]
-    )
+        body = field * (size // len(field))
+        return body.encode(), "application/x-www-form-urlencoded"
+    more = draw.choice(["", "; x=y" * 200, "; filename=f"])
+    header = f'--b\r\nContent-Disposition: form-data; name="{name}"{more}'
     part = f"{header}\r\n\r\n{piece * draw.choice([1, 1000])}\r\n"
-    return (
-        part * max(1, size // len(part.encode())) + "--b--\r\n"
-    ).encode(), "multipart/form-data; boundary=b"
+    body = part * max(1, size // len(part.encode())) + "--b--\r\n"
+    return body.encode(), "multipart/form-data; boundary=b"
 
 
 @pytest.mark.parametrize("path", VALID)
