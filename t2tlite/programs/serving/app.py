@@ -48,13 +48,12 @@ DESCRIPTION = (
     " use it. Where an API key is needed, it is sent as Authorization: Bearer KEY, or"
     " as the field api_key."
 )
-STATUSES = {
-    400: "A bad request, no API key, or a host that the server does not know.",
-    403: "A wrong API key, or a request from another site's page.",
-    413: "Too much to compute.",
-    415: "A body that is neither JSON nor a form.",
-    503: "The server is loading, draining or full; Retry-After says when to try again.",
-    504: "The request took too long.",
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorResponse, "description": "What the client must change."},
+    "5XX": {
+        "model": ErrorResponse,
+        "description": "The server is loading, draining, full, or too slow for this.",
+    },
 }
 
 router = APIRouter()
@@ -62,16 +61,13 @@ router = APIRouter()
 
 def make_app(service: Service) -> FastAPI:
     """The application of a service."""
-    statuses: dict[int | str, dict[str, Any]] = {}
-    for status, text in STATUSES.items():
-        statuses[status] = {"model": ErrorResponse, "description": text}
     app = FastAPI(
         title="t2t-serve",
         version=t2tlite.__version__,
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        responses=statuses,
+        responses=ERRORS,
         exception_handlers={HTTPException: refuse},
     )
     app.state.service = service

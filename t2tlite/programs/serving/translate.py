@@ -5,7 +5,7 @@ batcher, and from its results the response. No other module knows all of these.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -141,7 +141,7 @@ class Translation:
         options: DecodeHParams,
         aligned: bool,
     ) -> Work[str, RankedOutputs]:
-        split = split_text
+        split: Callable[[str, str], SplitText] = split_text
         if model.makes_trees:
             is_list = not isinstance(self._body.q, str)
             split = _one_sentence if is_list else _parsed_lines

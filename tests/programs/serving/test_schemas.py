@@ -66,12 +66,3 @@ def test_lists_are_described_where_they_are_taken(both):
         content = paths[path]["post"]["requestBody"]["content"]
         q = content["application/json"]["schema"]["properties"]["q"]
         assert [choice["type"] for choice in q["anyOf"]] == ["string", "array"]
-
-
-def test_missing_number_is_no_answer():
-    with pytest.raises(ValueError, match="log_prob\n  Input should be a valid number"):
-        schemas.Hypothesis(text="a", score=0.0, log_prob=None)
-    with pytest.raises(
-        ValueError, match=r"scores\.0\n  Input should be a finite number"
-    ):
-        schemas.ScoreResponse(scores=[float("-inf")])

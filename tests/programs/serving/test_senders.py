@@ -206,7 +206,7 @@ def test_pages_are_framed_only_by_sites_that_may_send_requests(server, translato
     assert policy == f"{usual} https://friend.example"
 
 
-def test_api_key_may_have_any_letters_and_is_checked_before_the_body(translator):
+def test_api_key_of_any_letters_is_checked_before_the_body(translator):
     with running([served(translator)], api_key="schlüssel") as keyed:
         for key, status in (("schlüssel", 413), ("schlussel", 403)):
             header = f"Bearer {key}".encode()

@@ -83,13 +83,3 @@ def test_text_between_tags_is_translated_by_itself(server, translator):
     assert server.post("/translate", request).json() == {
         "translatedText": f"<p><b>{bold}</b> {rest}</p>"
     }
-
-
-def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
-    pytest.importorskip("ctranslate2")
-    run = shutil.copytree(tiny_run.run, tmp_path / "run")
-    options = ServedRunOptions(
-        runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3"
-    )
-    with pytest.raises(ValueError, match=r"Received: min_length=\d+\. Leave out"):
-        load_catalogue(options, [ServedPair(str(run), "en", "de")])

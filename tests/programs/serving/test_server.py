@@ -4,8 +4,6 @@ and open files.
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 
 import pytest
@@ -16,7 +14,6 @@ from t2tlite.programs.serving import server as server_module
 from t2tlite.programs.serving.models import (
     MAX_EXAMPLE,
     MAX_EXAMPLES,
-    Catalogue,
     example_sentences,
 )
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
@@ -64,27 +61,6 @@ def test_loader_that_ends_ends_the_server(tiny_run, monkeypatch, error, message)
     monkeypatch.setattr(server_module, "load_catalogue", fail)
     with pytest.raises(ValueError, match=message):
         serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
-
-
-def test_the_garbage_collector_leaves_out_what_was_loaded(tiny_run, monkeypatch):
-    """Its passes over TensorFlow's objects stopped every request for half a second."""
-    events = []
-
-    def load(*_):
-        events.append("loaded")
-        return Catalogue([])
-
-    def say(line):
-        if line.startswith("Ready"):
-            events.append("ready")
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    monkeypatch.setattr("gc.freeze", lambda: events.append("frozen"))
-    monkeypatch.setattr(server_module, "load_catalogue", load)
-    monkeypatch.setattr(server_module, "say_with_time", say)
-    serve(ServedRunOptions(runs=(str(tiny_run.run),)), ServerOptions(port=0))
-    assert events == ["loaded", "frozen", "ready"]
 
 
 def test_response_body_does_not_wait_for_an_acknowledgement():
