@@ -97,7 +97,7 @@ class _AlignedWords:
     ) -> None:
         self._source = _Words()
         self._target = _Words()
-        self._pairs: dict[int, list[int]] = {}  # of each part of the source the aligned
+        pairs: list[tuple[int, int]] = []  # of words, by the first part of each
         source_start = 0
         target_start = 0
         for (before, source), (target, alignment) in zip(
@@ -108,29 +108,26 @@ class _AlignedWords:
             self._source.add(source, source_start + len(before))
             self._target.add(target, target_start + len(before))
             for source_word, target_word in alignment:
-                self._align(
-                    source_part + PARTS * source_word, target_part + PARTS * target_word
+                pairs.append(
+                    (
+                        source_part + PARTS * source_word,
+                        target_part + PARTS * target_word,
+                    )
                 )
             source_start += len(before) + len(source)
             target_start += len(before) + len(target)
         self._count = len(self._target.starts)
-        self._aligned: list[int] = []  # the parts in `_pairs`, one after another
-        self._offsets = [0]
+        self._aligned: list[list[int]] = [[] for _ in self._source.starts]
+        for source_part, target_part in pairs:
+            for place in range(PARTS):
+                part = target_part + place
+                if self._source.has(source_part + place) and self._target.has(part):
+                    self._aligned[source_part + place].append(part)
         # the first part that is aligned to a part of the source or to one behind
         self._next = [self._count]
-        for part in range(len(self._source.starts)):
-            self._aligned += self._pairs.get(part, ())
-            self._offsets.append(len(self._aligned))
-        for part in reversed(range(len(self._source.starts))):
-            self._next.append(min(self._pairs.get(part, self._next[-1:])))
+        for parts in reversed(self._aligned):
+            self._next.append(min(parts, default=self._next[-1]))
         self._next.reverse()
-
-    def _align(self, source: int, target: int) -> None:
-        """Aligns the parts of a word, by the first part of each."""
-        for place in range(PARTS):
-            pair = source + place, target + place
-            if self._source.has(pair[0]) and self._target.has(pair[1]):
-                self._pairs.setdefault(pair[0], []).append(pair[1])
 
     def write(self, spans: Sequence[Span], writer: _Writer) -> None:
         """Writes the tags of the spans of a text."""
@@ -150,10 +147,10 @@ class _AlignedWords:
                 writer.add_object(span)
                 continue
             stop = self._target.ends[high - 1] if low < high else start
-            writer.add_tag(span.start_tag)
+            writer.parts.append(span.start_tag)
             self._write(span.inside, (low, high), writer, stop)
             writer.add_text(stop)
-            writer.add_tag(span.end_tag)
+            writer.parts.append(span.end_tag)
 
     def _placed(
         self, spans: Sequence[Span], lowest: int, highest: int
@@ -204,7 +201,7 @@ class _AlignedWords:
             behind -= 1
         if span.start == span.end:
             behind = first
-        return self._aligned[self._offsets[first] : self._offsets[max(first, behind)]]
+        return list(itertools.chain.from_iterable(self._aligned[first:behind]))
 
     def _place(self, offset: int) -> int:
         """Where markup without words is in the translation."""
@@ -241,10 +238,6 @@ class _Writer:
         self.parts.append(html.escape(piece, quote=False))
         self._last = piece[-1]
         self._needs_space = False
-
-    def add_tag(self, source: str) -> None:
-        """Adds the tag of an element."""
-        self.parts.append(source)
 
     def add_object(self, span: Span) -> None:
         """Adds an object."""

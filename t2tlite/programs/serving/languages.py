@@ -99,21 +99,13 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     likely), returns the first candidate with confidence 0. A candidate that the
     classifier does not know is never detected.
     """
-    undecided = []
-    for code in candidates[:1]:
-        undecided.append(Detection(language=code, confidence=0.0))
+    undecided = [Detection(language=code, confidence=0.0) for code in candidates[:1]]
     text = text[:MAX_READ]
-    if not any(character.isalpha() for character in text):
+    labels = {code: _label(code) for code in candidates}
+    known = frozenset(filter(None, labels.values()))
+    if not known or not any(map(str.isalpha, text)):
         return undecided
-    labels = {}
-    for code in candidates:
-        label = _label(code)
-        if label is not None:
-            labels[code] = label
-    if not labels:
-        return undecided
-    knows_all = len(labels) == len(set(candidates))
-    known = frozenset(labels.values())
+    knows_all = all(labels.values())
     ranking = _identifier(known if knows_all else None).rank(text)
     probabilities = {label: float(value) for label, value in ranking}
     *_, second, best = sorted([0.0, 0.0, *(probabilities[label] for label in known)])
@@ -121,7 +113,7 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
         return undecided
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities[label], 1)
+        percent = round(100 * probabilities.get(label, 0.0), 1)
         if percent > 0:
             detected.append(Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)
@@ -147,14 +139,14 @@ def detect_each(
     return detected
 
 
-def _label(code: str) -> str | None:
-    """The classifier's label of a language code, or None if it does not know the
+def _label(code: str) -> str:
+    """The classifier's label of a language code; empty if it does not know the
     language.
     """
     label = code.partition("-")[0]
     if label == "nb":
         label = "no"
-    return label if label in _identifier().labels else None
+    return label if label in _identifier().labels else ""
 
 
 @functools.lru_cache(maxsize=64)

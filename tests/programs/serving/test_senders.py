@@ -87,11 +87,6 @@ def test_every_spelling_of_a_host_is_the_same_host(allowed, host, is_known):
     assert is_known_host(read_host(host), options) == is_known
 
 
-def test_advised_host_has_no_port():
-    with pytest.raises(RequestError, match=r"--allowed_hosts=mt\.example\.org\."):
-        check_sender(httpx.Headers({"host": "MT.example.org.:5000"}), ServerOptions())
-
-
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
