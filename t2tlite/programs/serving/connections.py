@@ -172,8 +172,9 @@ class BoundedProtocol(HttpToolsProtocol):
     # the transport of an answer
 
     def write(self, data: bytes) -> None:
-        """Sends data."""
-        self.transport.write(data)
+        """Sends data, unless the connection has ended, which asyncio would log."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
 
     def is_closing(self) -> bool:
         """Whether the connection ends."""
