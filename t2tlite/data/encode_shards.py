@@ -11,10 +11,8 @@ import dataclasses
 import functools
 import json
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-
-import numpy as np
 
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.manifest import ShardEntry, SplitEntry
@@ -71,7 +69,7 @@ class ChunkTask:
     """What is needed to write one shard."""
 
     split: str
-    path: Path  # the shard; one that exists is kept, and only its entry is computed
+    path: Path  # the shard; one that exists is kept
     pairs: list[tuple[str, str]]
     limits: LengthLimits  # of training pairs
     # reason -> pairs already left out of `pairs`
@@ -94,16 +92,6 @@ def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
         yield chunk
 
 
-def texts_of(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """The sources and the targets of pairs."""
-    sources = []
-    targets = []
-    for source, target in pairs:
-        sources.append(source)
-        targets.append(target)
-    return sources, targets
-
-
 def encode_all(
     tasks: Iterable[ChunkTask], vocabularies: list[Path], num_threads: int
 ) -> Iterator[tuple[str, SplitEntry]]:
@@ -115,7 +103,8 @@ def encode_all(
     """
     encoders = _encoders(vocabularies)
     for task in tasks:
-        yield _encode_chunk(task, encoders, num_threads)
+        _encode_chunk(encoders, task, num_threads)
+        yield task.split, _entry(task.path)
 
 
 def encode_in(
@@ -150,8 +139,7 @@ def encode_in(
         if not path.exists():
             raise ChildProcessError(
                 "The workers of a pipeline must see --data_dir under the same path as"
-                f" this machine. Received: no {path}, although all have finished. Use a"
-                " file system that all share."
+                f" this machine. Received: no {path}. Use a file system that all share."
             )
     return done
 
@@ -162,38 +150,39 @@ def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
-    _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
+    _encode_chunk(encoders, pickle.loads(chunk.read_bytes()))
 
 
 def _encode_chunk(
-    task: ChunkTask, encoders: list[TextEncoder], num_threads: int = 1
-) -> tuple[str, SplitEntry]:
-    """Writes a shard, unless it exists; returns its split and the manifest's entry for
-    it alone.
-    """
+    encoders: list[TextEncoder], task: ChunkTask, num_threads: int = 1
+) -> None:
+    """Writes a shard, unless it exists."""
     if task.path.exists():
-        store = TokenStore([task.path])
-        notes = read_notes(task.path)
-        lengths = store.source_lengths, store.target_lengths
-        return task.split, _entry(task.path, *lengths, notes)
-    source_texts, target_texts = texts_of(task.pairs)
+        return
+    dropped = dict.fromkeys(DROPPED, 0) | task.dropped
+    source_texts = [source for source, _ in task.pairs]
+    target_texts = [target for _, target in task.pairs]
+    texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     sources = encoders[0].encode_batch(source_texts, num_threads)
     targets = encoders[-1].encode_batch(target_texts, num_threads)
-    texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
-    dropped = dict.fromkeys(DROPPED, 0) | task.dropped
     if is_training(task.split):
+        rows = zip(task.pairs, sources, targets, strict=True)
         texts = None
-        rows = _within_limits(task, sources, targets, dropped)
-        sources = [sources[row] for row in rows]
-        targets = [targets[row] for row in rows]
-    unknown = (
-        _unknown_tokens(encoders[0], sources),
-        _unknown_tokens(encoders[-1], targets),
-    )
+        sources, targets = [], []
+        for pair, source, target in rows:
+            reason = task.limits.reason_to_drop(pair, len(source), len(target))
+            if reason is None:
+                sources.append(source)
+                targets.append(target)
+            else:
+                dropped[reason] += 1
     notes = {"dropped": json.dumps(dropped)}
+    unknown = []
+    for encoder, side in ((encoders[0], sources), (encoders[-1], targets)):
+        unknown.append(sum(ids.count(encoder.unknown) for ids in side))
     if any(unknown):
         notes["unknown"] = json.dumps(unknown)
-    lengths = write_shard(
+    write_shard(
         task.path,
         sources,
         targets,
@@ -201,48 +190,20 @@ def _encode_chunk(
         texts=texts,
         notes=notes,
     )
-    return task.split, _entry(task.path, *lengths, notes)
 
 
-def _unknown_tokens(encoder: TextEncoder, rows: Sequence[list[int]]) -> int:
-    if encoder.unknown is None:
-        return 0
-    return sum(ids.count(encoder.unknown) for ids in rows)
-
-
-def _within_limits(
-    task: ChunkTask,
-    sources: Sequence[list[int]],
-    targets: Sequence[list[int]],
-    dropped: dict[str, int],
-) -> list[int]:
-    """The indices of the pairs to train on; counts the others in `dropped`."""
-    kept = []
-    for row, pair in enumerate(task.pairs):
-        lengths = len(sources[row]), len(targets[row])
-        reason = task.limits.reason_to_drop(pair, *lengths)
-        if reason is None:
-            kept.append(row)
-        else:
-            dropped[reason] += 1
-    return kept
-
-
-def _entry(
-    path: Path, sources: np.ndarray, targets: np.ndarray, notes: dict[str, str]
-) -> SplitEntry:
-    """The entry of a shard with these notes, whose sources and targets have these
-    lengths, int32 [N] each.
-    """
+def _entry(path: Path) -> SplitEntry:
+    """The manifest's entry for a shard alone."""
+    store = TokenStore([path])
+    notes = read_notes(path)
     source_unknown, target_unknown = json.loads(notes.get("unknown", "[0, 0]"))
-    pairs = len(sources)
-    shard = ShardEntry(path.name, pairs, path.stat().st_size, file_sha256(path))
+    shard = ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path))
     return SplitEntry(
-        pairs=pairs,
-        source_tokens=int(sources.sum()),
-        target_tokens=int(targets.sum()),
-        longest_source=int(sources.max(initial=0)),
-        longest_target=int(targets.max(initial=0)),
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
         dropped=json.loads(notes["dropped"]),
         shards=(shard,),
         source_unknown=source_unknown,

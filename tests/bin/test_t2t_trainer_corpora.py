@@ -104,12 +104,12 @@ def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
             "real,back,dev",
             "dev",
             (
-                "splits were train,train2,dev, now train,train2,train3,dev; 6 files"
+                "splits was train,train2,dev, now train,train2,train3,dev; 6 files"
                 " then, 8 now"
             ),
         ),
         # the same files in the same order
-        ("real", "back,dev", "splits were train,train2,dev, now train,dev,dev2"),
+        ("real", "back,dev", "splits was train,train2,dev, now train,dev,dev2"),
         ("back,real", "dev", "back.en is not the real.en it was made from"),
     ],
 )
@@ -256,6 +256,6 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
     assert "make such data in another --data_dir." in stderr
     assert t2t_datagen.main([*files, "--data_dir=data"]) == 1
     assert (
-        "made from something else: splits were train,dev, now train,train2,dev. Use"
+        "made from something else: splits was train,dev, now train,train2,dev. Use"
         in capsys.readouterr().err
     )

@@ -42,7 +42,7 @@ def test_what_is_not_a_pair(yielded):
     received = re.escape(repr(yielded)[:50])
     message = (
         r"^dict_toy, train pair 2: a pair \(source, target\) of two strings is required\."
-        rf" Received: {received}.*\. Yield source, target, such as example\['inputs'\]"
+        rf" Received: {received}.*\. Yield source, target\.$"
     )
     with pytest.raises(ValueError, match=message) as error:
         list(checked_pairs(DictToy(yielded=yielded), "train", None))
@@ -95,12 +95,12 @@ LINE = _raises_later.__code__.co_firstlineno + 3
 @pytest.mark.parametrize(
     ("pairs", "kind", "message"),
     [
-        (_none, ValueError, r"1: TypeError: 'NoneType' .*, which must yield source, t"),
-        (_raises_at_once, ValueError, r"1: KeyError: 'train', raised in .*line \d+"),
+        (_none, ValueError, r"1: TypeError: 'NoneType' .*, in pairs\."),
+        (_raises_at_once, ValueError, r"1: KeyError: 'train', in .*line \d+"),
         (
             _raises_later,
             ValueError,
-            rf"3: KeyError: 'train', raised in .*test_checked_pairs\.py, line {LINE}\.",
+            rf"3: KeyError: 'train', in .*test_checked_pairs\.py, line {LINE}\.",
         ),
         (_no_file, FileNotFoundError, r"2: FileNotFoundError: .*no such file"),
         (

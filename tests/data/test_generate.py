@@ -192,13 +192,13 @@ def test_length_limits_apply_to_train_alone(tmp_path):
     [
         (
             {"train": ()},
-            "at least one pair with text on both sides in train. Received: 0 pairs",
+            "at least one pair in train, .* text on both sides. Received: 0 pairs",
         ),
         (
             {"train": ((" ", "x"), ("y", ""))},
-            "text on both sides in train. Received: 2 pairs",
+            "text on both sides. Received: 2 pairs",
         ),
-        ({"dev": ()}, "at least one pair in dev. Received: 0"),
+        ({"dev": ()}, "at least one pair in dev, .* Received: 0"),
         (
             {"train": (("a", "b"), ("c\n", "d"))},
             "tiny_task, train pair 2: a text must not contain a line break",
@@ -210,7 +210,7 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         (
             {"test": (("a", None),)},
             r"test pair 1: a pair \(source, target\) of two strings is required\."
-            r" Received: \('a', None\)\. Yield source, target,",
+            r" Received: \('a', None\)\. Yield source, target",
         ),
         (
             {"vocab_size": 99999},

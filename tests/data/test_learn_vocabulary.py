@@ -12,7 +12,6 @@ import pytest
 from tiny_task import TinyTask, sentences
 
 from t2tlite.data import learn_vocabulary
-from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.generate import generate
 from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
 from t2tlite.data.problem import Problem
@@ -78,19 +77,20 @@ def _with_addresses(pairs, count):
     ] + pairs[count:]
 
 
-def _learned(pairs, path, limits=None):
-    sample = TextSample()
-    sample.add_all(pairs)
-    sample.learn_vocabulary(330, path, limits=limits)
+def _learned(pairs, path, **limits):
+    problem = Problem(vocab_size=330, **limits)
+    learn_vocabulary.learn_vocabulary(problem, pairs, 330, (), path)
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("limits", [None, LengthLimits(100), LengthLimits(0, 3.0)])
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_length": 100}, {"max_length_ratio": 3.0}]
+)
 def test_addresses_are_not_learned(tmp_path, limits):
     path = tmp_path / "v.model"
     pairs = sentences(300, 6)
     expected = _learned(pairs[30:], path)
-    assert _learned(_with_addresses(pairs, 30), path, limits) == expected
+    assert _learned(_with_addresses(pairs, 30), path, **limits) == expected
 
 
 def test_text_of_long_words_alone_is_learned(tmp_path):
@@ -111,8 +111,8 @@ def test_chinese_without_spaces_is_learned(tmp_path):
 @pytest.mark.parametrize(
     ("limits", "dropped"),
     [
-        (LengthLimits(max_length=60), [("zebra quagga " * 30, "ZEBRA " * 30)]),
-        (LengthLimits(max_length_ratio=4.0), [("zebra quagga okapi " * 3, "Z")]),
+        ({"max_length": 60}, [("zebra quagga " * 30, "ZEBRA " * 30)]),
+        ({"max_length_ratio": 4.0}, [("zebra quagga okapi " * 3, "Z")]),
     ],
 )
 def test_dropped_pairs_are_not_learned(tmp_path, limits, dropped):
@@ -120,7 +120,7 @@ def test_dropped_pairs_are_not_learned(tmp_path, limits, dropped):
     pairs = sentences(300, 6)
     expected = _learned(pairs, path)
     assert _learned([*pairs, *dropped * 9], path) != expected
-    assert _learned([*pairs, *dropped * 9], path, limits) == expected
+    assert _learned([*pairs, *dropped * 9], path, **limits) == expected
 
 
 def test_first_vocabulary_is_learned_from_some_of_much_text(tmp_path, monkeypatch):
@@ -128,8 +128,7 @@ def test_first_vocabulary_is_learned_from_some_of_much_text(tmp_path, monkeypatc
     pairs = sentences(300, 6)
     expected = _learned(pairs, tmp_path / "v.model")
     long = ("zebra quagga " * 30, "ZEBRA " * 30)
-    limits = LengthLimits(max_length=60)
-    assert _learned([*pairs, long], tmp_path / "v.model", limits) == expected
+    assert _learned([*pairs, long], tmp_path / "v.model", max_length=60) == expected
 
 
 @pytest.mark.parametrize("pairs", [40, 60])
@@ -295,9 +294,8 @@ def test_symbols_that_cannot_be_pieces(
 def test_sample_is_bounded_uniform_and_repeatable():
     def sample(count):
         kept = TextSample(limit=100 * 122)  # room for 100 pairs of 1 + 1 characters
-        for i in range(count):
-            kept.add(chr(i), "x")
-        return [ord(text) for text in kept.sentences() if text != "x"]
+        kept.add((chr(33 + i), "x") for i in range(count))
+        return [ord(source) - 33 for source, _ in kept.pairs()]
 
     kept = sample(50_000)
     assert 25 < len(kept) <= 100
@@ -309,5 +307,5 @@ def test_sample_is_bounded_uniform_and_repeatable():
 
 def test_long_texts_do_not_fill_the_sample():
     kept = TextSample()
-    kept.add("x" * 100_000, "y")
-    assert [len(text) for text in kept.sentences()] == [10_000, 1]
+    assert kept.add([("x" * 100_000, "y"), (" ", "z")]) == 1
+    assert kept.pairs() == [("x" * 10_000, "y")]
