@@ -6,19 +6,19 @@ from __future__ import annotations
 
 import collections
 import fnmatch
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from t2tlite.data.problem import Problem
-from t2tlite.files.compression import COMPRESSED
+from t2tlite.files.compression import COMPRESSED, plain_name
 from t2tlite.files.text_files import read_parallel
 
 # in --tmp_dir; files of TensorFlow Datasets are not raw files
 TFDS_FOLDER = "tensorflow_datasets"
 COMPRESSED_ENDINGS = ("", *COMPRESSED)  # of a file name
-SGM_SIDES = ("src", "ref")  # in names of .sgm files
 
 FilePair = tuple[Path, Path]  # source and target
 
@@ -40,37 +40,26 @@ class FilesBelow:
                 self._paths[name].append(Path(root) / name)
 
     def matching(self, pattern: str) -> list[Path]:
-        """The files of a name, plain or compressed; or those whose names match a
-        pattern such as `wsj_02??.mrg`, by name.
+        """The files whose names match a pattern such as `wsj_02??.mrg`, plain or
+        compressed, by name. With a folder, `test-full/a.en`, only those in such a
+        folder.
         """
-        if "?" not in pattern:
-            return self.named(pattern)
-        paths = []
-        for name in sorted(fnmatch.filter(self._paths, pattern)):
-            paths += self._paths[name]
-        return paths
-
-    def named(self, name: str) -> list[Path]:
-        """The files of a name, plain or compressed. With a folder, `test-full/a.en`,
-        only those in such a folder.
-        """
-        paths = []
+        paths: list[Path] = []
         for ending in COMPRESSED_ENDINGS:
-            for path in self._paths.get(Path(name).name + ending, ()):
-                if path.match(name + ending):
-                    paths.append(path)
-        return paths
+            for name in fnmatch.filter(self._paths, Path(pattern).name + ending):
+                for path in self._paths[name]:
+                    if path.match(pattern + ending):
+                        paths.append(path)
+        return sorted(paths, key=plain_name)
 
     def pair(self, source: str, target: str) -> FilePair | None:
         """The files of these names that are in one folder: of several the one with the
         shortest path; None if there is no such folder.
         """
         pairs = []
-        targets = self.named(target)
-        for source_path in self.named(source):
-            for target_path in targets:
-                if source_path.parent == target_path.parent:
-                    pairs.append((source_path, target_path))
+        for pair in itertools.product(self.matching(source), self.matching(target)):
+            if pair[0].parent == pair[1].parent:
+                pairs.append(pair)
         return min(pairs, key=lambda pair: len(pair[0].parts), default=None)
 
 
@@ -121,11 +110,8 @@ class Corpus(Problem):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, each once."""
-        paths = {}
-        for pairs in self.find(tmp_dir).values():
-            for pair in pairs:
-                paths.update(dict.fromkeys(pair))
-        return list(paths)
+        pairs = itertools.chain.from_iterable(self.find(tmp_dir).values())
+        return list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
 
     def find(self, tmp_dir: Path | None) -> dict[str, list[FilePair]]:
         """The pairs of files of each split. Raises FileNotFoundError if one is missing,
@@ -154,7 +140,7 @@ class Corpus(Problem):
                 if there:
                     search.files[split].append(there[0])
                     continue
-                archives = below.named(Path(origin).name)
+                archives = below.matching(Path(origin).name)
                 search.archives.extend(archives)
                 advice = f"unpack {archives[0]}" if archives else f"from {origin}"
                 # both sides may be of one file
@@ -168,9 +154,8 @@ class Corpus(Problem):
         codes = {"source": self.source_language, "target": self.target_language}
         pairs = []
         for name in names.split(" or "):
-            source, target = (
-                name.format(language, side=side, **codes)
-                for language, side in zip(codes.values(), SGM_SIDES, strict=True)
+            source = name.format(self.source_language, side="src", **codes)
+            pairs.append(
+                (source, name.format(self.target_language, side="ref", **codes))
             )
-            pairs.append((source, target))
         return pairs

@@ -37,7 +37,7 @@ class CraftParsing(Treebank):
         is missing.
         """
         list_name = f"craft-ids-{split}.txt"
-        lists = below.named(list_name)
+        lists = below.matching(list_name)
         if not lists:
             return [list_name]
         ids = " ".join(read_lines(lists[0])).split()

@@ -15,7 +15,7 @@ from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
 from t2tlite.files.compression import plain_name
-from t2tlite.files.text_files import check_file, compressed_or_not
+from t2tlite.files.text_files import check_file
 from t2tlite.problems.corpus import FilesBelow
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
@@ -127,45 +127,44 @@ class Treebank(ParsingProblem):
         """
         raise NotImplementedError
 
-    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
-        """The files of a split, in the order in which they are read. Raises
-        FileNotFoundError if one is missing, and ValueError for an unknown split or two
-        files of one name, whose trees would count twice.
+    def find(self, tmp_dir: Path | None) -> dict[str, list[Path]]:
+        """The files of each split, in the order in which they are read. Raises
+        FileNotFoundError if one is missing, and ValueError for two files of one name,
+        whose trees would count twice.
         """
-        self.check_split(split)
         below = FilesBelow(tmp_dir)
-        paths = []
+        files: dict[str, list[Path]] = {}
         missing = []
-        for pattern in self.patterns(split, below):
-            matching = below.matching(pattern)
-            paths += matching
-            if not matching:
-                missing.append(pattern)
+        for split in self.splits():
+            files[split] = []
+            for pattern in self.patterns(split, below):
+                matching = below.matching(pattern)
+                files[split] += matching
+                if not matching:
+                    missing.append(f"{pattern} ({split})")
         if missing:
             raise FileNotFoundError(
                 f"{self.name()} needs {self.needed} in --tmp_dir. Received:"
-                f" {tmp_dir or 'no --tmp_dir'}, without {', '.join(missing)} ({split})."
+                f" {tmp_dir or 'no --tmp_dir'}, without {', '.join(missing)}."
             )
-        for path, next_path in itertools.pairwise(paths):
+        for path, next_path in itertools.pairwise(itertools.chain(*files.values())):
             if plain_name(path) == plain_name(next_path):
                 raise ValueError(
                     "Each file of the treebank must be in --tmp_dir once. Received:"
                     f" {path} and {next_path}. Remove one, or name a folder that holds"
                     " only one of them."
                 )
-        return paths
+        return files
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the cleaned trees of a split, file by file."""
-        paths = self.paths(split, tmp_dir)
-        self.files(tmp_dir)  # reports missing files of other splits before reading
-        return self._read_clean(paths)
+        """Yields the cleaned trees of a split, file by file. Raises at once if a file
+        of any split is missing.
+        """
+        self.check_split(split)
+        return self._read_clean(self.find(tmp_dir)[split])
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        paths = []
-        for split in self.splits():
-            paths += self.paths(split, tmp_dir)
-        return paths
+        return list(itertools.chain(*self.find(tmp_dir).values()))
 
     def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
         """Yields the cleaned trees in files, and reports what is left out."""
@@ -199,11 +198,11 @@ class WsjParsing(Treebank):
     """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
     trees of your own in --tmp_dir.
 
-    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any
-    folder) or the files `train.trees`, `dev.trees` and `test.trees` with bracketed
-    trees of any origin, plain or compressed (`train.trees.gz`). Trees are cleaned by
-    `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and 2,416 test
-    trees.
+    --tmp_dir holds, in any folder, either the files of the Treebank (LDC99T42:
+    `wsj_SSNN.mrg`) or the files `train.trees`, `dev.trees` and `test.trees` with
+    bracketed trees of any origin; plain or compressed (`train.trees.gz`). Trees are
+    cleaned by `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and
+    2,416 test trees.
     """
 
     needed: ClassVar[str] = (
@@ -211,14 +210,9 @@ class WsjParsing(Treebank):
     )
 
     def patterns(self, split: str, below: FilesBelow) -> list[str]:
+        if below.matching("train.trees"):
+            return [f"{split}.trees"]
         return [f"wsj_{section:02}??.mrg" for section in SECTIONS[split]]
-
-    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
-        """The files of a split, in the order of their names."""
-        self.check_split(split)
-        if tmp_dir is None or not compressed_or_not(tmp_dir / "train.trees").is_file():
-            return super().paths(split, tmp_dir)
-        return [check_file(compressed_or_not(tmp_dir / f"{split}.trees"))]
 
 
 @registry.register_problem
@@ -243,11 +237,8 @@ class WsjParsingSemi(WsjParsing):
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, the extra trees after them."""
-        # checks all files first, the extra ones included
-        trees = super().trees(split, tmp_dir)
-        if split != "train":
-            return trees
-        return itertools.chain(trees, self._read_clean(self._extra()))
+        extra = self._read_clean(self._extra() if split == "train" else [])
+        return itertools.chain(super().trees(split, tmp_dir), extra)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""

@@ -255,9 +255,7 @@ class DataBuild:
                 bar.update(entry.pairs + sum(entry.dropped.values()))
         return splits
 
-    def write_manifest(
-        self, manifest: Manifest, splits: dict[str, SplitEntry]
-    ) -> None:
+    def write_manifest(self, manifest: Manifest, splits: dict[str, SplitEntry]) -> None:
         """Step 4: writes the manifest. Raises ValueError if a corpus has no training
         pairs.
         """

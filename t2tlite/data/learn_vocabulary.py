@@ -17,7 +17,6 @@ from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
-    PIECES,
     VocabularySizeError,
     train_sentencepiece,
 )

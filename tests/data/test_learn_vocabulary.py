@@ -83,9 +83,7 @@ def _learned(pairs, path, **limits):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "limits", [{}, {"max_length": 100}, {"max_length_ratio": 3.0}]
-)
+@pytest.mark.parametrize("limits", [{}, {"max_length": 100}, {"max_length_ratio": 3.0}])
 def test_addresses_are_not_learned(tmp_path, limits):
     path = tmp_path / "v.model"
     pairs = sentences(300, 6)

@@ -146,9 +146,7 @@ def test_segmentations_of_an_earlier_version_are_refused(tmp_path):
     batch = pa.record_batch([rows] * 4, ["inputs", "targets", "inputs_2", "targets_2"])
     with pa.ipc.new_file(tmp_path / "sampled.arrow", batch.schema) as writer:
         writer.write_batch(batch)
-    with pytest.raises(
-        ValueError, match=r"--subword_samples, which is gone\. Delete"
-    ):
+    with pytest.raises(ValueError, match=r"--subword_samples, which is gone\. Delete"):
         TokenStore([tmp_path / "sampled.arrow"])
 
 

@@ -92,7 +92,7 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
         path.unlink()
     next(treebank.rglob("wsj_0298.mrg")).write_text("(S (NN")  # an error of its own
     problem = registry.get_problem("wsj_parsing")
-    message = r"needs the Treebank \(LDC99T42\).*without wsj_22\?\?\.mrg \(dev\)\."
+    message = r"needs the Treebank \(LDC99T42\).*without wsj_22\?\?\.mrg \(dev\), wsj"
     with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", treebank))
 
@@ -114,7 +114,7 @@ def test_a_missing_plain_file(own_trees, missing):
     (own_trees / f"{missing}.trees").unlink()
     with pytest.raises(
         FileNotFoundError,
-        match=rf"Received: .*{missing}\.trees, which does not exist\.",
+        match=rf"Received: .*, without {missing}\.trees \({missing}\)\.",
     ):
         next(registry.get_problem("wsj_parsing").pairs("train", own_trees))
 

@@ -112,7 +112,7 @@ def test_newstest2014_of_two_language_pairs_in_one_folder(tmp_path: Path) -> Non
     for language in ("en", "de", "fr"):
         write(tmp_path / f"newstest2014.{language}", "a\n")
     with pytest.raises(
-        ValueError, match=r"test set de-en, and newstest2014\.fr beside it"
+        ValueError, match=r"test set de-en\. newstest2014\.fr beside it"
     ):
         WmtEnde().pairs("test", tmp_path)
     (tmp_path / "newstest2014.fr").unlink()
