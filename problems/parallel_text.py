@@ -39,52 +39,46 @@ class ParallelText(Problem):
 
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
-        " Each is a corpus, to which the hparam corpus_weights gives a weight.",
+        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2. Each"
+        " is a corpus, with a weight in the hparam corpus_weights.",
     )
-    train_target: tuple[str, ...] = option(
-        (), "As many target files, translations of --train_source line by line."
-    )
+    train_target: tuple[str, ...] = option((), "Their translations, line by line.")
     dev_source: tuple[str, ...] = option(
         (),
-        "Source files to evaluate on during training; each is a dev set, of which the"
-        " first decides what is best.",
+        "Source files to evaluate on; each is a dev set, the first decides what is"
+        " best.",
     )
-    dev_target: tuple[str, ...] = option(
-        (), "Translations of --dev_source, line by line."
-    )
+    dev_target: tuple[str, ...] = option((), "Their translations, line by line.")
     test_source: tuple[str, ...] = option(
         (), "Source files of the final test; optional."
     )
-    test_target: tuple[str, ...] = option(
-        (), "Translations of --test_source, line by line."
-    )
+    test_target: tuple[str, ...] = option((), "Their translations, line by line.")
     train_tsv: tuple[str, ...] = option(
         (),
-        "Files to train on with source and target on each line, a tab between them:"
-        " instead of --train_source and --train_target, or further corpora.",
+        "Files with source and target on each line, a tab between them: further corpora"
+        " to train on, or all.",
     )
     dev_tsv: tuple[str, ...] = option(
-        (), "Such files to evaluate on during training; each is a dev set."
+        (), "Such files to evaluate on; each is a dev set."
     )
     test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
     train_tmx: tuple[str, ...] = option(
         (),
-        "Translation memories to train on, in the format TMX, .gz, .xz or .bz2 as well;"
-        " source_language and target_language choose two of their languages.",
+        "Translation memories (TMX) to train on; source_language and target_language"
+        " choose two of their languages.",
     )
     dev_tmx: tuple[str, ...] = option(
-        (), "Such files to evaluate on during training; each is a dev set."
+        (), "Such files to evaluate on; each is a dev set."
     )
     test_tmx: tuple[str, ...] = option((), "Such files of the final test; optional.")
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
-        "Language code of the source, such as en or pt-BR; recorded in the manifest,"
-        " shown by t2t-report, and chosen in TMX.",
+        "Language code of the source, such as en or pt-BR, for the manifest, reports"
+        " and TMX.",
     )
     target_language: str = option(  # type: ignore[misc]
-        "", "Language code of the target, such as de; used likewise."
+        "", "Language code of the target."
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = (
@@ -172,14 +166,18 @@ class ParallelText(Problem):
         then translation memories.
         """
         sources, targets, columns, memories = self._names(base)
-        groups = [("", pair) for pair in zip(sources, targets, strict=True)]
-        groups += [("tsv", (name,)) for name in columns]
-        groups += [("tmx", (name,)) for name in memories]
-        corpora = []
-        for kind, names in groups:
-            corpora.append((kind, [Path(name).expanduser() for name in names]))
+        corpora: list[FileGroup] = []
+        for pair in zip(sources, targets, strict=True):
+            corpora.append(("", list(map(_expanded, pair))))
+        for kind, names in (("tsv", columns), ("tmx", memories)):
+            corpora += [(kind, [_expanded(name)]) for name in names]
         return corpora
 
     def _names(self, base: str) -> list[tuple[str, ...]]:
         """The files of each of FILE_KINDS that the flags name."""
         return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
+
+
+def _expanded(name: str) -> Path:
+    """The path, with the home folder for `~`."""
+    return Path(name).expanduser()

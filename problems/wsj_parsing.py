@@ -38,9 +38,8 @@ class ParsingProblem(Problem):
     linearisation: str = option(
         NORMALISED.name,
         "How trees are written: normalised writes every part of speech except"
-        " punctuation as XX, as Vinyals et al. (2015) did; tags keeps the tags, so that"
-        " the model also learns to tag; words writes the words themselves, which is"
-        " longer, but the model need not count them and learns from few trees; t2t is"
+        " punctuation as XX (Vinyals et al., 2015); tags keeps the tags; words writes"
+        " the words, which is longer, but learned from few trees; t2t is"
         " tensor2tensor's form.",
     )
     fragments: int = option(
@@ -51,9 +50,9 @@ class ParsingProblem(Problem):
     )
     substitutions: int = option(
         0,
-        "Also train on this many copies of each tree with some constituents substituted"
-        " by those of other trees that have the same label (Shi et al., 2021). They"
-        " gain F1 with ten thousand trees and fewer; more were not tried.",
+        "Also train on this many copies of each tree with constituents of other trees"
+        " that have the same label (Shi et al., 2021). They gain F1 with ten thousand"
+        " trees and fewer; more were not tried.",
         low=0,
     )
 
@@ -113,8 +112,7 @@ class Treebank(ParsingProblem):
     not_words: tuple[str, ...] = option(
         ("ID", "CODE", "METADATA", "-DFL-"),
         "Labels of nodes that hold no words of the sentence, comma-separated: they are"
-        " left out with all that they contain. Historical corpora have ID and CODE, and"
-        " Switchboard CODE and -DFL-.",
+        " left out with all that they contain.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
@@ -229,8 +227,7 @@ class WsjParsingSemi(WsjParsing):
     extra_trees: tuple[str, ...] = option(
         (),
         "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text, .gz, .xz or .bz2. Trees without words, such as (()), are left"
-        " out.",
+        " plain text, .gz, .xz or .bz2.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")

@@ -32,7 +32,9 @@ class Forms(tuple[str, ...]):
         words = [word.strip("-") for word in column.split()]
         forms = super().__new__(cls, [word for word in words if "=" not in word])
         forms.infinitive = "".join(forms[:1]).split("/")[-1]
-        vars(forms).update(word.split("=") for word in words if "=" in word)
+        for word in words[len(forms) :]:
+            option, _, value = word.partition("=")
+            setattr(forms, option, value)
         return forms
 
     def at(self, index: int) -> str:

@@ -76,13 +76,13 @@ class Sampler:
 
     def draw(self, table: str, **conditions: bool) -> str:
         """A value from a table of probabilities.txt. The arguments say which conditions
-        are met; others are. The last value of a table has none.
+        are met; others are.
         """
         roll = self.random()
         for limit, value, needed in TABLES[table]:
             if roll < limit and conditions.get(needed, True):
-                break
-        return value
+                return value
+        raise ValueError(f"The last line of [{table}] must have no condition.")
 
     def sentence(self) -> Clause:
         kind = self.draw("sentence")

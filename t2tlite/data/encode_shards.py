@@ -11,12 +11,15 @@ import dataclasses
 import functools
 import json
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
 from pathlib import Path
+
+import numpy as np
 
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.manifest import ShardEntry, SplitEntry
-from t2tlite.data.splits import is_training
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import (
     file_sha256,
@@ -68,10 +71,9 @@ class LengthLimits:
 class ChunkTask:
     """What is needed to write one shard."""
 
-    split: str
     path: Path  # the shard; one that exists is kept
     pairs: list[tuple[str, str]]
-    limits: LengthLimits  # of training pairs
+    limits: LengthLimits | None = None  # of training pairs
     # reason -> pairs already left out of `pairs`
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -92,11 +94,10 @@ def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
         yield chunk
 
 
-def encode_all(
+def encode_here(
     tasks: Iterable[ChunkTask], vocabularies: list[Path], num_threads: int
-) -> Iterator[tuple[str, SplitEntry]]:
-    """Writes every shard and yields the split and the entry of each, in order; a chunk
-    is encoded on `num_threads` threads.
+) -> None:
+    """Writes every shard; a chunk is encoded on `num_threads` threads.
 
     `vocabularies` are one file, or the source's and the target's. Raises OSError if a
     shard cannot be written.
@@ -104,21 +105,18 @@ def encode_all(
     encoders = _encoders(vocabularies)
     for task in tasks:
         _encode_chunk(encoders, task, num_threads)
-        yield task.split, _entry(task.path)
 
 
 def encode_in(
     pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]
-) -> list[ChunkTask]:
-    """Writes the shards that do not exist on the workers of a pipeline; returns the
-    tasks without their pairs.
+) -> None:
+    """Writes the shards that do not exist on the workers of a pipeline.
 
     Each chunk waits in a file beside its shard, so this needs as much disk as the text.
     Raises as `Pipeline.run`, and ChildProcessError if this machine does not see the
     shards that the workers wrote.
     """
     chunks_of: dict[Path, Path] = {}
-    done = []
     try:
         for task in tasks:
             # workers have other current folders
@@ -126,7 +124,6 @@ def encode_in(
             if not task.path.exists():
                 chunks_of[task.path] = temporary_path(task.path)
                 chunks_of[task.path].write_bytes(pickle.dumps(task))
-            done.append(dataclasses.replace(task, pairs=[]))
         if chunks_of:
             absolute = [path.absolute() for path in vocabularies]
             start = functools.partial(_start_encoding, absolute)
@@ -141,7 +138,32 @@ def encode_in(
                 "The workers of a pipeline must see --data_dir under the same path as"
                 f" this machine. Received: no {path}. Use a file system that all share."
             )
-    return done
+
+
+def split_entry(paths: list[Path]) -> SplitEntry:
+    """The manifest's entry for a split of these shards."""
+    store = TokenStore(paths)
+    shards = []
+    dropped: Counter[str] = Counter()
+    unknown: np.ndarray = np.zeros(2, int)  # of sources and targets
+    for path in paths:
+        notes = read_notes(path)
+        pairs = len(TokenStore([path]))
+        size = path.stat().st_size
+        shards.append(ShardEntry(path.name, pairs, size, file_sha256(path)))
+        dropped.update(json.loads(notes["dropped"]))
+        unknown += json.loads(notes.get("unknown", "[0, 0]"))
+    return SplitEntry(
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
+        dropped=dict(dropped),
+        shards=tuple(shards),
+        source_unknown=int(unknown[0]),
+        target_unknown=int(unknown[1]),
+    )
 
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
@@ -165,7 +187,7 @@ def _encode_chunk(
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     sources = encoders[0].encode_batch(source_texts, num_threads)
     targets = encoders[-1].encode_batch(target_texts, num_threads)
-    if is_training(task.split):
+    if task.limits is not None:
         rows = zip(task.pairs, sources, targets, strict=True)
         texts = None
         sources, targets = [], []
@@ -179,7 +201,7 @@ def _encode_chunk(
     notes = {"dropped": json.dumps(dropped)}
     unknown = []
     for encoder, side in ((encoders[0], sources), (encoders[-1], targets)):
-        unknown.append(sum(ids.count(encoder.unknown) for ids in side))
+        unknown.append(sum(map(methodcaller("count", encoder.unknown), side)))
     if any(unknown):
         notes["unknown"] = json.dumps(unknown)
     write_shard(
@@ -189,25 +211,6 @@ def _encode_chunk(
         vocab_size=max(encoder.vocab_size for encoder in encoders),
         texts=texts,
         notes=notes,
-    )
-
-
-def _entry(path: Path) -> SplitEntry:
-    """The manifest's entry for a shard alone."""
-    store = TokenStore([path])
-    notes = read_notes(path)
-    source_unknown, target_unknown = json.loads(notes.get("unknown", "[0, 0]"))
-    shard = ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path))
-    return SplitEntry(
-        pairs=len(store),
-        source_tokens=int(store.source_lengths.sum()),
-        target_tokens=int(store.target_lengths.sum()),
-        longest_source=int(store.source_lengths.max(initial=0)),
-        longest_target=int(store.target_lengths.max(initial=0)),
-        dropped=json.loads(notes["dropped"]),
-        shards=(shard,),
-        source_unknown=source_unknown,
-        target_unknown=target_unknown,
     )
 
 

@@ -20,7 +20,7 @@ import pickle
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,7 +42,6 @@ from t2tlite.data.learn_vocabulary import (
 )
 from t2tlite.data.manifest import (
     MANIFEST,
-    NO_PAIRS,
     FileEntry,
     Languages,
     Manifest,
@@ -140,6 +139,7 @@ class DataBuild:
         self.vocabularies = [folder / name for name in vocabulary_names(problem)]
         # filled by `read_corpus`
         self.made_from: dict[Path, FileEntry] = {}
+        self.shards: dict[str, list[Path]] = {}  # of each split
         self.text = ReadText(problem, tmp_dir)
         self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
@@ -184,25 +184,27 @@ class DataBuild:
         those that would spoil a result; returns a sample of the training text.
         """
         problem = self.problem
-        limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         self._record_files()
         sample = TextSample()
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.pairs, key=is_training):
             misread = MisreadText()
+            self.shards[split] = []
             usable = 0
             for number, chunk in enumerate(self.text.chunks(split)):
                 misread.add(chunk)
-                kept = chunk
-                dropped: dict[str, int] = {}
+                path = self.folder / f"{split}-{number:05d}.arrow"
+                self.shards[split].append(path)
                 if is_training(split):
                     kept, dropped = self.audit.audit(split, chunk)
+                    limits = LengthLimits(problem.max_length, problem.max_length_ratio)
+                    task = ChunkTask(path, kept, limits, dropped)
                     usable += sample.add(kept)
                 else:
                     self.audit.add_evaluated(chunk)
+                    task = ChunkTask(path, chunk)
                     usable += len(chunk)
-                path = self.folder / f"{split}-{number:05d}.arrow"
-                pickle.dump(ChunkTask(split, path, kept, limits, dropped), spool)
+                pickle.dump(task, spool)
             if not usable:
                 received = counted(self.text.pairs[split], "pair")
                 if problem.drop:
@@ -243,16 +245,17 @@ class DataBuild:
         """Step 3: writes the shards of the pairs in `spool`; returns the manifest's
         entry for each split.
         """
-        tasks: Iterable[ChunkTask] = _tasks(spool)
+        total = sum(map(len, self.shards.values()))
+        tasks = progress_bar(
+            _tasks(spool), desc="encoding", total=total, unit=" shards"
+        )
         if self.pipeline is not None:
-            tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
-        splits = dict.fromkeys(self.text.pairs, NO_PAIRS)
-        total = sum(self.text.pairs.values())
-        entries = encode_shards.encode_all(tasks, self.vocabularies, self.num_threads)
-        with progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
-            for split, entry in entries:
-                splits[split] += entry
-                bar.update(entry.pairs + sum(entry.dropped.values()))
+            encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
+        else:
+            encode_shards.encode_here(tasks, self.vocabularies, self.num_threads)
+        splits = {}
+        for split in self.text.pairs:
+            splits[split] = encode_shards.split_entry(self.shards[split])
         return splits
 
     def write_manifest(self, manifest: Manifest, splits: dict[str, SplitEntry]) -> None:
@@ -264,7 +267,8 @@ class DataBuild:
             if not splits[split].pairs:
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {corpus.pairs:,}, all dropped by max_length={problem.max_length},"
+                    f" {corpus.pairs:,}, all dropped by"
+                    f" max_length={problem.max_length},"
                     f" max_length_ratio={problem.max_length_ratio} or"
                     f" drop={','.join(problem.drop)}."
                 )

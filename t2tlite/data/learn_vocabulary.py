@@ -133,7 +133,7 @@ def check_vocabulary_options(problem: Problem) -> None:
     """Raises ValueError or FileNotFoundError for wrong options, or a damaged
     vocabulary.
     """
-    given = ",".join(problem.vocab_file)
+    given = ",".join(map(str, problem.vocab_file))
     if len(problem.vocab_file) > 2:
         raise ValueError(
             "vocab_file must be one vocabulary for source and target, or one for each. "

@@ -273,7 +273,7 @@ class RunManifest(Manifest):
         The name in brackets is the source file's, if the data was made from files.
         """
         splits = dev_splits(self.splits)
-        files = []
+        files: list[str] = []
         for option in ("dev_source", "dev_tsv", "dev_tmx"):
             files += self.options.get(option) or []
         if len(files) != len(splits):

@@ -48,7 +48,7 @@ class CorpusAudit:
         whose hashes are int64 [n].
         """
         unique, first = np.unique(hashes, return_index=True)
-        at = np.searchsorted(self._seen, unique)
+        at: np.ndarray = np.asarray(np.searchsorted(self._seen, unique))
         is_new = self._seen[at] != unique
         repeats = hashes != NO_HASH
         repeats[first[is_new]] = False

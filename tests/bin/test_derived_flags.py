@@ -135,9 +135,8 @@ def test_options_of_other_problems(monkeypatch):
     actual = problem_flags()
     share = (
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
-        " corpus too small for the default yields the largest vocabulary possible, one"
-        " whose characters need more a larger one. (default: the problem's)"
+        " training pairs, 1,000 to 32,000. A text that allows no vocabulary of the"
+        " default size has the nearest that it allows. (default: the problem's)"
     )
     assert facts_of(actual["vocab_size"]) == Facts(int, share)
     assert facts_of(actual["words"]) == Facts(tuple, "first, second: Words.")

@@ -1,6 +1,5 @@
 """The parsing problems: which trees they take from where, and how these are written."""
 
-import dataclasses
 import gzip
 import itertools
 import re
@@ -75,16 +74,19 @@ def test_plain_files(own_trees):
     ]
 
 
-@pytest.mark.parametrize("packed", ["train", "dev"])
-def test_plain_files_may_be_compressed(own_trees, packed):
+def test_plain_files_may_be_compressed_and_in_a_folder(own_trees):
     problem = registry.get_problem("wsj_parsing")
-    before = list(problem.pairs(packed, own_trees))
-    plain = own_trees / f"{packed}.trees"
-    compressed = own_trees / f"{packed}.trees.gz"
+    before = list(problem.pairs("train", own_trees))
+    plain = own_trees / "train.trees"
+    compressed = own_trees / "packed" / "train.trees.gz"
+    compressed.parent.mkdir()
     compressed.write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
-    assert list(problem.pairs(packed, own_trees)) == before
+    assert list(problem.pairs("train", own_trees)) == before
     assert compressed in problem.files(own_trees)
+    (own_trees / "dev.trees").unlink()
+    with pytest.raises(FileNotFoundError, match=r", without dev\.trees \(dev\)\."):
+        next(problem.pairs("train", own_trees))
 
 
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
@@ -99,38 +101,20 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
 
 def test_a_file_that_lies_there_twice(treebank):
     shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"must be in --tmp_dir once\. Received: .*/wsj_1099\.mrg and"
-            r" .*/10/wsj_1099\.mrg"
-        ),
-    ):
+    message = (
+        r"must be in --tmp_dir once\. Received: .*/wsj_1099\.mrg and"
+        r" .*/10/wsj_1099\.mrg"
+    )
+    with pytest.raises(ValueError, match=message):
         next(registry.get_problem("wsj_parsing").pairs("dev", treebank))
-
-
-@pytest.mark.parametrize("missing", ["dev", "test"])
-def test_a_missing_plain_file(own_trees, missing):
-    (own_trees / f"{missing}.trees").unlink()
-    with pytest.raises(
-        FileNotFoundError,
-        match=rf"Received: .*, without {missing}\.trees \({missing}\)\.",
-    ):
-        next(registry.get_problem("wsj_parsing").pairs("train", own_trees))
 
 
 def test_folder_without_trees_and_no_folder(tmp_path):
     problem = registry.get_problem("wsj_parsing")
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"or train\.trees, dev\.trees and test\.trees, in.*without wsj_02\?\?",
-    ):
-        next(problem.pairs("train", tmp_path))
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"needs the Treebank .*Received: no --tmp_dir, without",
-    ):
-        next(problem.pairs("train", None))
+    message = r"or train\.trees, dev\.trees and test\.trees, in.*{}, without wsj_02\?\?"
+    for folder, shown in ((tmp_path, str(tmp_path)), (None, "no --tmp_dir")):
+        with pytest.raises(FileNotFoundError, match=message.format(shown)):
+            next(problem.pairs("train", folder))
 
 
 # trees parsed automatically
@@ -205,23 +189,16 @@ def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
     extra = tmp_path / "auto.trees"
     extra.write_text(f"(())\n{tree}\n")
     problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
-    with pytest.raises(
-        ValueError, match=r"auto\.trees, line 2: a bracket holds a label"
-    ):
+    message = r"auto\.trees, line 2: a bracket holds a label"
+    with pytest.raises(ValueError, match=message):
         list(problem.pairs("train", own_trees))
 
 
 def test_semi_without_extra_trees(own_trees):
     problem = registry.get_problem("wsj_parsing_semi")
-    with pytest.raises(
-        ValueError,
-        match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\.",
-    ):
+    message = r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."
+    with pytest.raises(ValueError, match=message):
         next(problem.pairs("train", own_trees))
-    with pytest.raises(
-        ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."
-    ):
-        dataclasses.replace(problem, extra_trees="a.trees")
 
 
 def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
@@ -229,9 +206,8 @@ def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     problem = registry.get_problem(
         "wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),)
     )
-    with pytest.raises(
-        FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."
-    ):
+    message = r"Received: .*gone\.gz, which does not exist\."
+    with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", own_trees))
 
 
@@ -273,10 +249,6 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
         registry.get_problem("wsj_parsing", fragments=9).pairs("train", own_trees)
     )
     assert len(many) == 6 * 120  # as many as there are
-    with pytest.raises(
-        ValueError, match=r"fragments must be at least 0\. Received: -1\."
-    ):
-        registry.get_problem("wsj_parsing", fragments=-1)
 
 
 def test_substitutions_follow_all_trees_in_training_alone(own_trees):
@@ -296,22 +268,12 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     )
     assert len(with_fragments) == 2 * 360
     assert with_fragments[::2] == pairs
-    with pytest.raises(
-        ValueError, match=r"substitutions must be at least 0\. Received: -1\."
-    ):
-        registry.get_problem("wsj_parsing", substitutions=-1)
 
 
-@pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
-def test_unknown_linearisation(name):
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"--linearisation must be one of normalised, tags, words, t2t\. Received:"
-            r" 'flat'\."
-        ),
-    ):
-        registry.get_problem(name, linearisation="flat")
+def test_unknown_linearisation():
+    message = r"--linearisation must be one of normalised, tags, .*'flat'\."
+    with pytest.raises(ValueError, match=message):
+        registry.get_problem("grammar_parsing", linearisation="flat")
 
 
 @pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
