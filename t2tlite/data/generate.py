@@ -120,27 +120,23 @@ def generate(
     return Generated(dataset, time.monotonic() - started, already_there)
 
 
+@dataclasses.dataclass
 class DataBuild:
     """Makes a problem's data in a folder, in the four steps of its methods."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        folder: Path,
-        tmp_dir: Path | None,
-        num_threads: int,
-        pipeline: Pipeline | None,
-    ) -> None:
-        self.problem = problem
-        self.folder = folder
-        self.tmp_dir = tmp_dir
-        self.num_threads = num_threads
-        self.pipeline = pipeline
-        self.vocabularies = [folder / name for name in vocabulary_names(problem)]
+    problem: Problem
+    folder: Path
+    tmp_dir: Path | None
+    num_threads: int
+    pipeline: Pipeline | None
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.vocabularies = [self.folder / name for name in vocabulary_names(problem)]
         # filled by `read_corpus`
         self.made_from: dict[Path, FileEntry] = {}
         self.shards: dict[str, list[Path]] = {}  # of each split
-        self.text = ReadText(problem, tmp_dir)
+        self.text = ReadText(problem, self.tmp_dir)
         self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
     def is_complete(self) -> bool:
@@ -159,9 +155,10 @@ class DataBuild:
         for name in self.problem.vocab_file:
             inputs.append((f"--vocab_file={name}", Path(name).expanduser()))
         check_not_overwritten(
-            [(f"{path}, which holds the data", path) for path in map(own, outputs)],
-            inputs,
+            [(f"{path}, which holds the data", path) for path in outputs], inputs
         )
+        for path in outputs:
+            own(path)
 
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
@@ -206,12 +203,13 @@ class DataBuild:
                     usable += len(chunk)
                 pickle.dump(task, spool)
             if not usable:
+                kind = " with text on both sides" if is_training(split) else ""
                 received = counted(self.text.pairs[split], "pair")
                 if problem.drop:
                     received += f", drop={','.join(problem.drop)}"
                 raise ValueError(
-                    f"{problem.name()} needs at least one pair in {split}, in train"
-                    f" with text on both sides. Received: {received}. Check its files."
+                    f"{problem.name()} needs at least one pair{kind} in {split}."
+                    f" Received: {received}. Check its files."
                 )
             misread.report(f"{problem.name()}, {split}")
         self.audit.report()

@@ -48,17 +48,8 @@ def _size_note(manifest: RunManifest) -> str:
     training = manifest.training
     pairs = training.pairs + sum(training.dropped.values())
     wanted = manifest.options["vocab_size"] or default_vocab_size(pairs)
-    size = manifest.vocabulary.size
-    if size < wanted:
-        return (
-            ", the most that this text allows: it is too small for the default,"
-            f" {wanted:,}"
-        )
-    if size > wanted:
-        return (
-            f", more than the default, {wanted:,}: each character and symbol of this"
-            " text needs one"
-        )
+    if manifest.vocabulary.size != wanted:
+        return f", as near to the default, {wanted:,}, as this text allows"
     if manifest.options["vocab_size"]:
         return ""
     return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"

@@ -103,10 +103,7 @@ def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
         (
             "real,back,dev",
             "dev",
-            (
-                "splits was train,train2,dev, now train,train2,train3,dev; 6 files"
-                " then, 8 now"
-            ),
+            "splits was train,train2,dev, now train,train2,train3",
         ),
         # the same files in the same order
         ("real", "back,dev", "splits was train,train2,dev, now train,dev,dev2"),
@@ -227,7 +224,7 @@ def test_other_than_a_weight_for_each_corpus_is_refused(
     stderr = capsys.readouterr().err
     assert (
         f"one weight for each. Received: corpus_weights={weights}; corpora in the data:"
-        " 2. Each file" in stderr
+        " 2." in stderr
     )
     assert not [
         path for path in (tmp_path / "run").glob("*") if not path.name.startswith(".")

@@ -45,7 +45,7 @@ def test_default_is_raised_to_what_the_characters_need(tmp_path):
     assert encoder.vocab_size > len(characters)
     # beside the characters, there is room for words
     assert len(encoder.encode("cat mat house")) < len("cat mat house") / 2
-    assert "pieces, more than the default, 1,000: each character" in str(data)
+    assert "pieces, as near to the default, 1,000, as this text allows" in str(data)
     # none is spelled in bytes
     assert len(encoder.encode("".join(MANY[:200]))) <= 202
 
@@ -161,10 +161,7 @@ def bounds(tmp_path_factory):
 def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds):
     _, largest, content = bounds
     data = generate(Ample(), tmp_path, num_processes=1)
-    assert (
-        f"vocabulary  {largest} pieces, the most that this text allows: it is too small"
-        " for the default, 32,000" in str(data)
-    )
+    assert f"  {largest} pieces, as near to the default, 32,000, as this" in str(data)
     folder = data.dataset.folder
     assert (folder / "vocab.model").read_bytes() == content
     manifest = json.loads((folder / "manifest.json").read_text())

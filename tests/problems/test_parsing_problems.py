@@ -29,25 +29,16 @@ def test_sections_of_the_treebank(treebank):
     problem = registry.get_problem("wsj_parsing")
     pairs = {split: list(problem.pairs(split, treebank)) for split in problem.splits()}
 
-    def expected(sections):
-        return [
-            f"{section:02}{file}{letter}"
-            for section in sections
-            for file in (98, 99)
-            for letter in "ab"
-        ]
-
     # sections 02-21, 22 and 23 are everybody's
-    assert numbers(pairs["train"]) == expected(range(2, 22))
-    assert numbers(pairs["dev"]) == expected([22])
-    assert numbers(pairs["test"]) == expected([23])
+    for split, sections in (("train", range(2, 22)), ("dev", [22]), ("test", [23])):
+        expected = []
+        for section in sections:
+            expected += [f"{section:02}{end}" for end in ("98a", "98b", "99a", "99b")]
+        assert numbers(pairs[split]) == expected
     assert pairs["dev"][0] == (filled(WORDS, "2298a"), WRITTEN["normalised"])
-    assert [path.name for path in problem.files(treebank)][:3] == [
-        "wsj_0298.mrg",
-        "wsj_0299.mrg",
-        "wsj_0398.mrg",
-    ]
-    assert len(problem.files(treebank)) == 2 * 22
+    files = [path.name for path in problem.files(treebank)]
+    assert files[:3] == ["wsj_0298.mrg", "wsj_0299.mrg", "wsj_0398.mrg"]
+    assert len(files) == 2 * 22
 
 
 def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
@@ -61,17 +52,10 @@ def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
 
 def test_plain_files(own_trees):
     problem = registry.get_problem("wsj_parsing")
-    assert numbers(problem.pairs("test", own_trees)) == [
-        "test0",
-        "test1",
-        "test2",
-        "test3",
-    ]
-    assert [path.name for path in problem.files(own_trees)] == [
-        "train.trees",
-        "dev.trees",
-        "test.trees",
-    ]
+    names = ["test0", "test1", "test2", "test3"]
+    assert numbers(problem.pairs("test", own_trees)) == names
+    files = [own_trees / f"{split}.trees" for split in ("train", "dev", "test")]
+    assert problem.files(own_trees) == files
 
 
 def test_plain_files_may_be_compressed_and_in_a_folder(own_trees):
@@ -101,10 +85,7 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
 
 def test_a_file_that_lies_there_twice(treebank):
     shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
-    message = (
-        r"must be in --tmp_dir once\. Received: .*/wsj_1099\.mrg and"
-        r" .*/10/wsj_1099\.mrg"
-    )
+    message = r"in --tmp_dir once\. Received: .*/wsj_1099\.mrg and .*/10/wsj_1099\.mrg"
     with pytest.raises(ValueError, match=message):
         next(registry.get_problem("wsj_parsing").pairs("dev", treebank))
 
@@ -123,14 +104,10 @@ def test_folder_without_trees_and_no_folder(tmp_path):
 def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     plain, packed = tmp_path / "one.trees", tmp_path / "two.trees.gz"
     plain.write_text(filled(RAW, "x1") + filled(RAW, "x2"))
-    packed.write_bytes(
-        gzip.compress(
-            f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()
-        )
-    )
-    problem = registry.get_problem(
-        "wsj_parsing_semi", extra_trees=(str(plain), str(packed))
-    )
+    text = f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n"
+    packed.write_bytes(gzip.compress(text.encode()))
+    files = (str(plain), str(packed))
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=files)
     *pairs, last = problem.pairs("train", own_trees)
     assert last == ("Oh", "(FRAG XX )FRAG")
     assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
@@ -203,9 +180,8 @@ def test_semi_without_extra_trees(own_trees):
 
 def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
-    problem = registry.get_problem(
-        "wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),)
-    )
+    files = (str(tmp_path / "gone.gz"),)
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=files)
     message = r"Received: .*gone\.gz, which does not exist\."
     with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", own_trees))

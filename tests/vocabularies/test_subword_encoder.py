@@ -74,13 +74,11 @@ def test_ids_with_small_vocabularies_are_tensor2tensors(
     name = f"subword_built_{target}_{length}.subwords"
     encoder = SubwordEncoder(folder / name)
     ids = list(map(encoder.token_ids, encoded["strings"]))
-    assert ids == encoded["vocabularies"][name]["ids"]
-    assert [encoder.decode(row) for row in ids] == encoded["vocabularies"][name][
-        "decoded"
-    ]
-    expected = json.loads((folder / "subword_built.json").read_bytes())["built"][
-        f"target{target}_maxlen{length}"
-    ]
+    expected = encoded["vocabularies"][name]
+    assert ids == expected["ids"]
+    assert list(map(encoder.decode, ids)) == expected["decoded"]
+    built = json.loads((folder / "subword_built.json").read_bytes())["built"]
+    expected = built[f"target{target}_maxlen{length}"]
     corpus = (folder / "subword_corpus.txt").read_text(encoding="utf-8").split("\n")
     assert list(map(encoder.token_ids, corpus[:20])) == expected["ids_first20"]
     # Which 60 sentences these are is not recorded, but tensor2tensor gives each of them
@@ -93,11 +91,8 @@ def test_letters_and_numbers_are_unicodes():
     """Between two characters of categories L and N there is no boundary, between one of
     them and any other there is.
     """
-    characters = [
-        c
-        for c in map(chr, range(sys.maxunicode + 1))
-        if unicodedata.category(c) not in ("Cn", "Co")
-    ]
+    anything = map(chr, range(sys.maxunicode + 1))
+    characters = [c for c in anything if unicodedata.category(c) not in ("Cn", "Co")]
     # of the unassigned and the private ones a few
     characters += "\ufffe\U0003fffd\ue000\U0010fffd"
     runs = itertools.groupby(
