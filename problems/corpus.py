@@ -9,6 +9,7 @@ import fnmatch
 import itertools
 import os
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -52,15 +53,19 @@ class FilesBelow:
                         paths.append(path)
         return sorted(paths, key=plain_name)
 
-    def pair(self, source: str, target: str) -> FilePair | None:
-        """The files of these names that are in one folder: of several the one with the
-        shortest path; None if there is no such folder.
+    def pairs(self, source: str, target: str) -> list[FilePair]:
+        """The files of these names that are in one folder: of several of a name the
+        ones with the shortest path. If both are one pattern, each file that matches.
         """
-        pairs = []
-        for pair in itertools.product(self.matching(source), self.matching(target)):
+        sources = self.matching(source)
+        pairs = list(zip(sources, sources, strict=True))
+        if source != target:
+            pairs = list(itertools.product(sources, self.matching(target)))
+        of_name: dict[str, FilePair] = {}
+        for pair in sorted(pairs, key=lambda pair: len(pair[0].parts)):
             if pair[0].parent == pair[1].parent:
-                pairs.append(pair)
-        return min(pairs, key=lambda pair: len(pair[0].parts), default=None)
+                of_name.setdefault(plain_name(pair[0]), pair)
+        return [of_name[name] for name in sorted(of_name)]
 
 
 class Search(NamedTuple):
@@ -92,6 +97,12 @@ class Corpus(Problem):
         preferred.
         """
         raise NotImplementedError
+
+    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+        """The corpora, if they depend on which files are there. A name may have `?` for
+        any character if both sides are in one file.
+        """
+        return self.corpora()
 
     def splits(self) -> tuple[str, ...]:
         return tuple(self.corpora())
@@ -131,14 +142,13 @@ class Corpus(Problem):
         """Looks for the files of all splits."""
         below = FilesBelow(tmp_dir)
         search = Search({}, {}, [])
-        for split, corpora in self.corpora().items():
+        for split, corpora in self.corpora_in(below).items():
             search.files[split] = []
             for names, origin in corpora.items():
                 alternatives = self._names(names)
-                pairs = [below.pair(*pair) for pair in alternatives]
-                there = [pair for pair in pairs if pair is not None]
+                there = [pairs for pairs in starmap(below.pairs, alternatives) if pairs]
                 if there:
-                    search.files[split].append(there[0])
+                    search.files[split] += there[0]
                     continue
                 archives = below.matching(Path(origin).name)
                 search.archives.extend(archives)

@@ -14,9 +14,9 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.compression import plain_name
+from t2tlite.data.splits import SPLITS
 from t2tlite.files.text_files import check_file
-from t2tlite.problems.corpus import FilesBelow
+from t2tlite.problems.corpus import Corpus, FilesBelow
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
@@ -104,9 +104,9 @@ class ParsingProblem(Problem):
 
 
 @dataclasses.dataclass(frozen=True)
-class Treebank(ParsingProblem):
+class Treebank(ParsingProblem, Corpus):
     """The base class of the problems whose trees are files in --tmp_dir, in any folder.
-    A subclass declares their names (`patterns`).
+    A subclass declares their names (`corpora_in`).
     """
 
     not_words: tuple[str, ...] = option(
@@ -115,54 +115,15 @@ class Treebank(ParsingProblem):
         " left out with all that they contain.",
     )
 
-    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
-
-    needed: ClassVar[str]  # what has the files
-
-    def patterns(self, split: str, below: FilesBelow) -> list[str]:
-        """The names of a split's files in the order in which they are read, each also
-        compressed, or with `?` for any character; every one is the name of a file.
-        """
-        raise NotImplementedError
-
-    def find(self, tmp_dir: Path | None) -> dict[str, list[Path]]:
-        """The files of each split, in the order in which they are read. Raises
-        FileNotFoundError if one is missing, and ValueError for two files of one name,
-        whose trees would count twice.
-        """
-        below = FilesBelow(tmp_dir)
-        files: dict[str, list[Path]] = {}
-        missing = []
-        for split in self.splits():
-            files[split] = []
-            for pattern in self.patterns(split, below):
-                matching = below.matching(pattern)
-                files[split] += matching
-                if not matching:
-                    missing.append(f"{pattern} ({split})")
-        if missing:
-            raise FileNotFoundError(
-                f"{self.name()} needs {self.needed} in --tmp_dir. Received:"
-                f" {tmp_dir or 'no --tmp_dir'}, without {', '.join(missing)}."
-            )
-        for path, next_path in itertools.pairwise(itertools.chain(*files.values())):
-            if plain_name(path) == plain_name(next_path):
-                raise ValueError(
-                    "Each file of the treebank must be in --tmp_dir once. Received:"
-                    f" {path} and {next_path}. Remove one, or name a folder that holds"
-                    " only one of them."
-                )
-        return files
+    def splits(self) -> tuple[str, ...]:
+        return SPLITS
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split, file by file. Raises at once if a file
         of any split is missing.
         """
         self.check_split(split)
-        return self._read_clean(self.find(tmp_dir)[split])
-
-    def files(self, tmp_dir: Path | None) -> list[Path]:
-        return list(itertools.chain(*self.find(tmp_dir).values()))
+        return self._read_clean(path for path, _ in self.find(tmp_dir)[split])
 
     def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
         """Yields the cleaned trees in files, and reports what is left out."""
@@ -203,14 +164,16 @@ class WsjParsing(Treebank):
     2,416 test trees.
     """
 
-    needed: ClassVar[str] = (
-        "the Treebank (LDC99T42), or train.trees, dev.trees and test.trees,"
-    )
+    advice: ClassVar[str] = "\nOr name a folder with train.trees and so on."
 
-    def patterns(self, split: str, below: FilesBelow) -> list[str]:
+    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
         if below.matching("train.trees"):
-            return [f"{split}.trees"]
-        return [f"wsj_{section:02}??.mrg" for section in SECTIONS[split]]
+            return {split: {f"{split}.trees": "your own"} for split in SPLITS}
+        corpora = {}
+        for split, sections in SECTIONS.items():
+            names = [f"wsj_{section:02}??.mrg" for section in sections]
+            corpora[split] = dict.fromkeys(names, "the Treebank, LDC99T42")
+        return corpora
 
 
 @registry.register_problem
