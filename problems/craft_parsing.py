@@ -13,7 +13,7 @@ from t2tlite.problems.corpus import FilesBelow
 from t2tlite.problems.wsj_parsing import Treebank
 from t2tlite.trees.linearise import WORDS
 
-REPOSITORY = "a clone of https://github.com/UCDenver-ccp/CRAFT"
+CRAFT = "a clone of https://github.com/UCDenver-ccp/CRAFT"
 
 
 @registry.register_problem
@@ -42,5 +42,5 @@ class CraftParsing(Treebank):
             for path in below.matching(names[0])[:1]:
                 ids = " ".join(read_lines(path)).split()
                 names = [f"{article}.tree" for article in sorted(set(ids))]
-            corpora[split] = dict.fromkeys(names, REPOSITORY)
+            corpora[split] = dict.fromkeys(names, CRAFT)
         return corpora

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from t2tlite.data.checked_pairs import Pair
 from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import open_encoder
@@ -32,7 +33,6 @@ SMALL_TEXT = 5_000_000
 # bytes that Python needs for the two texts of a pair besides their characters
 PAIR_OVERHEAD = 120
 
-Pair = tuple[str, str]
 # learns a vocabulary of this size from texts, and writes it to a file
 Learn = Callable[[Sequence[str], int, Path], None]
 

@@ -16,7 +16,6 @@ from t2tlite.data import batch_plan
 from t2tlite.data.batch_plan import (
     BatchPlan,
     bucket_boundaries,
-    merge_buckets,
     training_plan,
 )
 
@@ -51,37 +50,6 @@ def test_boundaries_are_tensor2tensors(fixtures, key, max_length):
     # theirs lacks the last boundary: its last bucket has no upper end
     np.testing.assert_array_equal(ours, [*recorded[key]["boundaries"], max_length])
     assert ours.dtype == np.int32
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ((16,), [8, 9, 10, 11, 12, 13, 14, 15, 16]),
-        ((5,), [5]),
-        ((20, 4, 2.0), [4, 8, 16, 20]),
-        ((16, 4, 2.0), [4, 8, 16]),
-        ((100, 50, 1.5), [50, 75, 100]),
-    ],
-)
-def test_boundaries(arguments, expected):
-    assert bucket_boundaries(*arguments).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("at_most", "expected"),
-    [
-        (4, [8, 10, 12, 16]),
-        # positions of padding that the removal of 8, 10 and 12 would add: 5 * 2, 1 * 2,
-        # 4 * 4
-        (3, [8, 12, 16]),
-        (2, [12, 16]),  # of 8 and 12: 5 * 4, (4 + 1) * 4; the first of equals
-        (1, [16]),
-    ],
-)
-def test_buckets_are_merged_where_it_adds_the_least_padding(at_most, expected):
-    boundaries = np.array([8, 10, 12, 16])
-    lengths = np.array([3, 8, 8, 7, 5, 9, 11, 12, 11, 12, 13, 16])
-    assert merge_buckets(boundaries, lengths, at_most).tolist() == expected
 
 
 def test_epochs_and_seeds_differ():

@@ -4,10 +4,8 @@ import dataclasses
 import re
 
 import pytest
-from tiny_task import TinyTask
 
 from t2tlite.data.checked_pairs import checked_pairs
-from t2tlite.data.generate import generate
 from t2tlite.data.problem import Problem
 
 
@@ -111,10 +109,3 @@ def test_code_that_fails(monkeypatch, pairs, kind, message):
     with pytest.raises(kind, match=f"^dict_toy, train pair {message}") as error:
         list(checked_pairs(DictToy(), "train", None))
     assert "\n" not in str(error.value)
-
-
-def test_mistakes_are_found_before_anything_is_written(tmp_path):
-    train = (*TinyTask().train, {"inputs": "a", "targets": "b"})
-    with pytest.raises(ValueError, match=r"tiny_task, train pair 231: a pair \(source"):
-        generate(TinyTask(train=train), tmp_path, num_processes=1)
-    assert not list(tmp_path.iterdir())

@@ -20,16 +20,6 @@ from t2tlite.files.lock import only_process
 from t2tlite.problems.parallel_text import ParallelText
 
 
-def test_layout(uninterrupted):
-    assert list(uninterrupted) == [
-        "tiny_task/dev-00000.arrow",
-        "tiny_task/manifest.json",
-        "tiny_task/test-00000.arrow",
-        *(f"tiny_task/train-{i:05d}.arrow" for i in range(5)),
-        "tiny_task/vocab.model",
-    ]
-
-
 def test_two_cores_make_the_same_files(tmp_path, uninterrupted):
     generate(TinyTask(), tmp_path, num_processes=2)
     assert contents(tmp_path) == uninterrupted

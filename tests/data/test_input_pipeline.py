@@ -9,12 +9,7 @@ import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 
 from t2tlite.data.batch_plan import Batch, BatchPlan
-from t2tlite.data.input_pipeline import (
-    Part,
-    distribute,
-    distribute_shape,
-    load_part,
-)
+from t2tlite.data.input_pipeline import Part, distribute, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore, write_shard
 
 PAIRS = 203

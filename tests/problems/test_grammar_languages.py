@@ -192,9 +192,7 @@ SAYINGS = [
 
 
 @pytest.mark.parametrize(
-    ("said", "english", "german"),
-    SAYINGS,
-    ids=[saying[1] for saying in SAYINGS],
+    ("said", "english", "german"), SAYINGS, ids=[saying[1] for saying in SAYINGS]
 )
 def test_says_the_same_in_two_languages(said, english, german):
     sentence = GrammarSentence(said)

@@ -302,27 +302,6 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
 # the embedded grammar
 
 
-def test_grammar_parsing(drawn_once):
-    problem = registry.get_problem("grammar_parsing", train_size=300)
-    pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
-    assert {split: len(rows) for split, rows in pairs.items()} == {
-        "train": 300,
-        "dev": 500,
-        "test": 500,
-    }
-    sentences = {split: {source for source, _ in rows} for split, rows in pairs.items()}
-    assert (len(sentences["dev"]), len(sentences["test"])) == (500, 500)
-    for first, second in itertools.combinations(sentences.values(), 2):
-        assert not first & second
-    for (source, target), tree in zip(
-        pairs["dev"], problem.trees("dev", None), strict=True
-    ):
-        assert source.split() == tree.words()
-        # a tag for each word
-        assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())
-    assert problem.files(None) == []
-
-
 def test_grammar_parsing_reads_the_same_trees_as_the_grammar():
     trees = registry.get_problem("grammar_parsing", train_size=20).trees("train", None)
     assert [format_tree(t) for t in trees] == [

@@ -9,7 +9,6 @@ import tracemalloc
 import unicodedata
 
 import pytest
-from sample_texts import NASTY, random_texts
 
 from t2tlite.vocabularies.subword_encoder import (
     SubwordEncoder,
@@ -138,13 +137,6 @@ def test_worked_example(small):
     assert small.decode([2, 3, 4, 1, 0, 0]) == "walking."
     assert small.pieces([0, 1, 2, 3]) == ["<pad>_", "<EOS>_", "walk", "ing_"]
     assert small.pieces(small.encode("the§_")) == ["the_", *"\\167;\\u_"]
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_text_survives_with_real_vocabularies(real, name):
-    texts = [*NASTY, *random_texts()]
-    ids = map(real[name].token_ids, texts)
-    assert list(map(real[name].decode, ids)) == texts
 
 
 def test_decode_of_what_a_model_may_say(small):
