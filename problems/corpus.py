@@ -130,13 +130,16 @@ class Corpus(Problem):
         """
         search = self.search(tmp_dir)
         if search.missing:
-            raise FileNotFoundError(
-                f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
-                f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without\n"
-                + "\n".join(search.missing)
-                + self.advice
-            )
+            raise FileNotFoundError(self.missing(search, tmp_dir) + self.advice)
         return search.files
+
+    def missing(self, search: Search, tmp_dir: Path | None) -> str:
+        """Which files are missing, for messages."""
+        lines = "\n".join(search.missing)
+        return (
+            f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
+            f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without\n{lines}"
+        )
 
     def search(self, tmp_dir: Path | None) -> Search:
         """Looks for the files of all splits."""

@@ -109,13 +109,9 @@ class Wmt14(Corpus):
             )
         except Exception as error:
             # network, checksums, archives, disk: these have no common class
-            missing = "\n".join(self.search(tmp_dir).missing)
             raise FileNotFoundError(
-                f"{self.name()} needs the WMT 2014 files or a network to download them."
-                f" Received: {tmp_dir or 'no --tmp_dir'}, without any; TensorFlow"
-                f" Datasets could not prepare {name}: {type(error).__name__}:"
-                f" {error}\nDownload and unpack these in a folder, and name it by"
-                f" --tmp_dir:\n{missing}"
+                f"{self.missing(self.search(tmp_dir), tmp_dir)}\nTensorFlow Datasets"
+                f" could not prepare {name}: {type(error).__name__}: {error}"
             ) from error
         # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
         # not replace.

@@ -86,21 +86,6 @@ def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batche
             assert part.tokens == sum(len(target) for _, target in expected)
 
 
-def test_few_shapes_are_filled_up_with_rows_of_padding(store):
-    lengths = store.source_lengths, store.target_lengths
-    plan = BatchPlan(*lengths, 200, max_length=30, seed=4, few_shapes=True)
-    shapes = set()
-    for step in range(plan.num_batches):
-        parts = parts_of(store, plan, step, replicas=2, micro_batches=1)
-        indices = plan.batch(step).indices
-        sides = store.sources(indices, 30)[None], store.targets(indices, 30)[None]
-        assert rows_of(parts) == rows_of([Part(*sides, 0, 0)])
-        shapes |= {(part.inputs.shape, part.targets.shape) for part in parts}
-    widths = [inputs[2] for inputs, _ in shapes]
-    assert shapes == {((1, -(-(200 // width) // 2), width),) * 2 for width in widths}
-    assert len(widths) == len(set(widths)) > 5  # one shape for each bucket
-
-
 def test_how_rows_are_dealt(store):
     five = np.arange(PAIRS)[store.source_lengths > 1][:5]
     first, second = parts_of(store, one_batch(five, tokens=77), 0, 2, 1)
@@ -109,12 +94,6 @@ def test_how_rows_are_dealt(store):
     assert not second.inputs[0, 2].any()
     assert not second.targets[0, 2].any()
     assert first.tokens == second.tokens == 77
-
-
-def test_more_parts_than_rows(store):
-    parts = parts_of(store, one_batch(np.array([3]), tokens=5), 0, 4, 2)
-    assert [int(part.inputs.any(axis=-1).sum()) for part in parts] == [1, 0, 0, 0]
-    assert all(part.inputs.shape == (2, 1, 40) for part in parts)
 
 
 def test_dropout_seeds_differ_between_steps_and_parts(store, plan):
