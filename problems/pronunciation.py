@@ -107,10 +107,9 @@ class G2pCmudictCurrent(Pronunciations):
             spoken.append(STRESS.sub("", phonemes.strip()))
         words = sorted(pronunciations)
         random.Random(1).shuffle(words)
-        held_out = TEST_WORDS + DEV_WORDS
-        starts = {TEST: 0, DEV: TEST_WORDS, TRAIN: held_out}
-        ends = {TEST: TEST_WORDS, DEV: held_out, TRAIN: len(words)}
-        for word in words[starts[split] : ends[split]]:
+        dev = TEST_WORDS + DEV_WORDS
+        words_of = {TEST: words[:TEST_WORDS], DEV: words[TEST_WORDS:dev]}
+        for word in words_of.get(split, words[dev:]):
             for phonemes in dict.fromkeys(pronunciations[word]):
                 yield letters(word), phonemes
 

@@ -37,23 +37,21 @@ class Problem(CheckedFields):
     vocab_size: int = option(
         0,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
-        " corpus too small for the default yields the largest vocabulary possible, one"
-        " whose characters need more a larger one.",
+        " training pairs, 1,000 to 32,000. A text that allows no vocabulary of the"
+        " default size has the nearest that it allows.",
     )
     vocab_type: str = option(
         PIECES,
         "What a learned vocabulary consists of. sentencepiece: pieces of words, and the"
-        " bytes of UTF-8 for other characters; characters, words (what white space"
-        " separates): those of the training text, vocab_size of them, or all if it is"
-        " 0; what is not among them is unknown.",
+        " bytes of UTF-8 for other characters; characters, words: those of the training"
+        " text, the most frequent if vocab_size is not 0; others are unknown.",
         choices=VOCAB_TYPES,
     )
     vocab_file: tuple[str, ...] = option(
         (),
-        "Vocabulary to use instead of learning one; vocab_size is then ignored. A"
-        " .model or tensor2tensor's .subwords file, or the source's and the target's,"
-        " comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+        "Vocabulary to use instead of learning one: a .model or tensor2tensor's"
+        " .subwords file, or the source's and the target's, comma-separated. A run's is"
+        " RUN/vocab.model or RUN/vocab.subwords.",
     )
     user_symbols: tuple[str, ...] = option(
         (),
@@ -62,11 +60,9 @@ class Problem(CheckedFields):
     )
     normalization: str = option(
         NFC,
-        "How the learned vocabulary reads text. nfc: letters and accents composed, any"
-        " white space as a space, single and none at the ends, zero-width"
-        " characters removed; nfkc: full-width letters, ligatures and"
-        " superscripts as plain ones too; none: as it is written. A vocab_file has"
-        " its own rule.",
+        "How the learned vocabulary reads text. nfc: accents composed, white space as"
+        " single spaces, zero-width characters removed; nfkc: full-width letters,"
+        " ligatures and superscripts as plain ones too; none: as it is written.",
         choices=NORMALIZATIONS,
     )
     max_length: int = option(
@@ -84,8 +80,8 @@ class Problem(CheckedFields):
     drop: tuple[str, ...] = option(
         (),
         "Training pairs to leave out, comma-separated: duplicates repeat an earlier"
-        " pair of their corpus, test_overlap have a source or target of dev or test,"
-        " copies have a target equal to the source. Without it they are only reported.",
+        " pair, test_overlap have a source or target of dev or test, copies have a"
+        " target equal to the source. All are reported.",
     )
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False

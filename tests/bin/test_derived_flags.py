@@ -102,7 +102,7 @@ def test_options_of_other_problems(monkeypatch):
     size = facts_of(actual["vocab_size"])
     assert size.kind is int
     assert size.meaning.startswith("Pieces in the vocabulary that source and target")
-    assert size.meaning.endswith(" a larger one. (default: the problem's)")
+    assert size.meaning.endswith(" that it allows. (default: the problem's)")
     assert facts_of(actual["words"]) == Facts(tuple, "first, second: Words.")
     explained = "first, second:  (default: False)"
     assert facts_of(actual["shuffled"]) == Facts(bool, explained)

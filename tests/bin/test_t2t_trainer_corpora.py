@@ -89,10 +89,10 @@ def test_each_corpus_is_in_the_manifest_and_the_summary(data, files, capsys):
         (
             "real,back,dev",
             "dev",
-            "splits were train,train2,dev, now train,train2,train3,",
+            "splits was train,train2,dev, now train,train2,train3,",
         ),
         # the same files in the same order
-        ("real", "back,dev", "splits were train,train2,dev, now train,dev,dev2"),
+        ("real", "back,dev", "splits was train,train2,dev, now train,dev,dev2"),
         ("back,real", "dev", "back.en is not the real.en it was made from"),
     ],
 )
@@ -207,6 +207,6 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
     assert "corpus_weights=1:4; corpora in the data: 1. Each file of t2t-data" in stderr
     assert "make such data in another --data_dir." in stderr
     message = (
-        "made from something else: splits were train,dev, now train,train2,dev. Use"
+        "made from something else: splits was train,dev, now train,train2,dev. Use"
     )
     assert message in refusal(capsys, t2t_datagen, *files, "--data_dir=data")
