@@ -133,10 +133,6 @@ def test_signal_ends_an_evaluation(train, run, capsys, number):
     assert train([number], EVERY_2, "--train_steps=4") == 128 + number
     stderr = capsys.readouterr().err
     assert (
-        f"{number.name}: ending the evaluation, which is repeated when the run resumes."
-        in stderr
-    )
-    assert (
         f"Stopped by {number.name} at step 2; a checkpoint is saved. The same command resumes"
         " from there." in stderr
     )
