@@ -149,8 +149,9 @@ class Progress:
         say(f"step {step:,}: dev {dev}" + (" (best so far)" if better else ""))
         if not math.isfinite(dev.perplexity):
             say(
-                "Training has diverged. Delete the checkpoints since then, and resume"
-                " with a lower learning_rate_constant or a longer warm-up."
+                "Training has diverged, or is about to. Delete the checkpoints since"
+                " then, and resume with a lower learning_rate_constant or a longer"
+                " warm-up."
             )
         for name, result in others.items():
             say(f"  {name}: {result}")

@@ -177,7 +177,7 @@ def test_labels_without_function_tags():
         assert clean_label(label) == label
 
 
-def test_brackets_without_words_alone_are_a_sentence_without_a_parse(tmp_path):
+def test_brackets_without_words_are_a_sentence_without_parse(tmp_path):
     path = tmp_path / "a.mrg"
     path.write_text("(())\n(TOP)\n(NN a)\n( (S1 ()))\n")
     assert [tree.words() for tree in read_trees(path)] == [[], [], ["a"], []]
