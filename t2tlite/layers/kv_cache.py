@@ -36,12 +36,9 @@ def empty_cache(
     return tf.ensure_shape(cache, (heads, None, None, slots, size))
 
 
-def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """Keeps some sentences, int32 [N], and adds positions, which are zeros: [H, B, C,
-    M, K] -> [H, N, capacity, M, K].
-    """
+def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:
+    """Adds positions, which are zeros: [H, N, C, M, K] -> [H, N, capacity, M, K]."""
     heads, _, old_capacity, slots, size = ops.shape(cache)
-    cache = ops.take(cache, sentences, axis=1)
     added = (0, capacity - old_capacity)
     cache = ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
     return ops.reshape(cache, (heads, -1, capacity, slots, size))

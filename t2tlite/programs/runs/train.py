@@ -39,7 +39,6 @@ from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.memory import device_memory
 from t2tlite.training.run_cost import cost_line
 from t2tlite.training.signals import Signals
 from t2tlite.training.strategy import (
@@ -91,8 +90,7 @@ def train_run(training: Training) -> Trained:
     summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
     summary += after_training(folder, training.config.early_stopping_evals > 0)
     if costs := folder.costs():
-        gpu = gpu_name() if trains_on_gpu(replicas) else ""
-        summary.append(cost_line(costs[-1], gpu))
+        summary.append(cost_line(costs[-1]))
     return Trained(evaluation, summary)
 
 
@@ -155,7 +153,6 @@ def _setup(
     dev_sets = {}
     for split, name in dataset.manifest.dev_sets.items():
         dev_sets[name] = dataset.store(split)
-    available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
     return TrainingSetup(
@@ -166,7 +163,6 @@ def _setup(
         dev_sets=dev_sets,
         run=folder,
         vocabulary_sizes=sizes,
-        available_memory=available,
         flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
         warm_start=warm_start,
     )
