@@ -293,9 +293,10 @@ def main(flags: DecoderFlags) -> None:
         flags.checkpoint_path,
         flags.engine,
         flags.quantization,
-        report=say,
         threads=decoding_threads(),
     )
+    for note in model.notes:
+        say(note)
     line_format = jobs.LineFormat(
         flags.output_format or (jobs.NBEST if flags.is_typed else ""),
         flags.alignments,

@@ -83,7 +83,9 @@ def main(flags: ExportFlags) -> None:
     plan.check()
     load_tensorflow()
     say(f"Loading {run} ...")
-    model = runs.load(run.path, flags.checkpoint_path, report=say)
+    model = runs.load(run.path, flags.checkpoint_path)
+    for note in model.notes:
+        say(note)
     compared = export_model(model, plan, say)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."
