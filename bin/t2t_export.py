@@ -86,7 +86,7 @@ def main(flags: ExportFlags) -> None:
     load_tensorflow()
     say(f"Loading {run} ...")
     model = runs.load(run.path, flags.checkpoint_path, report=say)
-    compared = export_model(model, plan, say)
+    compared = export_model(model, plan)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."
     )

@@ -20,29 +20,11 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.own_files import remove
 from t2tlite.programs.export.ctranslate2_engine import AUTO
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
-from t2tlite.programs.export.plan import ExportPlan
-from t2tlite.programs.export.verification import (
-    DecodedInOneBatch,
-    count_equal,
-    opened_run,
-)
+from t2tlite.programs.export.plan import ExportPlan, Facts
+from t2tlite.programs.export.verification import OpenedExport, greedily
 
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
-
-PACKAGE_USAGE = """\
-`{file}` is a package of Argos Translate ({source} to {target}).
-
-- `argospm install {file}` installs it, and `argos-translate -f {from_code} -t {to_code}
-  "A sentence."` translates with it.
-- LibreTranslate serves the packages that are installed for its user.
-
-Argos Translate splits text into sentences with a model of its own, which it downloads
-when it first translates. Its beam search has a length penalty of its own too. It
-computes in the fastest type that the machine has, on most CPUs int8, in which some
-translations differ, unless `ARGOS_COMPUTE_TYPE=float32` is set.
-"""
-
 
 @dataclasses.dataclass(frozen=True)
 class ArgosFormat(CTranslate2Format):
@@ -67,7 +49,7 @@ class ArgosFormat(CTranslate2Format):
     def _pair(self, manifest: RunManifest, run: str) -> tuple[str, str]:
         return pair_of_run(run, manifest, self.languages or None)
 
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> str:
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
         from_code, to_code = self._pair(model.manifest, repr(model))
         name = f"translate-{from_code}_{to_code}"
         metadata = {
@@ -81,13 +63,6 @@ class ArgosFormat(CTranslate2Format):
             "to_name": language_name(to_code),
             "type": "translate",
         }
-        usage = PACKAGE_USAGE.format(
-            file=f"{name}.argosmodel",
-            source=metadata["from_name"],
-            target=metadata["to_name"],
-            from_code=from_code,
-            to_code=to_code,
-        )
         package = folder / name
         (package / MODEL).mkdir(parents=True)
         super().write(model, package / MODEL, decoding)
@@ -95,15 +70,14 @@ class ArgosFormat(CTranslate2Format):
         vocabulary.rename(package / VOCABULARY)
         text = json.dumps(metadata, ensure_ascii=False, indent=2)
         (package / "metadata.json").write_text(text, encoding="utf-8")
-        (package / "README.md").write_text(usage, encoding="utf-8")
         shutil.make_archive(str(package), "zip", folder, name)
         (folder / f"{name}.zip").rename(folder / f"{name}.argosmodel")
         remove(package)
-        return usage
+        return {"package": name, **metadata}
 
     def open(
         self, model: TextDecoder, folder: Path, decoding: DecodeHParams
-    ) -> DecodedInOneBatch:
+    ) -> OpenedExport:
         [archive] = folder.glob("*.argosmodel")
         with tempfile.TemporaryDirectory() as unpacked:
             shutil.unpack_archive(archive, unpacked, "zip")
@@ -121,8 +95,6 @@ class ArgosFormat(CTranslate2Format):
         computes in.
         """
         compared = super().verify(model, folder, decoding, sentences)
-        greedy = dataclasses.replace(decoding, beam_size=1, return_beams=1)
-        opened = dataclasses.replace(self, quantization=AUTO)
-        package = opened.open(model, folder, greedy)
-        equal = count_equal(opened_run(model, greedy), package, sentences)
+        package = dataclasses.replace(self, quantization=AUTO)
+        equal = package.count_equal(model, folder, greedily(decoding), sentences)
         return f"{compared}, and {equal} greedy ones with ARGOS_COMPUTE_TYPE={AUTO},"

@@ -43,14 +43,12 @@ def save_graph(
     has this name, and is TensorFlow Serving's default.
     """
     graph = DecodingGraph(model, options)
-    source, target = graph.source, graph.target
-    decode = tf.function(graph.decode, autograph=False, input_signature=(source.spec,))
+    text, ids = [graph.source.spec], [graph.source.spec, graph.target.spec]
+    decode = tf.function(graph.decode, autograph=False, input_signature=text)
     module = tf.Module()
     module.weights = [each.value for each in keras_model(model).trainable_variables]
-    module.source, module.target = source.tokenizer, target.tokenizer
-    module.score = tf.function(
-        graph.score, autograph=False, input_signature=(source.spec, target.spec)
-    )
+    module.tokenizers = graph.source.tokenizer, graph.target.tokenizer
+    module.score = tf.function(graph.score, autograph=False, input_signature=ids)
     setattr(module, signature, decode)
     signatures = {"serving_default": decode, signature: decode, "score": module.score}
     tf.saved_model.save(module, str(folder), signatures)
@@ -92,12 +90,11 @@ class DecodingGraph:
         result = search(
             self._model, self._options, inputs, max_lengths, length, alpha, n_best, {}
         )
-        outputs = {
-            self.target.noun: self.target.decode(result.ids),
-            "scores": result.scores,
-            "log_probs": result.log_probs,
+        return {
+            self.target.noun: self.target.decode(result.ids[:, :n_best]),
+            "scores": result.scores[:, :n_best],
+            "log_probs": result.log_probs[:, :n_best],
         }
-        return {name: output[:, :n_best] for name, output in outputs.items()}
 
     def score(self, sources: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """The log-probability of each target given its source, [B]."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from t2tlite.programs.export.verification import (
 )
 from t2tlite.run_folder import RunFolder
 
+Facts = Mapping[str, object]  # what readme.md.jinja needs beside the record
 RECORD = "export.json"  # a folder with this record is an export
 
 
@@ -103,10 +105,8 @@ class ExportFormat(abc.ABC):
         check_supported(f"format={self.name}", self.supported, plan.decoding)
 
     @abc.abstractmethod
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> str:
-        """Writes the export into an empty folder; returns the README's text on its
-        content and use.
-        """
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        """Writes the export into an empty folder."""
 
     @abc.abstractmethod
     def open(

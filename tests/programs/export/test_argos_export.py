@@ -107,7 +107,7 @@ def test_argos_translates_compute_type_is_counted(
 
     monkeypatch.setattr(ctranslate2_model, "open_translator", open_translator)
     load(tiny_run.run, None).export(tmp_path / "out", "argos")
-    assert types == ["float32", "float32", "auto"]
+    assert types == ["float32", "float32", "float32", "auto"]
 
 
 def test_languages_of_the_command_count(tiny_run, load, tmp_path, capsys):

@@ -36,7 +36,7 @@ class QuickFormat(ExportFormat):
 
     def write(self, model, folder, decoding):
         (folder / "model.bin").write_bytes(bytes(100_000))
-        return "A paragraph."
+        return {}
 
     def open(self, model, folder, decoding):
         raise NotImplementedError
@@ -90,7 +90,7 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, tmp_path, capsys):
     actual = record["format"], record["problem"], record["step"]
     assert actual == ("quick", "twenty_words", 120)
     assert record["decode_hparams"]["beam_size"] == 3
-    assert "A paragraph." in (target / "README.md").read_text()
+    assert "in export.json" in (target / "README.md").read_text()
     out, err = capsys.readouterr()
     assert err.splitlines()[-3:] == [
         f"Loading {tiny_run.run} ...",
