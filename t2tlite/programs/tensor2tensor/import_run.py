@@ -159,11 +159,9 @@ def _check_vocabularies_kept(
     """Raises ValueError if the copy of a vocabulary would replace the other one."""
     for vocabulary, entry in zip(files.vocabularies, entries, strict=True):
         target = folder.path / entry.file
-        for other in files.vocabularies:
-            if other != vocabulary:
-                check_not_overwritten(
-                    [(str(target), target)], [(f"--t2t_vocab={other}", other)]
-                )
+        others = [path for path in files.vocabularies if path != vocabulary]
+        inputs = [(f"--t2t_vocab={path}", path) for path in others]
+        check_not_overwritten([(str(target), target)], inputs)
 
 
 def _check_size(files: T2TFiles, variables: Variables, described: int) -> None:

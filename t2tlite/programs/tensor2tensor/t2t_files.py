@@ -47,9 +47,7 @@ class T2TFiles:
 
     def check(self) -> None:
         """Raises FileNotFoundError if a file is missing."""
-        self.checkpoints()
-        self.hparams_path()
-        for path in self.vocabularies:
+        for path in (self.hparams_path(), *self.vocabularies):
             check_file(path)
 
     def checkpoints(self) -> list[str]:
@@ -89,11 +87,8 @@ class T2TFiles:
         path = _find(FLAGS, self.trained_in(), self.hparams_path().parent)
         if path is None:
             return "imported"
-        flags = {}
-        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
-            match = re.match(r"--(\w+)=(.*)$", line.strip())
-            if match:
-                flags[match[1]] = match[2]
+        text = path.read_text(encoding="utf-8", errors="replace")
+        flags = dict(re.findall(r"^\s*--(\w+)=(.*?)\s*$", text, re.MULTILINE))
         model = flags.get("model", "transformer")
         if model != "transformer":
             raise ValueError(
@@ -122,11 +117,6 @@ def _find(name: str, *folders: Path) -> Path | None:
 
 def read_hparams(path: Path) -> dict[str, Any]:
     """The content of an hparams.json."""
-    if not path.is_file():
-        raise FileNotFoundError(
-            "The hparams.json of tensor2tensor's trainer is required. Received:"
-            f" {path}, which is not a file."
-        )
     try:
         text = path.read_text(encoding="utf-8")
         check_depth(text)

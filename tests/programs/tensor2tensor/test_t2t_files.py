@@ -15,15 +15,6 @@ def test_read(tmp_path):
     assert read_hparams(path) == {"hidden_size": 64, "bottom": {}}
 
 
-def test_no_file(tmp_path):
-    for path in (tmp_path / "hparams.json", tmp_path):
-        with pytest.raises(
-            FileNotFoundError,
-            match=re.escape(f"is required. Received: {path}, which is not a file."),
-        ):
-            read_hparams(path)
-
-
 @pytest.mark.parametrize(
     ("content", "received"),
     [

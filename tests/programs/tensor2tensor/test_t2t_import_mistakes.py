@@ -55,10 +55,7 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
         ),
         (
             "--t2t_hparams=HERE/none",
-            (
-                r"The hparams\.json .* is required\. Received: .*/none, which is not a"
-                r" file\."
-            ),
+            r"A text file is required\. Received: .*/none, which does not exist\.",
         ),
         (
             "--target_space_id=32",

@@ -243,7 +243,7 @@ UNFIT = {
     "last shard": (
         lambda v: without(v, f"{SHARED}15"),
         (
-            rf"{SHARED}0 to weights_14 must have the shape \[41, 16\]\."
+            rf"{SHARED}0 must have the shape \[41, 16\]\."
             r" Received: \[3, 16\], .*, \[2, 16\]\.\n"
         ),
     ),
@@ -258,7 +258,7 @@ UNFIT = {
     "no target space": (lambda v: without(v, SPACE), rf"\n  {SPACE} is missing\.\n"),
     "narrow target space": (
         lambda v: v | {SPACE: zeros(32, 8)},
-        rf"{SPACE} must have rows of the shape \[16\]\. Received: \[32, 8\]\.",
+        rf"{SPACE} must have the shape \[32, 16\]\. Received: \[32, 8\]\.",
     ),
     "scalar target space": (
         lambda v: v | {SPACE: np.float32(1)},
