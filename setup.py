@@ -21,6 +21,7 @@ package_data = {
         "programs/report/*.html",
         "programs/report/*.jinja",
         "programs/serving/*.html",
+        "programs/table3/*.jinja",
         *(f"programs/visualise/*.{ending}" for ending in ("html", "css", "js")),
     ],
     "t2tlite.problems.grammar": ["*.txt"],

@@ -26,6 +26,7 @@ from t2tlite.programs.export.verification import OpenedExport, greedily
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
 
+
 @dataclasses.dataclass(frozen=True)
 class ArgosFormat(CTranslate2Format):
     """Writes a package around a model directory of CTranslate2."""

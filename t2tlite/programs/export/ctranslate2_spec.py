@@ -119,7 +119,9 @@ class _Conversion:
         decoder = parts.TransformerDecoderSpec(hparams.decoder_layers, **shape)
         encoder.embeddings[0].weight = self._embedding("source")
         decoder.embeddings.weight = self._embedding("target")
-        decoder.projection.weight = _weight(self._array(self._embedding_path("softmax")))
+        decoder.projection.weight = _weight(
+            self._array(self._embedding_path("softmax"))
+        )
         encoder.position_encodings.encodings = self._positions("source")
         decoder.position_encodings.encodings = self._positions("target")
         for side, stack in (("encoder", encoder), ("decoder", decoder)):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.resources
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +16,14 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import write_record
+from t2tlite.files.templates import fill_in
 from t2tlite.programs.export.argos_package import ArgosFormat
 from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
-from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
+README = "programs/export/readme.md.jinja"
 FORMATS: dict[str, type[ExportFormat]] = {
     "saved_model": SavedModelFormat,
     "ctranslate2": CTranslate2Format,
@@ -78,25 +78,12 @@ def export_model(model: TextDecoder, plan: ExportPlan) -> str:
         with _writing(plan.folder):
             facts = plan.format.write(model, unfinished, decoding)
             write_record(unfinished / RECORD, record)
-            readme = _readme(model, {**record, **facts})
+            vocabularies = model.manifest.vocabularies
+            readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
             (unfinished / "README.md").write_text(readme, encoding="utf-8")
         say(f"Decoding {len(sentences)} sentences with the export and the run ...")
         compared = plan.format.verify(model, unfinished, decoding, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"
-
-
-def _readme(model: TextDecoder, facts: dict[str, object]) -> str:
-    """How to use an export, from its record and what its format adds to it."""
-    import jinja2  # importing it takes a tenth of the time of --help
-
-    folder = importlib.resources.files("t2tlite.programs.export")
-    text = folder.joinpath("readme.md.jinja").read_text(encoding="utf-8")
-    encoders = model.encoders
-    return jinja2.Template(text, trim_blocks=True).render(
-        facts,
-        is_text=all(isinstance(each, SentencePieceEncoder) for each in encoders),
-        vocabularies=[encoder.path.name for encoder in encoders],
-    )
 
 
 @contextlib.contextmanager

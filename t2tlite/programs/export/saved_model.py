@@ -15,16 +15,11 @@ from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.plan import ExportFormat, ExportPlan, Facts
 from t2tlite.programs.export.verification import OpenedExport
 from t2tlite.quiet import quiet_stderr
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
-# the name of the function that decodes, by task
-SIGNATURES = {
-    "translation": "translate",
-    "text_to_text": "translate",
-    "parsing": "parse",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +42,6 @@ class SavedModelFormat(ExportFormat):
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        if plan.manifest.task not in SIGNATURES:
-            raise ValueError(
-                f"format=saved_model exports the tasks {', '.join(SIGNATURES)}."
-                f" Received: the task {plan.manifest.task!r}. Use format=ctranslate2."
-            )
         types = {entry.type for entry in plan.manifest.vocabulary_entries()}
         has_text = importlib.util.find_spec("tensorflow_text") is not None
         if "sentencepiece" in types and not has_text:
@@ -70,7 +60,7 @@ class SavedModelFormat(ExportFormat):
         """Saves the graph, and the vocabularies that cannot be part of it."""
         from t2tlite.programs.export.graph import save_graph  # loads TensorFlow
 
-        signature = SIGNATURES[model.task.name]
+        signature = _signature(model)
         with quiet_stderr():  # SentencePiece prints messages
             save_graph(model, decoding, signature, folder / VERSION)
         for encoder in dict.fromkeys(model.encoders):
@@ -85,6 +75,11 @@ class SavedModelFormat(ExportFormat):
     ) -> OpenedExport:
         from t2tlite.programs.export.graph import LoadedGraph  # loads TensorFlow
 
-        signature = SIGNATURES[model.task.name]
+        signature = _signature(model)
         with quiet_stderr():
             return LoadedGraph(model, decoding, signature, folder / VERSION)
+
+
+def _signature(model: TextDecoder) -> str:
+    """The name of the function that decodes."""
+    return "parse" if isinstance(model.task, ParsingTask) else "translate"

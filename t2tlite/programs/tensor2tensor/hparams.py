@@ -104,40 +104,27 @@ RATE_FIELDS = (
 # the optimizers with the same learning rates as ours
 ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}
 
-_DROPOUT = "t2tlite draws dropout for each element."
-_TRUNCATION = (
-    "t2tlite truncates no sequences; it leaves pairs longer than max_length out of"
-    " training."
-)
-_SPLITTING = "t2tlite does not split sequences."
-_PRECISION = (
-    "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
-)
-# hparam -> (the value that is equivalent to t2tlite's training, the remark on any other
-# value)
-NOTED: dict[str, tuple[object, str]] = {
-    "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
-    "weight_noise": (0.0, "t2tlite adds no noise to weights."),
-    "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
-    "layer_prepostprocess_dropout_broadcast_dims": ("", _DROPOUT),
-    "attention_dropout_broadcast_dims": ("", _DROPOUT),
-    "relu_dropout_broadcast_dims": ("", _DROPOUT),
-    "scheduled_sampling_prob": (0.0, "t2tlite trains with teacher forcing only."),
-    "sampling_method": (
-        "argmax",
-        (
-            "t2tlite decodes by beam search; --decode_hparams=sampling_method=random"
-            " samples."
-        ),
-    ),
-    "min_length": (0, "t2tlite trains on short pairs too."),
-    "max_input_seq_length": (0, _TRUNCATION),
-    "max_target_seq_length": (0, _TRUNCATION),
-    "split_to_length": (0, _SPLITTING),
-    "split_targets_chunk_length": (0, _SPLITTING),
-    "activation_dtype": ("float32", _PRECISION),
-    "gpu_automatic_mixed_precision": (False, _PRECISION),
+# part of training only, with the value that is equivalent to t2tlite's training
+NOTED: dict[str, object] = {
+    "grad_noise_scale": 0.0,
+    "weight_noise": 0.0,
+    "symbol_dropout": 0.0,
+    "layer_prepostprocess_dropout_broadcast_dims": "",
+    "attention_dropout_broadcast_dims": "",
+    "relu_dropout_broadcast_dims": "",
+    "scheduled_sampling_prob": 0.0,
+    "sampling_method": "argmax",
+    "min_length": 0,
+    "max_input_seq_length": 0,
+    "max_target_seq_length": 0,
+    "split_to_length": 0,
+    "split_targets_chunk_length": 0,
+    "activation_dtype": "float32",
+    "gpu_automatic_mixed_precision": False,
 }
+
+# tensor2tensor's hparam -> what t2tlite trains with instead
+Notes = dict[str, object]
 
 
 def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
@@ -158,7 +145,7 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
             choices = " or ".join(map(repr, allowed))
             reasons.append(f"{name}={value!r}: must be {choices}.")
     read = _read(theirs, reasons)
-    notes: list[str] = []
+    notes: Notes = {}
     if not reasons:
         read["pos"] = POSITIONS[theirs.get("pos", "timing")]
         try:
@@ -172,11 +159,14 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
             f" Received:\n{lines}t2tlite cannot import this model; use it with"
             " tensor2tensor."
         )
-    for name, (usual, remark) in NOTED.items():
-        value = theirs.get(name, usual)
-        if value != usual:
-            notes.append(f"{name}={value}: {remark}")
-    return hparams, notes
+    for name, usual in NOTED.items():
+        if theirs.get(name, usual) != usual:
+            notes[name] = repr(usual)
+    values = {**theirs, **read}
+    return hparams, [
+        f"{name}={values[name]}: t2tlite trains with {instead}."
+        for name, instead in notes.items()
+    ]
 
 
 def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
@@ -200,7 +190,7 @@ def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
     return values
 
 
-def _converted(theirs: Mapping[str, Value], notes: list[str]) -> dict[str, Value]:
+def _converted(theirs: Mapping[str, Value], notes: Notes) -> dict[str, Value]:
     """The fields of HParams; notes the differences in training."""
     values = {}
     for name, value in theirs.items():
@@ -209,87 +199,52 @@ def _converted(theirs: Mapping[str, Value], notes: list[str]) -> dict[str, Value
     values["layer_preprocess_sequence"] = theirs["layer_preprocess_sequence"] or "none"
     shares = theirs["shared_embedding_and_softmax_weights"]
     if theirs["shared_embedding"] and not shares:
-        notes.append(
-            "shared_embedding=True: in t2tlite training continues with separate source"
-            " and target embeddings."
-        )
-    optimizer = theirs["optimizer"]
-    plain = optimizer.replace("_", "").lower()  # older versions wrote MultistepAdam
-    if plain in ADAMS:
+        notes["shared_embedding"] = "separate source and target embeddings"
+    # older versions wrote MultistepAdam
+    optimizer = theirs["optimizer"].replace("_", "").lower()
+    if optimizer in ADAMS:
         values |= _learning_rate(theirs, notes)
     else:
-        notes.append(
-            f"optimizer={optimizer}: t2tlite trains with Adam, at its default learning"
-            " rate."
-        )
-    if plain == "adamw":
-        notes.append(
-            "optimizer=adam_w: t2tlite has its L2 loss (weight_decay), but not its"
-            " decay of 0.01 x rate."
-        )
+        notes["optimizer"] = "Adam, at its default learning rate"
+    if optimizer == "adamw":
+        notes["optimizer"] = "its L2 loss weight_decay, but no decay of 0.01 x rate"
     steps = theirs["optimizer_multistep_accumulate_steps"]
-    if steps > 1 and plain == "multistepadam":
+    if steps > 1 and optimizer == "multistepadam":
         values["accumulate_steps"] = steps
         # tensor2tensor counts batches, t2tlite optimizer steps
         values["train_steps"] //= steps
-    elif steps > 1:
-        notes.append(
-            f"optimizer_multistep_accumulate_steps={steps}: with optimizer={optimizer}"
-            " it slowed tensor2tensor's learning rate down; in t2tlite it has no"
-            " effect."
-        )
+    elif steps > 1:  # it slowed tensor2tensor's learning rate down
+        notes["optimizer_multistep_accumulate_steps"] = 1
     if theirs["use_fixed_batch_size"]:
         values["batch_size"] = FIELDS["batch_size"].default
-        notes.append(
-            "use_fixed_batch_size=True: t2tlite counts tokens, not pairs;"
-            f" batch_size={values['batch_size']}."
-        )
-    _bring_into_range(values, notes)
-    return values
-
-
-def _learning_rate(theirs: Mapping[str, Value], notes: list[str]) -> dict[str, Value]:
-    """The schedule with tensor2tensor's learning rate at every step; empty, with a
-    note, if t2tlite has none.
-    """
-    schedule = theirs["learning_rate_schedule"].replace(" ", "")
-    scheme = theirs["learning_rate_decay_scheme"]
-    constant = theirs["learning_rate_constant"]
-    ours = T2T_SCHEDULE
-    if schedule == "constant*linear_warmup*rsqrt_decay":
-        constant *= theirs["hidden_size"] ** 0.5
-    elif schedule == "legacy" and scheme == "noam":
-        ours = "noam"
-        # 5,000 x formula (3) x learning_rate, and 0.002 of that with Adam
-        constant = 10 * theirs["learning_rate"]
-    elif schedule != T2T_SCHEDULE:
-        if schedule == "legacy":
-            schedule = f"legacy, learning_rate_decay_scheme={scheme}"
-        notes.append(
-            f"learning_rate_schedule={schedule}: t2tlite trains at its default learning"
-            " rate instead."
-        )
-        return {}
-    warmup = theirs["learning_rate_warmup_steps"]
-    return dict(zip(RATE_FIELDS, (ours, constant, warmup), strict=True))
-
-
-def _bring_into_range(values: dict[str, Value], notes: list[str]) -> None:
-    """Replaces values of training that t2tlite does not allow."""
+        notes["use_fixed_batch_size"] = f"{values['batch_size']} tokens in a batch"
     # the meaning of 0 in tensor2tensor
     values["max_length"] = values["max_length"] or values["batch_size"]
     for name, value in values.items():
         facts = FACTS[name]
-        if facts.model or facts.low is None:
-            continue
-        if not (math.isfinite(value) and facts.in_range(value)):
-            values[name] = FIELDS[name].default
-            notes.append(
-                f"{name}={value}: t2tlite requires {facts.range}; {name}={values[name]}."
-            )
+        is_of_training = facts.low is not None and not facts.model
+        if is_of_training and not (math.isfinite(value) and facts.in_range(value)):
+            values[name] = notes[name] = FIELDS[name].default
     if values["max_length"] > values["batch_size"]:
-        notes.append(
-            f"max_length={values['max_length']}: t2tlite requires at most"
-            f" batch_size={values['batch_size']}."
-        )
-        values["max_length"] = values["batch_size"]
+        values["max_length"] = notes["max_length"] = values["batch_size"]
+    return values
+
+
+def _learning_rate(theirs: Mapping[str, Value], notes: Notes) -> dict[str, Value]:
+    """The schedule with tensor2tensor's learning rate at every step; empty, with a
+    note, if t2tlite has none.
+    """
+    schedule = theirs["learning_rate_schedule"].replace(" ", "")
+    constant = theirs["learning_rate_constant"]
+    ours = T2T_SCHEDULE
+    if schedule == "constant*linear_warmup*rsqrt_decay":
+        constant *= theirs["hidden_size"] ** 0.5
+    elif schedule == "legacy" and theirs["learning_rate_decay_scheme"] == "noam":
+        ours = "noam"
+        # 5,000 x formula (3) x learning_rate, and 0.002 of that with Adam
+        constant = 10 * theirs["learning_rate"]
+    elif schedule != T2T_SCHEDULE:
+        notes["learning_rate_schedule"] = "its default learning rate"
+        return {}
+    warmup = theirs["learning_rate_warmup_steps"]
+    return dict(zip(RATE_FIELDS, (ours, constant, warmup), strict=True))

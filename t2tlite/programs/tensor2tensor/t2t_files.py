@@ -53,15 +53,16 @@ class T2TFiles:
     def checkpoints(self) -> list[str]:
         """The checkpoints of the folder, or the named one, oldest first."""
         path = self.checkpoint.absolute()
-        if path.is_dir():
-            checkpoints = list_checkpoints(path)
-            if checkpoints:
-                return checkpoints
-            raise _no_checkpoint(f"{path}, which has no model.ckpt-N.index.")
+        checkpoints = list_checkpoints(path) if path.is_dir() else []
         prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path))
         if Path(f"{prefix}.index").is_file():
-            return [prefix]
-        raise _no_checkpoint(f"{path}; there is no {prefix}.index.")
+            checkpoints = [prefix]
+        if not checkpoints:
+            raise FileNotFoundError(
+                "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or"
+                f" one of these. Received: {path}, which has no .index file."
+            )
+        return checkpoints
 
     def trained_in(self) -> Path:
         """The folder of the checkpoints."""
@@ -95,13 +96,6 @@ class T2TFiles:
                 f"model must be transformer. Received: model={model} in its {FLAGS}."
             )
         return flags.get("problem", "imported")
-
-
-def _no_checkpoint(received: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
-        f" these. Received: {received}"
-    )
 
 
 def _find(name: str, *folders: Path) -> Path | None:

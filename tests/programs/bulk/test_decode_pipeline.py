@@ -12,7 +12,6 @@ from bulk_cases import SENTENCES, interrupt, write
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.programs.bulk import decode_file as decode_file_module
 from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
 from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
@@ -114,16 +113,6 @@ def test_windows_of_one_process_are_used(decoded, calls, open_job, source, tmp_p
     assert calls.windows == [6, 6, 6, 2]
 
 
-def test_nothing_done_leaves_nothing(decoded, tmp_path, monkeypatch):
-    def fail(job, path):
-        raise OSError("the machine is gone")
-
-    monkeypatch.setattr(decode_pipeline, "_decode_piece", fail)
-    with pytest.raises(ChildProcessError):
-        decoded("out.txt", Pipeline("DirectRunner"))
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-
 def test_bad_line_is_refused_before_the_pipeline_runs(decoded, source):
     source.write_bytes(b"cat\nk\xf6pfe\n")
     with pytest.raises(ValueError, match=r"in\.txt, line 2: text must be UTF-8"):
@@ -135,18 +124,6 @@ def test_too_long_line_counts_as_blank(decoded, source, capsys):
     blank = decoded("out.txt", HERE).splitlines()[8]
     assert blank == b""
     assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
-
-
-def test_input_is_read_once(decoded, monkeypatch):
-    reads, read_lines = [], decode_file_module.read_lines
-
-    def counted(path, report):
-        reads.append(path)
-        return read_lines(path, report)
-
-    monkeypatch.setattr(decode_file_module, "read_lines", counted)
-    decoded("out.txt", HERE)
-    assert len(reads) == 1
 
 
 def test_summary_has_the_seconds_of_all_windows(

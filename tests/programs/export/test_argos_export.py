@@ -24,7 +24,6 @@ from spellings import SPELLINGS
 from tiny_run import change_manifest
 
 from t2tlite.data.dataset import open_dataset
-from t2tlite.programs.export import ctranslate2_model
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 NAME = "translate-en_de"
@@ -93,21 +92,6 @@ def test_an_export_counts_the_type_that_argos_computes_in(tiny_run, tmp_path, ca
     assert re.search(counted, run_export_test(*flags))
     readme = (target / "README.md").read_text(encoding="utf-8")
     assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
-
-
-def test_argos_translates_compute_type_is_counted(
-    tiny_run, load, tmp_path, monkeypatch
-):
-    types = []
-    opened = ctranslate2_model.open_translator
-
-    def open_translator(folder, compute_type):
-        types.append(compute_type)
-        return opened(folder, compute_type)
-
-    monkeypatch.setattr(ctranslate2_model, "open_translator", open_translator)
-    load(tiny_run.run, None).export(tmp_path / "out", "argos")
-    assert types == ["float32", "float32", "float32", "auto"]
 
 
 def test_languages_of_the_command_count(tiny_run, load, tmp_path, capsys):

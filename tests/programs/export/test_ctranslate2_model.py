@@ -14,14 +14,13 @@ from tiny_task import sentences
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import LONGEST_BUCKET, Sentence
-from t2tlite.layers.embedding import Positions
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.ctranslate2_engine import (
     QUANTIZATIONS,
     CTranslate2Engine,
     open_translator,
 )
-from t2tlite.programs.export.ctranslate2_spec import convert, position_table
+from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.vocabularies.sentencepiece_encoder import (
     SentencePieceEncoder,
     train_sentencepiece,
@@ -159,17 +158,6 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
         assert chosen.tolist() == target
 
 
-@pytest.mark.parametrize("pos", ["timing", "timing_halves"])
-def test_positions_are_the_models(pos):
-    """CTranslate2's table is NumPy's, the model's that of its layer."""
-    expected = Positions(pos, 12)(np.zeros((1, LONGEST_BUCKET, 12), np.float32))[0]
-    np.testing.assert_allclose(
-        position_table(HParams(hidden_size=12, num_heads=2, pos=pos)),
-        expected,
-        atol=2e-6,
-    )
-
-
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_quantised_models_are_smaller_and_nearly_the_same(
     vocabularies, tmp_path, quantization
@@ -223,11 +211,6 @@ def test_the_folder_has_what_text_and_tokens_need(vocabularies, tmp_path):
         "other.model",
     }
     assert names == {"model.bin", "config.json", *vocabulary_files}
-
-
-def test_a_missing_weight_is_named(vocabularies, tmp_path):
-    with pytest.raises(KeyError, match="embedding/weight"):
-        convert(HParams(), {}, vocabularies, tmp_path, "float32")
 
 
 def test_subwords_of_tensor2tensor(tmp_path, fixtures):
