@@ -70,15 +70,12 @@ def main(flags: ExportFlags) -> None:
         languages=flags.languages,
     )
     run = groups.run_folder(flags)
-    hparams = run.hparams()
-    manifest = run.manifest()
+    run.hparams()  # raises if there is no run
     plan = ExportPlan(
         run=run,
         checkpoint=find_checkpoint(run.path, flags.checkpoint_path),
-        hparams=hparams,
-        manifest=manifest,
         format=export_format,
-        decoding=decode_options(manifest, flags.decode_hparams),
+        decoding=decode_options(run.manifest(), flags.decode_hparams),
         export_dir=flags.export_dir,
         overwrite=flags.overwrite,
     )

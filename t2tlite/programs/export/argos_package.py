@@ -37,10 +37,11 @@ class ArgosFormat(CTranslate2Format):
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
         run = str(plan.run)
-        note = contradiction(run, plan.manifest, self._pair(plan.manifest, run))
+        manifest = plan.run.manifest()
+        note = contradiction(run, manifest, self._pair(manifest, run))
         if note:
             say(note)
-        source, target = plan.manifest.vocabularies
+        source, target = manifest.vocabularies
         if source != target or source.type != "sentencepiece":
             raise ValueError(
                 "format=argos needs one SentencePiece vocabulary for source and target."

@@ -48,7 +48,7 @@ class CTranslate2Format(ExportFormat):
                 f"quantization must be one of {', '.join(QUANTIZATIONS)}. Received:"
                 f" {self.quantization!r}."
             )
-        check_expressible(plan.hparams)
+        check_expressible(plan.run.hparams())
 
     def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
         keras = keras_model(model)

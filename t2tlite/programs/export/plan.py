@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.manifest import RunManifest
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import check_name
@@ -36,8 +35,6 @@ class ExportPlan:
 
     run: RunFolder
     checkpoint: str
-    hparams: HParams
-    manifest: RunManifest
     format: ExportFormat
     decoding: DecodeHParams  # the export's, if it includes the search
     export_dir: str | Path

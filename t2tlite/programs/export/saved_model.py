@@ -42,7 +42,7 @@ class SavedModelFormat(ExportFormat):
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        types = {entry.type for entry in plan.manifest.vocabulary_entries()}
+        types = [entry.type for entry in plan.run.manifest().vocabularies]
         has_text = importlib.util.find_spec("tensorflow_text") is not None
         if "sentencepiece" in types and not has_text:
             raise ValueError(

@@ -219,9 +219,9 @@ def untrained(
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
-    return Translator(
-        engine, model.encoders, manifest or model.manifest, "RUN/model.ckpt-7"
-    )
+    manifest = manifest or model.manifest
+    checkpoint = "RUN/model.ckpt-7"
+    return Translator(engine, model.encoders, manifest, checkpoint, run=model.run)
 
 
 @pytest.mark.slow

@@ -52,13 +52,6 @@ DAMAGES = {
         lambda f: cut(f / "model.ckpt-7.index", 900),
         UNREADABLE + COPY,
     ),
-    "a list of files that are gone": (
-        lambda f: (
-            (f / "model.ckpt-7.index").unlink(),
-            (f / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n'),
-        ),
-        NO_INDEX + r"\S*/theirs, which has no \.index file",
-    ),
 }
 
 
@@ -69,23 +62,12 @@ def test_damaged_checkpoints(theirs, capsys, case):
     refused(theirs, capsys, message)
 
 
-@pytest.mark.parametrize("step", [5, pytest.param(9, marks=pytest.mark.slow)])
-def test_one_bad_checkpoint_of_several(theirs, capsys, step):
-    variables = {
-        name: value
-        for name, value in small_model()[1].items()
-        if name != f"{ATTENTION}/multihead_attention/q/kernel"
-    }
-    write_checkpoint(theirs / f"model.ckpt-{step}", variables)
-    refused(
-        theirs,
-        capsys,
-        r"The checkpoint's variables must be .*\n "
-        rf" {ATTENTION}/multihead_attention/q/kernel is missing",
-    )
-    write_checkpoint(theirs / f"model.ckpt-{step}", small_model()[1])
-    cut(theirs / f"model.ckpt-{step}.data-00000-of-00001", 9000)
-    refused(theirs, capsys, UNREADABLE.replace("7", str(step)))
+def test_one_bad_checkpoint_of_several(theirs, capsys):
+    query = f"{ATTENTION}/multihead_attention/q/kernel"
+    variables = small_model()[1]
+    del variables[query]
+    write_checkpoint(theirs / "model.ckpt-5", variables)
+    refused(theirs, capsys, rf"The checkpoint's variables .*\n  {query} is missing")
 
 
 def test_another_model(theirs, capsys):

@@ -33,29 +33,10 @@ ATTENTION = "transformer/body/encoder/layer_0/self_attention"
         ),
         ("--t2t_checkpoint=", r"--t2t_checkpoint must be given\."),
         ("--t2t_vocab=", r"--t2t_vocab must be "),
-        (
-            "--t2t_vocab=a,b,c",
-            (
-                r"--t2t_vocab must be one file, or source's and target's\. Received: 3"
-                r" files\."
-            ),
-        ),
-        (
-            "--t2t_vocab=HERE/none",
-            r"A text file is required\. Received: .*/none, which does not exist\.",
-        ),
-        (
-            "--t2t_hparams=HERE/none",
-            r"A text file is required\. Received: .*/none, which does not exist\.",
-        ),
-        (
-            "--target_space_id=32",
-            r"--target_space_id must be at least 0 and less than 32\. Received: 32\.",
-        ),
-        (
-            "--target_space_id=-1",
-            r"--target_space_id must be at least 0 and less than 32\. Received: -1\.",
-        ),
+        ("--t2t_vocab=a,b,c", r"--t2t_vocab must be one .* Received: 3 files\."),
+        ("--t2t_vocab=HERE/none", r"A text file .*/none, which does not exist\."),
+        ("--t2t_hparams=HERE/none", r"A text file .*/none, which does not exist\."),
+        ("--target_space_id=32", r"--target_space_id must .* 32\. Received: 32\."),
     ],
 )
 def test_flags(theirs, capsys, flag, message):
