@@ -40,12 +40,14 @@ def open_format(name: str, **options: str) -> ExportFormat:
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
     known = [field.name for field in dataclasses.fields(FORMATS[name])]
-    given = {option: value for option, value in options.items() if value}
-    for option, value in given.items():
-        if option not in known:
+    given = {}
+    for option, value in options.items():
+        if value and option not in known:
             raise ValueError(
                 f"format={name} has no option {option}. Received: {option}={value}."
             )
+        if value:
+            given[option] = value
     return FORMATS[name](**given)
 
 

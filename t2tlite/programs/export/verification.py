@@ -116,10 +116,12 @@ def _values(
     """The texts and the numbers of each n-best list, and of each target."""
     rows = []
     for n_best in n_best_lists:
+        texts = []
         values = []
         for output in n_best:
+            texts.append(output.text)
             values += [output.score, output.log_prob]
-        rows.append(([output.text for output in n_best], values))
+        rows.append((texts, values))
     log_probs = model.score(sentences, targets)
     for target, log_prob in zip(targets, log_probs, strict=True):
         rows.append(([target], [log_prob]))

@@ -145,11 +145,11 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
             choices = " or ".join(map(repr, allowed))
             reasons.append(f"{name}={value!r}: must be {choices}.")
     read = _read(theirs, reasons)
-    notes: Notes = {}
+    instead: Notes = {}
     if not reasons:
         read["pos"] = POSITIONS[theirs.get("pos", "timing")]
         try:
-            hparams = HParams(**_converted(read, notes))
+            hparams = HParams(**_converted(read, instead))
         except ValueError as error:
             reasons.append(str(error))
     if reasons:
@@ -161,12 +161,12 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
         )
     for name, usual in NOTED.items():
         if theirs.get(name, usual) != usual:
-            notes[name] = repr(usual)
+            instead[name] = repr(usual)
     values = {**theirs, **read}
-    return hparams, [
-        f"{name}={values[name]}: t2tlite trains with {instead}."
-        for name, instead in notes.items()
-    ]
+    notes = []
+    for name, ours in instead.items():
+        notes.append(f"{name}={values[name]}: t2tlite trains with {ours}.")
+    return hparams, notes
 
 
 def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
