@@ -276,7 +276,7 @@ def main(flags: DecoderFlags) -> None:
     All that can be wrong is checked before TensorFlow is loaded: flags, the run, the
     input, the checkpoint, and whether the output can be written.
     """
-    from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
+    from t2tlite.programs.bulk import decode_file, decode_split, jobs
     from t2tlite.programs.runs.load import (
         check_engine_options,
         check_ensemble,
@@ -324,7 +324,7 @@ def main(flags: DecoderFlags) -> None:
         decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
     elif pipeline and flags.decode_from_file and target:
         work = folder.path, pipeline, flags.decode_from_file, target
-        say(decode_pipeline.decode_by_workers(job, *work))
+        say(decode_file.decode_by_workers(job, *work))
     elif flags.is_typed:
         _decode_typed(job)
     else:

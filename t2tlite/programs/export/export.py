@@ -16,12 +16,11 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import write_record
-from t2tlite.files.templates import fill_in
-from t2tlite.programs.export.argos_package import ArgosFormat
-from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
+from t2tlite.programs.export.ctranslate2_formats import ArgosFormat, CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
+from t2tlite.programs.templates import fill_in
 
 README = "programs/export/readme.md.jinja"
 FORMATS: dict[str, type[ExportFormat]] = {

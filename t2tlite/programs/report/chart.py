@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from t2tlite.files.templates import fill_in
+from t2tlite.programs.templates import fill_in
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
 # at least 3:1 against white and against the dark page

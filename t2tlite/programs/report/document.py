@@ -13,7 +13,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from t2tlite.files.templates import fill_in, package_text
+from t2tlite.programs.templates import fill_in, package_text
 
 # not the _ inside a name
 INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")

@@ -25,8 +25,8 @@ from t2tlite.data.splits import DEV
 from t2tlite.files.atomic_file import atomic_file, write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.records import write_record
-from t2tlite.files.templates import fill_in
 from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import NO_COST
 from t2tlite.training.cost import count_parameters, estimate

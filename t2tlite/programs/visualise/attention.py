@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.templates import package_text
+from t2tlite.programs.templates import package_text
 
 KINDS = ("encoder", "decoder", "cross")
 TITLES = {

@@ -1,4 +1,6 @@
-"""The format argos: a package that Argos Translate and LibreTranslate install.
+"""The format ctranslate2, the model directory that CTranslate2 loads, with our
+vocabularies; and argos, a package of such a directory that Argos Translate and
+LibreTranslate install.
 
 An `.argosmodel` is a zip file with one folder: a model directory of CTranslate2, a
 SentencePiece model for both languages, and metadata.
@@ -18,13 +20,104 @@ from t2tlite.data.language_codes import contradiction, language_name, pair_of_ru
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.own_files import remove
-from t2tlite.programs.export.ctranslate2_engine import AUTO
-from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
-from t2tlite.programs.export.plan import ExportPlan, Facts
-from t2tlite.programs.export.verification import OpenedExport, greedily
+from t2tlite.programs.export.ctranslate2_engine import (
+    AUTO,
+    FLOAT32,
+    PATIENCE,
+    QUANTIZATIONS,
+    CTranslate2Engine,
+    check_expressible,
+    import_ctranslate2,
+    open_translator,
+)
+from t2tlite.programs.export.ctranslate2_spec import convert
+from t2tlite.programs.export.plan import ExportFormat, ExportPlan, Facts
+from t2tlite.programs.export.verification import (
+    DecodedInOneBatch,
+    OpenedExport,
+    check_equal,
+    greedily,
+    keras_model,
+    opened_run,
+)
 
+ROUNDING = 1e-3  # CTranslate2 rounds matrix products differently
+# in an .argosmodel
 MODEL = "model"
 VOCABULARY = "sentencepiece.model"
+
+
+@dataclasses.dataclass(frozen=True)
+class CTranslate2Format(ExportFormat):
+    """Writes a model directory, with the weights quantised if asked for."""
+
+    name = "ctranslate2"
+    supported = CTranslate2Engine.supported
+    quantization: str = FLOAT32
+
+    def check(self, plan: ExportPlan) -> None:
+        super().check(plan)
+        import_ctranslate2()
+        if self.quantization not in QUANTIZATIONS:
+            raise ValueError(
+                f"quantization must be one of {', '.join(QUANTIZATIONS)}. Received:"
+                f" {self.quantization!r}."
+            )
+        check_expressible(plan.run.hparams())
+
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        keras = keras_model(model)
+        weights = {}
+        for variable in keras.trainable_variables:
+            weights[variable.path] = variable.numpy()
+        convert(keras.hparams, weights, model.encoders, folder, self.quantization)
+        return {"patience": PATIENCE}
+
+    def open(
+        self, model: TextDecoder, folder: Path, decoding: DecodeHParams
+    ) -> OpenedExport:
+        engine = CTranslate2Engine(
+            open_translator(folder, self.quantization),
+            model.encoders,
+            self.quantization,
+            model.engine.max_positions,
+            model.engine.parameters,
+            lambda: keras_model(model),
+        )
+        exported = TextDecoder(engine, model.encoders, model.manifest)
+        return DecodedInOneBatch(exported, decoding)
+
+    def verify(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        decoding: DecodeHParams,
+        sentences: list[str],
+    ) -> str:
+        """Compares the directory with the model: greedy search exactly, unless the
+        weights are quantised or the model computes in 16 bits. Otherwise, and for beam
+        search, whose searches differ, equal translations are counted.
+        """
+        greedy = greedily(decoding)
+        if self.quantization == keras_model(model).compute_dtype == FLOAT32:
+            export = self.open(model, folder, greedy)
+            check_equal(opened_run(model, greedy), export, sentences, ROUNDING)
+        equal = self.count_equal(model, folder, greedy, sentences)
+        of_beam = self.count_equal(model, folder, decoding, sentences)
+        return f"{equal} greedy and {of_beam} beam-search translations"
+
+    def count_equal(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        options: DecodeHParams,
+        sentences: list[str],
+    ) -> int:
+        """The number of sentences that have the run's best translation."""
+        ours = opened_run(model, options).decode(sentences)
+        theirs = self.open(model, folder, options).decode(sentences)
+        pairs = zip(ours, theirs, strict=True)
+        return sum(first[0].text == second[0].text for first, second in pairs)
 
 
 @dataclasses.dataclass(frozen=True)
