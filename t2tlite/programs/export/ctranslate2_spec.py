@@ -90,7 +90,7 @@ def position_table(hparams: HParams) -> np.ndarray:
 
     if hparams.pos == "none":
         return np.zeros((LONGEST_BUCKET, hparams.hidden_size), np.float32)
-    positions = np.arange(LONGEST_BUCKET, dtype=np.float32)
+    positions: np.ndarray = np.arange(LONGEST_BUCKET, dtype=np.float32)
     return np.asarray(SINUSOIDS[hparams.pos](positions, hparams.hidden_size))
 
 

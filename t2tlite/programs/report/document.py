@@ -27,7 +27,11 @@ class Verbatim(str):
 
 def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """The report in Markdown. The template also knows these filters."""
-    own = {"code": code, "listing": listing, "html": Verbatim}
+    own: dict[str, Callable[..., Any]] = {
+        "code": code,
+        "listing": listing,
+        "html": Verbatim,
+    }
     template = "programs/report/report.md.jinja"
     return fill_in(template, facts, {**own, **filters}, finalize=as_markdown) + "\n"
 

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +23,10 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.lock import only_process
-from t2tlite.files.records import NAME
+from t2tlite.files.records import NAME, read_record
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
-from t2tlite.programs.tensor2tensor.t2t_files import (
-    VOCABULARY_NAMES,
-    T2TFiles,
-    read_hparams,
-)
+from t2tlite.programs.tensor2tensor.t2t_files import VOCABULARY_NAMES, T2TFiles
 from t2tlite.programs.tensor2tensor.variables import (
     Variables,
     embedding_sizes,
@@ -79,7 +76,10 @@ def import_run(
     recorded_problem = files.recorded_problem()
     # of the newest: at step 0 the optimizer state is still empty
     variables = read_variables(paths[-1])
-    hparams, notes = convert_hparams(read_hparams(files.hparams_path()))
+    theirs = read_record(
+        files.hparams_path(), dict[str, Any], "Copy it again.", unversioned=True
+    )
+    hparams, notes = convert_hparams(theirs)
     entries = _vocabulary_entries(files, embedding_sizes(variables))
     sizes = entries[0].size, entries[-1].size
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
@@ -157,21 +157,18 @@ def _target_space(
             )
         return None
     trained = trained_target_space(variables)
-    if wanted is not None:
-        if trained not in (None, wanted):
-            notes.append(
-                f"Row {trained} of the target space embedding was trained; row"
-                f" {wanted} is used as requested."
-            )
-        return wanted
-    if trained is None:
+    if wanted is None and trained is None:
         notes.append(
             "The checkpoint does not show which row of its target space embedding was"
             " trained. Row 0 is used, as in nearly all problems; if yours set"
             " target_space_id, give --target_space_id."
         )
-        return 0
-    return trained
+    elif wanted is not None and trained not in (None, wanted):
+        notes.append(
+            f"Row {trained} of the target space embedding was trained; row {wanted} is"
+            " used as requested."
+        )
+    return wanted if wanted is not None else trained or 0
 
 
 def _manifest(

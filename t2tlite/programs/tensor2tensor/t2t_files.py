@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from t2tlite.files.checkpoint_paths import list_checkpoints
 from t2tlite.files.text_files import check_file
-from t2tlite.json_depth import check_depth
 
 # in a run
 VOCABULARY_NAMES = {
@@ -107,19 +104,3 @@ def _find(name: str, *folders: Path) -> Path | None:
             if path.is_file():
                 return path
     return None
-
-
-def read_hparams(path: Path) -> dict[str, Any]:
-    """The content of an hparams.json."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        check_depth(text)
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise ValueError(f"a {type(values).__name__}")
-    except ValueError as error:
-        # also if the file is not JSON or not UTF-8
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: {error}. Copy it again."
-        ) from error
-    return values

@@ -160,12 +160,13 @@ def load_variables(
             shape = [ROWS, *shape]
         shards = [variables[name] for name in names]
         value = _joined(shards, shape)
-        if value is None:
+        if value is not None:
+            values.append((variable, value))
+        else:
             received = ", ".join(str(list(shard.shape)) for shard in shards)
             misfits.append(
                 f"{names[0]} must have the shape {shape}. Received: {received}."
             )
-        values.append((variable, value))
     misfits.sort()
     for name in model_variables(variables):
         if name not in used:

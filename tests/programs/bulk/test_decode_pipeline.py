@@ -111,19 +111,6 @@ def test_windows_of_one_process_are_used(decoded, calls, open_job, source, tmp_p
     assert calls.windows == [6, 6, 6, 2]
 
 
-def test_bad_line_is_refused_before_the_pipeline_runs(decoded, source):
-    source.write_bytes(b"cat\nk\xf6pfe\n")
-    with pytest.raises(ValueError, match=r"in\.txt, line 2: text must be UTF-8"):
-        decoded("out.txt", Pipeline("no runner"))
-
-
-def test_too_long_line_counts_as_blank(decoded, source, capsys):
-    write(source, [*LINES[:8], "cat " * 2100, *LINES[8:]])
-    blank = decoded("out.txt", HERE).splitlines()[8]
-    assert blank == b""
-    assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
-
-
 def test_summary_has_the_seconds_of_all_windows(
     run, open_job, tmp_path, source, monkeypatch
 ):

@@ -230,17 +230,3 @@ def test_pipe_is_read_once_and_resumed(file, pipe, capsys):
     assert "Resuming: 8 lines are done, in " in capsys.readouterr().err
     assert file.calls.windows == file.windows
     assert contents(file.folder) == expected
-
-
-def test_too_long_line_of_a_pipe_counts_as_blank(file, pipe, tmp_path, capsys):
-    lines = [*LINES[:9], "cat " * 2100, *LINES[10:]]
-    pipe([*LINES[:9], "", *LINES[10:]])
-    expected = file.whole()
-    pipe(lines)
-    capsys.readouterr()
-    file.interrupted(2)
-    pipe(lines)
-    file()
-    assert contents(file.folder) == expected
-    message = f"at most 2,048 tokens. Received: {tmp_path}/pipe, line 10 with 2,"
-    assert message in capsys.readouterr().err

@@ -81,6 +81,12 @@ def test_hparams_of_another_model(theirs, capsys, changes, message):
     refused(theirs, capsys, message)
 
 
+@pytest.mark.parametrize("content", [b'{"num_heads"', b"[1, 2]", b'{"a": "\xff"}'])
+def test_hparams_that_are_damaged(theirs, capsys, content):
+    (theirs / "hparams.json").write_bytes(content)
+    refused(theirs, capsys, r"\S*/theirs/hparams\.json is damaged: .* Copy it again\.")
+
+
 def test_no_hparams(theirs, capsys):
     (theirs / "hparams.json").unlink()
     message = (
