@@ -27,13 +27,13 @@ class Verbatim(str):
 
 def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """The report in Markdown. The template also knows these filters."""
-    own: dict[str, Callable[..., Any]] = {
+    ours: dict[str, Callable[..., Any]] = {
         "code": code,
         "listing": listing,
         "html": Verbatim,
     }
     template = "programs/report/report.md.jinja"
-    return fill_in(template, facts, {**own, **filters}, finalize=as_markdown) + "\n"
+    return fill_in(template, facts, {**ours, **filters}, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
