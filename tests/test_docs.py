@@ -152,7 +152,7 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
     assert mistakes == []
 
 
-def test_flags_of_the_image_and_of_the_service_are_those_of_the_server():
+def test_flags_of_the_image_and_of_the_unit_exist():
     """In the page of operation: behind the image's name, and in the flag file."""
     (page,) = [path for path in DOCUMENTS if path.name == "operation.md"]
     server_lines = []
