@@ -301,7 +301,7 @@ def test_equal_time_stops_a_command_that_still_runs(tmp_path):
 
 def test_results_state_the_formulas_costs_of_the_papers_tables():
     tables = paper_tables.tables(ROOT / "docs")
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper-tables.md").read_text(encoding="utf-8")
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}<!-- {name} end -->" in text
 
