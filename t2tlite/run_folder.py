@@ -147,7 +147,7 @@ class RunFolder:
             )
         # before hparams.json had a version, it was written without one
         values = read_record(
-            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
+            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
         )
         try:
             return HParams(**values)

@@ -181,7 +181,7 @@ def test_the_project_has_both_blocks(docs):
 
 def test_results_state_the_formulas_costs_of_the_papers_tables():
     tables = paper_tables.tables(ROOT / "docs")
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper-tables.md").read_text(encoding="utf-8")
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}<!-- {name} end -->" in text
 
