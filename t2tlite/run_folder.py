@@ -147,10 +147,10 @@ class RunFolder:
             )
         # before hparams.json had a version, it was written without one
         values = read_record(
-            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
+            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
         )
         try:
-            return HParams.of(values)
+            return HParams(**values)
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 

@@ -103,7 +103,18 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
     [
         ({"train_source": "no.en"}, FileNotFoundError, r"no\.en"),
         ({"train_source": "dev.en"}, ValueError, "equally many lines"),
-        ({"train_source": np.array(["a cat"])}, ValueError, "train_source must be .* of type ndarray. Sentences are read from files"),
+        ({"train_source": 5}, ValueError, "train_source must be"),
+        (
+            {"train_source": np.array(["a cat"])},
+            ValueError,
+            "train_source must be .* of type ndarray. Sentences are read from files",
+        ),
+        (
+            {"trainsource": "train.en"},
+            ValueError,
+            "A problem has no field 'trainsource'",
+        ),
+        ({"train_source": ["train.en"] * 2}, ValueError, "must name as many files"),
         ({"data_dir": None}, TypeError, "not .*NoneType"),
     ],
 )  # fmt: skip

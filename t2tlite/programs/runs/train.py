@@ -36,7 +36,6 @@ from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.memory import device_memory
 from t2tlite.training.run_cost import cost_line
 from t2tlite.training.signals import Signals
 from t2tlite.training.strategy import (
@@ -90,8 +89,7 @@ def train_run(training: Training) -> list[str]:
     summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
     summary += after_training(folder, training.config.early_stopping_evals > 0)
     if costs := folder.costs():
-        gpu = gpu_name() if trains_on_gpu(replicas) else ""
-        summary.append(cost_line(costs[-1], gpu))
+        summary.append(cost_line(costs[-1]))
     return summary
 
 
@@ -285,7 +283,6 @@ def _setup(
     dev_sets = {}
     for split, name in dataset.manifest.dev_sets.items():
         dev_sets[name] = dataset.store(split)
-    available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
     return TrainingSetup(
@@ -296,7 +293,6 @@ def _setup(
         dev_sets=dev_sets,
         run=folder,
         vocabulary_sizes=sizes,
-        available_memory=available,
         flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
         warm_start=warm_start,
     )
