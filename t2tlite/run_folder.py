@@ -146,8 +146,8 @@ class RunFolder:
                 " --t2t_vocab=VOCABULARY --output_dir=RUN."
             )
         # before hparams.json had a version, it was written without one
-        values = read_record(
-            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
+        values: dict[str, Any] = read_record(
+            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
         )
         try:
             return HParams(**values)
