@@ -109,7 +109,7 @@ def _talk_pairs(paths: FilePair) -> Iterator[tuple[str, str]]:
 
 def _test_pairs(test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
     for paths in test_sets:
-        segments = [text_files.read_segments(path) for path in paths]
+        segments = [list(text_files.read_segments(path)) for path in paths]
         counts = dict(zip(map(str, paths), map(len, segments), strict=True))
         advice = "Check that both are from the same archive."
         text_files.check_line_counts(counts, advice, unit="segments")
