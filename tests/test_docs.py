@@ -12,6 +12,7 @@ from absl import flags as absl_flags
 from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
+from t2tlite.bin.flag_fields import all_flags_of
 from t2tlite.bin.flag_parser import parse
 
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
@@ -141,6 +142,7 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
     for block in blocks(document):
         for line in lines(block.text):
             line = re.sub(r"--flagfile=\S+", f"--flagfile={tmp_path}/flags.txt", line)
+            line = line.replace("--port=%i", "--port=5000")  # systemd's
             for command in commands(line):
                 if any(word.startswith("--t2t_usr_dir") for word in command.words):
                     users |= {word.partition("=")[2] for word in command.words}
@@ -149,6 +151,24 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
                         f"{document.name}, block at {block.line}: {line}: {wrong}"
                     )
     assert mistakes == []
+
+
+def test_flags_of_the_image_and_of_the_unit_exist():
+    """In the page of operation: behind the image's name, and in the flag file."""
+    (page,) = [path for path in DOCUMENTS if path.name == "operation.md"]
+    server_lines = []
+    for block in blocks(page):
+        for line in lines(block.text):
+            _, image, flags = line.partition(" t2tlite --")
+            if image:
+                server_lines.append(f"t2t-serve --{flags}")
+        if block.text.startswith("--"):
+            flags = block.text.replace("\n", " ")
+            server_lines.append(f"t2t-serve --output_dir=RUN {flags}")
+    assert len(server_lines) == 2
+    for line in server_lines:
+        (command,) = commands(line)
+        assert mistake(command) == ""
 
 
 @pytest.mark.parametrize(
@@ -162,7 +182,7 @@ def test_flags_in_sentences_exist(document):
     """
     taken = {}
     for program, module in SCRIPTS.items():
-        known_flags = importlib.import_module(module).main.known_flags()
+        known_flags = all_flags_of(importlib.import_module(module).main.flags_class)
         taken[program] = {*known_flags, "flagfile", "help", "version"}
     anywhere = set().union(*taken.values())
     text = re.sub(

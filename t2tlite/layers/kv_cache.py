@@ -22,7 +22,12 @@ from t2tlite.types import Tensor
 
 
 def empty_cache(
-    heads: int, batch: Tensor, capacity: int | Tensor, slots: int, size: int, dtype: str
+    heads: int,
+    batch: int | Tensor,
+    capacity: int | Tensor,
+    slots: int,
+    size: int,
+    dtype: str,
 ) -> Tensor:
     """Zeros [H, B, C, M, K]."""
     shape = (heads, batch, capacity, slots, size)
@@ -33,15 +38,13 @@ def empty_cache(
     # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it
     # does with equal constants
     cache = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
-    return tf.ensure_shape(cache, (heads, None, None, slots, size))
+    known_batch = batch if isinstance(batch, int) else None
+    return tf.ensure_shape(cache, (heads, known_batch, None, slots, size))
 
 
-def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """Keeps some sentences, int32 [N], and adds positions, which are zeros: [H, B, C,
-    M, K] -> [H, N, capacity, M, K].
-    """
+def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:
+    """Adds positions, which are zeros: [H, N, C, M, K] -> [H, N, capacity, M, K]."""
     heads, _, old_capacity, slots, size = ops.shape(cache)
-    cache = ops.take(cache, sentences, axis=1)
     added = (0, capacity - old_capacity)
     cache = ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
     return ops.reshape(cache, (heads, -1, capacity, slots, size))

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from run_command import said
 from server_process import Process
 from tiny_run import change_manifest
 
@@ -30,10 +31,8 @@ def loads_nothing(monkeypatch):
 
 
 def refused(capsys, *flags):
-    assert t2t_serve.main(list(flags)) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
+    out, err = said(capsys, t2t_serve, *flags, status=1)
+    assert (out, "Traceback" in err) == ("", False)
     return err
 
 
