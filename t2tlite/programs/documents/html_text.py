@@ -107,10 +107,10 @@ class HtmlText:
                 row.append(node)
             elif apart and has_parts and not any(_cuts(node.children)):
                 first, last = apart[0], apart[-1] + 1
-                row.append(_part(node, node.children[:first], end=""))
+                row.append(_part(node, node.source, node.children[:first], ""))
                 self._read_row(row)
                 self._read(node.children[first:last])
-                row = [_part(node, node.children[last:], source="")]
+                row = [_part(node, "", node.children[last:], node.end)]
             else:
                 self._read_row(row)
                 row = []
@@ -172,9 +172,9 @@ def _summarise(node: Node) -> None:
     node.is_link |= node.name == "a"
 
 
-def _part(node: Node, children: list[Node], **tags: str) -> Node:
-    """An element with some of its children, and without a tag."""
-    part = dataclasses.replace(node, children=children, **tags)
+def _part(node: Node, source: str, children: list[Node], end: str) -> Node:
+    """An element with some of its children."""
+    part = dataclasses.replace(node, source=source, children=children, end=end)
     _summarise(part)
     return part
 
