@@ -152,7 +152,7 @@ def test_documents_on_a_dev_line_are_left_out_and_counted(
     )
     pattern = (
         r"2 pairs of dev2 \(talks\.en\) are longer than 2,048 tokens and left out of"
-        r" each evaluation; the first is line 3, of [\d,]{5,6} and [\d,]{5,6} tokens\."
+        r" each evaluation; the first is line 3, of [\d,]{5,6} tokens\."
     )
     capsys.readouterr()
     for steps in (1, 2):

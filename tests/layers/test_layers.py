@@ -104,13 +104,6 @@ def test_feed_forward(monkeypatch, avx2):
     np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=1e-4)
 
 
-def test_feed_forward_in_bfloat16_keeps_its_kernels(monkeypatch):
-    monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: True)
-    layer = FeedForward(HIDDEN, 12, dropout=0.0, dtype="mixed_bfloat16")
-    layer(normal(2, 3, HIDDEN))
-    assert layer.transposed_kernels() == ()
-
-
 @pytest.mark.parametrize("shape", [(7, HIDDEN), (2, 3, HIDDEN)])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_layer_normalisation_and_its_gradient(shape, compiled):
