@@ -22,8 +22,8 @@ import program
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.config import HParams
+from t2tlite.console import markdown_table
 from t2tlite.programs.table3.rows import ROWS
-from t2tlite.programs.table3.table import markdown_table
 from t2tlite.training.cost import estimate
 
 BATCH_TOKENS = 25_000  # of source, and as many of target: section 5.1

@@ -37,9 +37,7 @@ from t2tlite.files.same_file import check_not_overwritten
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionFlags(
-    groups.TensorFlowFlags, groups.PackageFlags, groups.CheckpointFlags, groups.RunFlags
-):
+class AttentionFlags(groups.TensorFlowFlags, groups.CheckpointFlags, groups.RunFlags):
     """Which attention is shown, and where."""
 
     source: str = required_field(str, "The sentence whose attention is shown.")

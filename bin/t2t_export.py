@@ -43,9 +43,7 @@ from t2tlite.programs.runs.translator import decode_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportFlags(
-    groups.TensorFlowFlags, groups.PackageFlags, groups.DecodingFlags, groups.RunFlags
-):
+class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags):
     """Which run is exported, and how."""
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")

@@ -151,7 +151,7 @@ class RunFolder:
             self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
         )
         try:
-            return HParams.of(values)
+            return HParams(**values)
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 

@@ -109,7 +109,11 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
             ValueError,
             "train_source must be .* of type ndarray. Sentences are read from files",
         ),
-        ({"trainsource": "train.en"}, ValueError, "has no option 'trainsource'"),
+        (
+            {"trainsource": "train.en"},
+            ValueError,
+            "A problem has no field 'trainsource'",
+        ),
         ({"train_source": ["train.en"] * 2}, ValueError, "must name as many files"),
         ({"data_dir": None}, TypeError, "data_dir must be the path of a folder"),
     ],

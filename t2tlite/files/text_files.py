@@ -16,7 +16,6 @@ from pathlib import Path
 from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
 from t2tlite.files.compression import (
-    COMPRESSED,
     STANDARD_INPUT,
     compressed,
     opened,
@@ -64,17 +63,6 @@ def check_file(path: str | Path) -> Path:
             f" {'is a folder' if path.is_dir() else 'does not exist'}. Relative names"
             f" start from the current folder, {Path.cwd()}."
         )
-    return path
-
-
-def compressed_or_not(path: Path) -> Path:
-    """The path of a file, or that of its compressed form if only this is there:
-    `train.trees.gz` for `train.trees`.
-    """
-    for ending in ("", *COMPRESSED):
-        candidate = path.with_name(f"{path.name}{ending}")
-        if candidate.is_file():
-            return candidate
     return path
 
 

@@ -321,4 +321,4 @@ def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
     """The problem's decoding defaults with the changes of --decode_hparams; ValueError
     for a bad one.
     """
-    return DecodeHParams.of(manifest.decode_defaults).override(changes)
+    return DecodeHParams(**manifest.decode_defaults).override(changes)
