@@ -110,7 +110,7 @@ def parse_tree(text: str) -> Tree:
     """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
     label "". Raises ValueError if the text is not one tree (see `read_trees`).
     """
-    trees = list(_some_trees(text.split("\n"), "the text"))
+    trees = list(_at_least_one_tree(text.split("\n"), "the text"))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
@@ -149,7 +149,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
     a tree.
     """
-    return _some_trees(text_files.read_lines(path), str(Path(path)))
+    return _at_least_one_tree(text_files.read_lines(path), str(Path(path)))
 
 
 def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
@@ -211,7 +211,7 @@ def _without_spaces(text: str) -> str:
     return WHITE_SPACE.sub("_", text)
 
 
-def _some_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
+def _at_least_one_tree(lines: Iterable[str], name: str) -> Iterator[Tree]:
     tree = None
     for _, tree in numbered_trees(lines, name):
         yield tree
