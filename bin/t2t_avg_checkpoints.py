@@ -40,6 +40,7 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
         int,
         "Average this many newest checkpoints at most; by default 5, or all steps"
         " given.",
+        low=1,
     )
     from_step: int | None = optional_field(
         int, "Average only checkpoints of this step and later ones."

@@ -47,8 +47,12 @@ from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.start import TRANSFORMER_BASE, check_apart, set_and_changes
-from t2tlite.programs.runs.training import dataset_of
+from t2tlite.programs.runs.training import (
+    TRANSFORMER_BASE,
+    check_apart,
+    dataset_of,
+    set_and_changes,
+)
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopOptions

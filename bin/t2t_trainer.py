@@ -37,13 +37,12 @@ from t2tlite.bin.flag_fields import require
 from t2tlite.bin.flag_parser import entry
 from t2tlite.checked_fields import checked_field, facts_of, optional_field
 from t2tlite.config import HParams
-from t2tlite.programs.runs.start import (
+from t2tlite.programs.runs.training import (
+    Training,
     check_folders,
     run_hparams,
     set_and_changes,
-    train,
 )
-from t2tlite.programs.runs.training import Devices, Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 TRAINING_EXAMPLE = (
@@ -153,6 +152,8 @@ def main(flags: TrainerFlags) -> None:
     )
     data = groups.training_data(flags)
     load_tensorflow()
+    from t2tlite.programs.runs.train import train_run
+
     steps = flags.train_steps or hparams.train_steps
     loop = flags.values_of(LoopOptions)
     training = Training(
@@ -163,9 +164,11 @@ def main(flags: TrainerFlags) -> None:
         command=["t2t-trainer", *recorded.words(defaults=True)],
         eval_bleu=flags.eval_bleu,
         warm_start_from=start,
-        devices=Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver),
+        gpus=flags.worker_gpu,
+        cpu_replicas=flags.worker_cpu,
+        cluster_resolver=flags.cluster_resolver,
     )
-    print("\n".join(train(training).summary))
+    print("\n".join(train_run(training)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.console import say_once
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
@@ -157,8 +156,7 @@ class ParallelText(Problem):
         if kind == "tsv":
             return text_files.read_tsv(paths[0])
         if kind == "tmx":
-            languages = self.source_language, self.target_language
-            return read_tmx(paths[0], *languages, say_once)
+            return read_tmx(paths[0], self.source_language, self.target_language)
         return text_files.read_parallel(paths[:1], paths[1:])
 
     def _corpora(self, base: str) -> list[FileGroup]:

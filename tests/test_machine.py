@@ -65,42 +65,22 @@ def test_child_process_chooses_anew_and_keeps_what_the_user_set(monkeypatch):
     assert [os.environ[name] for name in NAMES] == ["0", "false", str(memory)]
 
 
-def test_what_the_user_has_set_stays(monkeypatch):
-    for name in NAMES:
-        monkeypatch.setenv(name, "0")
-    apply_settings()
-    assert [os.environ[name] for name in NAMES] == ["0", "0", "0"]
-
-
 @pytest.mark.parametrize(
-    ("cpuinfo", "fast"),
+    ("flags", "fast", "ends"),
     [
-        ("processor\t: 0\nflags\t\t: fpu avx2 avx512f avx512_bf16 sha\n", True),
-        ("processor\t: 0\nflags\t\t: fpu avx512f amx_bf16 amx_tile\n", True),
-        ("processor\t: 0\nflags\t\t: fpu avx2 fma avx512f avx512_vnni\n", False),
-        ("model name\t: amx_bf16\nflags\t\t: fpu\n", False),
-        ("", False),
+        ("flags\t\t: fpu avx2 avx512f avx512_bf16 sha\n", True, False),
+        ("flags\t\t: fpu avx512f amx_bf16 amx_tile\n", True, False),
+        ("flags\t\t: fpu avx2 fma avx512f avx512_vnni\n", False, False),
+        ("flags\t\t: fpu avx2 fma\n", False, True),
+        ("model name\t: amx_bf16\nflags\t\t: fpu avx\n", False, False),
+        ("", False, False),
     ],
 )
-def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
-    assert not cpu_has_bfloat16(tmp_path / "cpuinfo")  # which does not exist
-    (tmp_path / "cpuinfo").write_text(cpuinfo)
-    assert cpu_has_bfloat16(tmp_path / "cpuinfo") is fast
-
-
-@pytest.mark.parametrize(
-    ("flags", "ends"),
-    [
-        ("fpu avx2 fma", True),
-        ("fpu avx2 avx512f", False),
-        ("fpu avx", False),
-        ("asimd", False),
-    ],
-)
-def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
-    assert not cpu_ends_at_avx2(tmp_path / "cpuinfo")  # which does not exist
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    assert cpu_ends_at_avx2(tmp_path / "cpuinfo") is ends
+def test_instructions_of_the_cpu(tmp_path, flags, fast, ends):
+    path = tmp_path / "cpuinfo"
+    assert not cpu_has_bfloat16(path)  # which does not exist
+    path.write_text(f"processor\t: 0\n{flags}")
+    assert (cpu_has_bfloat16(path), cpu_ends_at_avx2(path)) == (fast, ends)
 
 
 def test_nvidia_driver(tmp_path):

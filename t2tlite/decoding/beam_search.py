@@ -189,16 +189,19 @@ class _BeamSearch:
         # [B, M, V]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         hypotheses, parents = self._continue(state, logits, ops.cast(here, "int32"))
+        advanced = state._replace(
+            step=state.step + 1,
+            hypotheses=hypotheses,
+            ancestors=take_slots(ancestors, parents),
+            cache=cache,
+        )
+        if _is_single(state):  # it is active while the loop runs
+            return advanced
         kept = []
         for new, old in zip(hypotheses, state.hypotheses, strict=True):
             kept.append(_where(active, new, old))
-        ancestors = _where(active, take_slots(ancestors, parents), ancestors)
-        return state._replace(
-            step=state.step + 1,
-            hypotheses=Hypotheses(*kept),
-            ancestors=ancestors,
-            cache=cache,
-        )
+        ancestors = _where(active, advanced.ancestors, ancestors)
+        return advanced._replace(hypotheses=Hypotheses(*kept), ancestors=ancestors)
 
     def _continue(
         self, state: BeamState, logits: Tensor, here: Tensor
@@ -241,6 +244,11 @@ class _BeamSearch:
         return continued, take_slots(slots, alive)
 
 
+def _is_single(state: BeamState) -> bool:
+    """Whether it is known without computing that the batch is one sentence."""
+    return state.max_lengths.shape[0] == 1
+
+
 def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
     """`new` [B, ...] of the sentences that are active, bool [B], and `old` of the
     others.
@@ -269,7 +277,9 @@ def _search_and_resize(
         """`results` [B, ...] are those of all sentences."""
         state = while_loop(fits, search.advance, state)
         rows = state.sentences[:, None]
-        left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
+        left = ops.zeros_like(state.sentences)  # that of a single sentence
+        if not _is_single(state):
+            left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
         updated = []
         waiting = []
         for old, new in zip(results, state.hypotheses, strict=True):
@@ -290,7 +300,7 @@ def _search_and_resize(
         return state, Hypotheses(*updated)
 
     def any_left(state: BeamState, results: Hypotheses) -> Tensor:
-        return ops.size(state.sentences) > 0
+        return search.any_unfinished(state)
 
     loop = start, start.hypotheses
     return ops.while_loop(any_left, search_and_shrink, loop)[1]

@@ -76,14 +76,6 @@ class TokenHypothesis(NamedTuple):
     log_prob: float  # log-probability (natural) of the tokens, the EOS included
 
 
-class PairBatch(NamedTuple):
-    """Sources and targets that are scored together, and their indices."""
-
-    indices: list[int]
-    sources: list[Ids]
-    targets: list[Ids]
-
-
 class OutOfMemoryError(Exception):
     """A batch does not fit into memory."""
 
@@ -145,26 +137,38 @@ class Engine(abc.ABC):
                 options.extra_length,
                 self.threads,
             )
-        filled = []
-        for indices in batches:
-            with_ids = [i for i in indices if sentences[i].ids]
-            if with_ids:
-                filled.append(with_ids)
         n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
 
         def decode_indices(indices: list[int]) -> list[list[TokenHypothesis]]:
             batch = [sentences[i] for i in indices]
-            limits = self._length_limits(batch, options)
-            return self._decode_or_halve(batch, limits, options)
+            return self._decode_or_halve(
+                batch, self._length_limits(batch, options), options
+            )
 
-        results = self._in_threads(decode_indices, filled)
-        for indices, decoded in zip(filled, results, strict=True):
-            for i, hypotheses in zip(indices, decoded, strict=True):
-                if not hypotheses:
-                    self._refuse(sentences[i].ids, options)
-                n_best[i] = hypotheses
-            done(len(indices))
+        filled = []
+        for indices in batches:
+            filled.append([i for i in indices if sentences[i].ids])
+        results = self._results(decode_indices, filter(None, filled), done)
+        for i, hypotheses in results:
+            if not hypotheses:
+                self._refuse(sentences[i].ids, options)
+            n_best[i] = hypotheses
         return n_best
+
+    def _results(
+        self,
+        function: Callable[[list[int]], Iterable[Result]],
+        batches: Iterable[list[int]],
+        done: Done = lambda count: None,
+    ) -> Iterator[tuple[int, Result]]:
+        """Each index of each batch, in order, with its result among those of the
+        batch.
+        """
+        batches = list(batches)
+        results = self._in_threads(function, batches)
+        for indices, results_of_batch in zip(batches, results, strict=True):
+            yield from zip(indices, results_of_batch, strict=True)
+            done(len(indices))
 
     def _in_threads(
         self, function: Callable[[Batch], Result], batches: Iterable[Batch]
@@ -204,16 +208,10 @@ class Engine(abc.ABC):
         """
         self.check_supported(options)
         log_probs = [0.0] * len(sources)
-
-        def score_pairs(batch: PairBatch) -> Iterable[float]:
-            return self._score_batch(batch.sources, batch.targets)
-
-        batches = self._pair_batches(sources, targets, options)
-        results = self._in_threads(score_pairs, batches)
-        for batch, scores in zip(batches, results, strict=True):
-            for i, score in zip(batch.indices, scores, strict=True):
-                log_probs[i] = float(score)
-            done(len(batch.indices))
+        for i, log_prob in self._pair_results(
+            self._score_batch, sources, targets, options, done
+        ):
+            log_probs[i] = float(log_prob)
         return log_probs
 
     def cross_attention(
@@ -230,7 +228,8 @@ class Engine(abc.ABC):
         ValueError if the engine does not support an option, or has no cross-attention.
         """
         self.check_supported(options, ALIGNMENTS)
-        return self._attend(self._pair_batches(sources, targets, options))
+        results = self._pair_results(self._attend_batch, sources, targets, options)
+        return ((i, each[: len(targets[i]), : len(sources[i])]) for i, each in results)
 
     @abc.abstractmethod
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
@@ -296,33 +295,28 @@ class Engine(abc.ABC):
         second = self._decode_or_halve(batch[half:], limits[half:], options)
         return first + second
 
-    def _attend(self, batches: list[PairBatch]) -> Iterator[tuple[int, np.ndarray]]:
-        def attend(batch: PairBatch) -> Iterable[np.ndarray]:
-            return self._attend_batch(batch.sources, batch.targets)
-
-        results = self._in_threads(attend, batches)
-        for (indices, sources, targets), weights_of_batch in zip(
-            batches, results, strict=True
-        ):
-            rows = zip(indices, sources, targets, weights_of_batch, strict=True)
-            for i, source, target, weights in rows:
-                yield i, weights[: len(target), : len(source)]
-
-    def _pair_batches(
-        self, sources: Sequence[Ids], targets: Sequence[Ids], options: DecodeHParams
-    ) -> list[PairBatch]:
-        """Batches of pairs whose longer sides have about equal length."""
+    def _pair_results(
+        self,
+        function: Callable[[list[Ids], list[Ids]], Iterable[Result]],
+        sources: Sequence[Ids],
+        targets: Sequence[Ids],
+        options: DecodeHParams,
+        done: Done = lambda count: None,
+    ) -> Iterator[tuple[int, Result]]:
+        """The index and the result of each pair. Those whose longer sides have about
+        equal length are computed together.
+        """
         lengths = []
         for source, target in zip(sources, targets, strict=True):
             lengths.append(max(len(source), len(target), 1))
-        batches = []
-        for indices in batches_by_length(
-            lengths, options.batch_size, threads=self.threads
-        ):
-            batch_sources = [sources[i] for i in indices]
-            batch_targets = [targets[i] for i in indices]
-            batches.append(PairBatch(indices, batch_sources, batch_targets))
-        return batches
+
+        def of_indices(indices: list[int]) -> Iterable[Result]:
+            return function(
+                [sources[i] for i in indices], [targets[i] for i in indices]
+            )
+
+        batches = batches_by_length(lengths, options.batch_size, threads=self.threads)
+        return self._results(of_indices, batches, done)
 
     def _refuse(self, source: Ids, options: DecodeHParams) -> None:
         """Raises ValueError for a source without hypotheses, with the reason."""

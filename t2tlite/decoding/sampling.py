@@ -9,9 +9,6 @@ batch and with any backend.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 from keras import ops
@@ -68,12 +65,48 @@ def sample(
         top_p: draw from the most probable tokens that together have at least this
             probability; 1 for all.
     """
-    choose = functools.partial(
-        draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p
-    )
-    sampling = _Sampling(decode_step, max_lengths, uniforms, choose, constrain)
     batch = ops.shape(max_lengths)[0]
     slots = uniforms.shape[1]
+    positions = ops.arange(ops.shape(uniforms)[2], dtype="int32")  # [L]
+    sentences = ops.arange(batch, dtype="int32")
+    # [B, M, 1, M], a sample stays in its slot
+    own_slot = ops.tile(ops.eye(slots)[None, :, None, :], (batch, 1, 1, 1))
+
+    def active(state: SamplingState) -> Tensor:
+        """bool [B, M]: samples that get another token."""
+        has_room = state.step < max_lengths[:, None]
+        return ops.logical_and(ops.logical_not(state.finished), has_room)
+
+    def any_active(state: SamplingState) -> Tensor:
+        return ops.any(active(state))
+
+    def advance(state: SamplingState) -> SamplingState:
+        """Decodes one position; samples that are not active do not change."""
+        last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
+        past = ops.cast(positions <= state.step, "float32")
+        ancestors = own_slot * past[None, None, :, None]
+        # [B, M, V]
+        logits, cache = decode_step(last, state.step, ancestors, state.cache)
+        allowed = logits
+        if constrain is not None:
+            allowed = constrain(logits, state.ids, state.step, sentences)
+        uniform = ops.take(uniforms, state.step, axis=2)
+        # [B, M], like those below
+        tokens = draw(allowed, uniform, temperature, keep_top_k, top_p)
+        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]
+        log_probs = chosen - ops.logsumexp(logits, axis=-1)
+        changes = active(state)
+        ends = ops.logical_and(changes, ops.equal(tokens, EOS))
+        here = ops.cast(ops.equal(positions, state.step), "int32")
+        return SamplingState(
+            step=state.step + 1,
+            ids=state.ids + ops.where(changes, tokens, 0)[:, :, None] * here,
+            log_probs=state.log_probs + ops.where(changes, log_probs, 0.0),
+            lengths=state.lengths + ops.cast(changes, "int32"),
+            finished=ops.logical_or(state.finished, ends),
+            cache=cache,
+        )
+
     start = SamplingState(
         step=ops.convert_to_tensor(0, dtype="int32"),
         ids=ops.zeros_like(uniforms, dtype="int32"),
@@ -82,68 +115,13 @@ def sample(
         finished=ops.zeros((batch, slots), dtype="bool"),
         cache=cache,
     )
-    state = while_loop(sampling.any_active, sampling.advance, start)
+    state = while_loop(any_active, advance, start)
     penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)
     ids = take_slots(state.ids, order)
     return BeamResult(ids, scores, take_slots(state.log_probs, order))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Sampling:
-    """The steps of sampling; fields without a comment are arguments of `sample`."""
-
-    decode_step: DecodeStep
-    max_lengths: Tensor
-    uniforms: Tensor
-    choose: Callable[[Tensor, Tensor], Tensor]  # `draw` with its options
-    constrain: Constraint | None
-
-    def active(self, state: SamplingState) -> Tensor:
-        """bool [B, M]: samples that get another token."""
-        has_room = state.step < self.max_lengths[:, None]
-        return ops.logical_and(ops.logical_not(state.finished), has_room)
-
-    def any_active(self, state: SamplingState) -> Tensor:
-        return ops.any(self.active(state))
-
-    def advance(self, state: SamplingState) -> SamplingState:
-        """Decodes one position; samples that are not active do not change."""
-        batch, _, length = ops.shape(state.ids)
-        slots = state.ids.shape[1]
-        last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        # [1, M, 1, M], a sample stays in its slot
-        own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
-        past = ops.cast(
-            ops.arange(length, dtype="int32") <= state.step, "float32"
-        )  # [L]
-        ancestors = ops.tile(own_slot * past[None, None, :, None], (batch, 1, 1, 1))
-        # [B, M, V]
-        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
-        allowed = logits
-        if self.constrain is not None:
-            sentences = ops.arange(batch, dtype="int32")
-            allowed = self.constrain(logits, state.ids, state.step, sentences)
-        uniform = ops.take(self.uniforms, state.step, axis=2)
-        tokens = self.choose(allowed, uniform)  # [B, M], like those below
-        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]
-        log_probs = chosen - ops.logsumexp(logits, axis=-1)
-        active = self.active(state)
-        ends = ops.logical_and(active, ops.equal(tokens, EOS))
-        # [L], 1 at this position
-        here = ops.cast(
-            ops.equal(ops.arange(length, dtype="int32"), state.step), "int32"
-        )
-        return SamplingState(
-            step=state.step + 1,
-            ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
-            log_probs=state.log_probs + ops.where(active, log_probs, 0.0),
-            lengths=state.lengths + ops.cast(active, "int32"),
-            finished=ops.logical_or(state.finished, ends),
-            cache=cache,
-        )
 
 
 def draw(

@@ -47,19 +47,26 @@ from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor
 MAX_SEARCHES = 32  # compiled searches that an engine keeps
 
 IDS = tf.TensorSpec((None, None), tf.int32)
-SEARCH_SPECS = (
-    IDS,  # inputs
-    tf.TensorSpec((None,), tf.int32),  # max_lengths
-    tf.TensorSpec((), tf.int32),  # length
-    tf.TensorSpec((), tf.float32),  # alpha
-    tf.TensorSpec((), tf.int32),  # n_best
-)
-# Inputs that only some options and sentences need.
-EXTRA_SPECS = {
-    "prefixes": IDS,  # [B, L]
-    "uniforms": tf.TensorSpec((None, None, None), tf.float32),  # [B, M, L]
-    "brackets": (IDS, IDS, IDS),  # arguments of `bracket_constraint`
-}
+
+
+def search_specs(batch: int | None, extra_inputs: Sequence[str]) -> tuple[Any, ...]:
+    """The inputs of `search` after its options, for a batch of this size or of any;
+    options and sentences determine which extra inputs there are.
+    """
+    ids = tf.TensorSpec((batch, None), tf.int32)
+    extra_specs = {
+        "prefixes": ids,  # [B, L]
+        "uniforms": tf.TensorSpec((batch, None, None), tf.float32),  # [B, M, L]
+        "brackets": (IDS, ids, ids),  # arguments of `bracket_constraint`
+    }
+    return (
+        ids,  # inputs
+        tf.TensorSpec((batch,), tf.int32),  # max_lengths
+        tf.TensorSpec((), tf.int32),  # length
+        tf.TensorSpec((), tf.float32),  # alpha
+        tf.TensorSpec((), tf.int32),  # n_best
+        {name: extra_specs[name] for name in extra_inputs},
+    )
 
 
 class TensorFlowEngine(Engine):
@@ -102,7 +109,8 @@ class TensorFlowEngine(Engine):
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
         with self._compiling:
-            compiled = self._compiled_search(_built_for(options), *extra_inputs)
+            batch = 1 if len(sentences) == 1 else None
+            compiled = self._compiled_search(_built_for(options), batch, *extra_inputs)
         inputs = self._pad([sentence.ids for sentence in sentences])
         n_best = options.return_beams
         try:
@@ -127,17 +135,16 @@ class TensorFlowEngine(Engine):
         return self._mean_weights(self._pad(sources), self._pad(targets)).numpy()
 
     def _compile_search(
-        self, options: DecodeHParams, *extra_inputs: str
+        self, options: DecodeHParams, batch: int | None, *extra_inputs: str
     ) -> Callable[..., BeamResult]:
-        """The function `search` below with the model and these options, which takes
-        these extra inputs.
+        """The function `search` below with the model and these options, for inputs of
+        these `search_specs`.
         """
         model_search = functools.partial(search, self.model, options)
         if self.jit_compile:  # static shapes: one program for each
             compiled = tf.function(model_search, autograph=False, jit_compile=True)
             return _as_graph(compiled)
-        extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
-        signature = (*SEARCH_SPECS, extra_specs)
+        signature = search_specs(batch, extra_inputs)
         return _as_graph(
             tf.function(model_search, autograph=False, input_signature=signature)
         )
@@ -286,8 +293,8 @@ def search(
     """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
 
     `alpha` and `n_best` count instead of the options' alpha and return_beams. `length`
-    is an int if XLA compiles the search. `extra_inputs` are of EXTRA_SPECS; sampling
-    requires uniforms.
+    is an int if XLA compiles the search. `extra_inputs` are those of
+    `search_specs`; sampling requires uniforms.
     """
     rules = rules_of(options)
     common = {
@@ -346,13 +353,13 @@ def mean_cross_attention(
 def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
     """A scope in which the model's matrices have the type that it computes in.
 
-    So they are cast once a search rather than at each position, which makes bfloat16 a
-    sixth faster on a CPU.
+    So they are read and cast once a search rather than at each position, which makes
+    bfloat16 a sixth faster on a CPU.
     """
-    dtype = model.compute_dtype
     scope = keras.StatelessScope()
-    if dtype != "float32":
-        for variable in model.trainable_variables:
-            if len(variable.shape) == 2:
-                scope.add_update((variable, tf.cast(variable.value, dtype)))
+    for variable in model.trainable_variables:
+        value = tf.convert_to_tensor(variable.value)
+        if len(variable.shape) == 2:
+            value = tf.cast(value, model.compute_dtype)
+        scope.add_update((variable, value))
     return scope

@@ -105,7 +105,14 @@ class TextDecoder:
         source_ids = self._encode(self.source_encoder, sources, rules, origin)
         prefixes: Sequence[Sequence[int]] = [()] * len(sources)
         if prefix is not None:
-            prefixes = self._encode_prefixes(sentences, prefix, rules, origin)
+            # white space at the end would be a piece of its own, which text never has
+            starts = [text.strip() for text in list_of_texts(prefix)]
+            if len(starts) != len(sources):
+                raise ValueError(
+                    "Each sentence needs a prefix, which may be empty. Received:"
+                    f" {len(sources)} sentences, {len(starts)} prefixes."
+                )
+            prefixes = self._encode(self.target_encoder, starts, rules, origin)
         to_decode = []
         for source, ids, start in zip(sources, source_ids, prefixes, strict=True):
             constraint = None
@@ -221,17 +228,15 @@ class TextDecoder:
             words = word_pieces(self.source_encoder, ids, source, tag_words)
             source_words.append(words)
         alignments: list[list[Alignment]] = []
-        places: list[tuple[int, int]] = []  # the sentence and the output of each pair
-        pair_sources: list[Sequence[int]] = []
-        pair_targets: list[Sequence[int]] = []
+        places = []  # the sentence and the output of each pair
         for i, outputs in enumerate(n_best):
             alignments.append([[] for _ in outputs])
-            for j, output in enumerate(outputs):
-                if output.ids:
-                    places.append((i, j))
-                    pair_sources.append(source_ids[i])
-                    pair_targets.append(output.ids)
-        pairs = self.engine.cross_attention(pair_sources, pair_targets, self.options())
+            places += [(i, j) for j, output in enumerate(outputs) if output.ids]
+        pairs = self.engine.cross_attention(
+            [source_ids[i] for i, _ in places],
+            [n_best[i][j].ids for i, j in places],
+            self.options(),
+        )
         for number, weights in pairs:
             i, j = places[number]
             output = n_best[i][j]
@@ -249,10 +254,11 @@ class TextDecoder:
         `align`.
         """
         results = []
-        alignments = self.align(sentences, n_best, tag_words)
-        for outputs, of_outputs in zip(n_best, alignments, strict=True):
+        for outputs, alignments in zip(
+            n_best, self.align(sentences, n_best, tag_words), strict=True
+        ):
             aligned = []
-            for output, alignment in zip(outputs, of_outputs, strict=True):
+            for output, alignment in zip(outputs, alignments, strict=True):
                 aligned.append(dataclasses.replace(output, alignment=alignment))
             results.append(aligned)
         return results
@@ -292,23 +298,6 @@ class TextDecoder:
         """The longest sentence that can be decoded, its EOS not counted."""
         positions = self.engine.max_positions
         return MAX_SENTENCE_TOKENS if positions is None else positions - 1
-
-    def _encode_prefixes(
-        self,
-        sentences: Sequence[str],
-        prefix: Sequence[str],
-        rules: Rules,
-        origin: Origin,
-    ) -> list[list[int]]:
-        prefix = list_of_texts(prefix)
-        if len(prefix) != len(sentences):
-            raise ValueError(
-                "Each sentence needs a prefix, which may be empty. Received: "
-                f"{len(sentences)} sentences, {len(prefix)} prefixes."
-            )
-        # white space at the end would be a piece of its own, which text never has
-        texts = [text.strip() for text in prefix]
-        return self._encode(self.target_encoder, texts, rules, origin)
 
     def _encode(
         self,

@@ -179,7 +179,7 @@ class MultiHeadAttention(keras.layers.Layer):
         weights = self.weight_dropout(ops.cast(weights, queries.dtype), seed=seed)
         heads = ops.matmul(weights, values)  # [B, H, T, U]
         heads = ops.transpose(heads, (0, 2, 1, 3))  # [B, T, H, U]
-        joined = ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units))
+        joined = ops.reshape(heads, (*ops.shape(heads)[:2], self.value.units))
         return self.output_transform(joined)
 
     def start_self(
@@ -287,7 +287,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
         size = x.shape[2] // self.num_heads
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, size))  # [B, T, H, K]
+        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, size))  # [B, T, H, K]
         return ops.transpose(x, (0, 2, 1, 3))
 
 

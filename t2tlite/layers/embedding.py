@@ -12,6 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2tlite.layers.sublayer import product
 from t2tlite.types import PAD, Config, Tensor
 
 
@@ -76,8 +77,8 @@ class Embedding(keras.layers.Layer):
             )
         weight = ops.cast(self.weight, self.compute_dtype)
         rows = ops.reshape(x, (-1, self.hidden_size))
-        rows = ops.matmul(rows, ops.transpose(weight))  # [..., V], as rows
-        logits = ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size))
+        rows = product(rows, weight)  # [..., V], as rows
+        logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 
     def get_config(self) -> Config:

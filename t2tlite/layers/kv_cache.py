@@ -22,7 +22,12 @@ from t2tlite.types import Tensor
 
 
 def empty_cache(
-    heads: int, batch: Tensor, capacity: int | Tensor, slots: int, size: int, dtype: str
+    heads: int,
+    batch: int | Tensor,
+    capacity: int | Tensor,
+    slots: int,
+    size: int,
+    dtype: str,
 ) -> Tensor:
     """Zeros [H, B, C, M, K]."""
     shape = (heads, batch, capacity, slots, size)
@@ -33,7 +38,8 @@ def empty_cache(
     # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it
     # does with equal constants
     cache = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
-    return tf.ensure_shape(cache, (heads, None, None, slots, size))
+    known_batch = batch if isinstance(batch, int) else None
+    return tf.ensure_shape(cache, (heads, known_batch, None, slots, size))
 
 
 def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:

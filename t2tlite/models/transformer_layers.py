@@ -26,7 +26,7 @@ class LayerCache(NamedTuple):
 
     self_attention: AttentionCache
     cross_attention: AttentionCache
-    feed_forward: tuple[Tensor, ...]  # `FeedForward.transposed_kernels`
+    feed_forward: tuple[Tensor, ...]  # `FeedForward.step_kernels`
 
 
 class TransformerLayer(keras.layers.Layer):
@@ -180,10 +180,11 @@ class DecoderLayer(TransformerLayer):
         `capacity` positions.
         """
         batch = ops.shape(memory)[0]
+        rows = batch * beam_size if isinstance(batch, int) else None
         return LayerCache(
             self.self_attention.start_self(batch, capacity, beam_size),
             self.cross_attention.start_cross(memory),
-            self.feed_forward.transposed_kernels(),
+            self.feed_forward.step_kernels(rows),
         )
 
     def step(

@@ -12,8 +12,6 @@ from typing import Annotated, Literal
 import msgspec
 import tensorflow as tf
 
-from t2tlite.json_depth import check_depth
-
 VARIABLE = "TF_CONFIG"
 EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker",'
@@ -78,9 +76,8 @@ def find_cluster(resolver: str = "tf_config") -> Cluster | None:
     if not text:
         return None
     try:
-        check_depth(text)
         cluster = msgspec.json.decode(text, type=Cluster, strict=False)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index."
             f" Received: {text!r}: {error}"

@@ -66,7 +66,7 @@ BEST_BY_BLEU = "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.1
         ),
         (80, {"bleu": 30.126, "chrf2": 50.0}, True, ["Newest ", BEST_BY_BLEU]),
     ],
-)
+)  # fmt: skip
 def test_the_newest_and_the_best_are_named(
     tiny_run_copy, step, metrics, stops_early, expected
 ):

@@ -16,7 +16,7 @@ from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.manifest import read_manifest
 from t2tlite.files import atomic_file
-from t2tlite.programs.runs.start import warm_start_hparams
+from t2tlite.programs.runs.training import warm_start_hparams
 from t2tlite.run_folder import RunFolder
 
 

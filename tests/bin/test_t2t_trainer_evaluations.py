@@ -5,14 +5,13 @@ is repeated if it is not.
 import json
 import re
 import signal
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tiny_run import SMALL, checkpoint_names, events, small, tensors
 from tiny_task import contents
 
-from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.task import Score
@@ -63,7 +62,7 @@ def fake_bleu(monkeypatch, *scores):
 
     def score(*_):
         bleu = {"BLEU": next(results)}
-        return SimpleNamespace(score=Score("BLEU", bleu, {"BLEU": "signature"}))
+        return Decoded([], Score("BLEU", bleu, {"BLEU": "signature"}))
 
     monkeypatch.setattr(TextDecoder, "decode_and_score", score)
 
@@ -272,7 +271,7 @@ def weights_that_count_steps(monkeypatch):
         score = bleu[round(float(weight - bleu["start"]))]
         if isinstance(score, BaseException):
             raise score
-        return SimpleNamespace(score=Score("BLEU", {"BLEU": score}, {"BLEU": "s"}))
+        return Decoded([], Score("BLEU", {"BLEU": score}, {"BLEU": "s"}))
 
     monkeypatch.setattr(loop, "make_train_step", make_train_step)
     monkeypatch.setattr(TextDecoder, "decode_and_score", decode_and_score)

@@ -75,7 +75,7 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
     run = RunFolder(tiny_run_copy)
     trained_with = run.trained_with()
     other = dataclasses.replace(trained_with, replicas=4, global_batch_tokens=4096)
-    run.write_trained_with(other)
+    run.write(other)
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     changed = "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 repl"
     assert changed in capsys.readouterr().err

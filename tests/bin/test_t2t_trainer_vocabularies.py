@@ -9,7 +9,8 @@ import pytest
 from corpora import SMALL, datagen_flags, write_corpora
 
 from t2tlite.bin import t2t_datagen, t2t_trainer
-from t2tlite.programs.runs import dev_decoder, start_checks
+from t2tlite.programs.runs import dev_decoder
+from t2tlite.programs.runs import train as train_module
 from t2tlite.run_folder import RunFolder
 
 SIZE = 285
@@ -92,7 +93,7 @@ def test_runs_that_share_them_already_continue(
     """
     fake_dev_losses += [3.0] * 5
     with monkeypatch.context() as patch:
-        patch.setattr(start_checks, "_check_shared_embeddings", lambda *_: None)
+        patch.setattr(train_module, "_check_shared_embeddings", lambda *_: None)
         assert train("two", "old", SET, "--train_steps=1") == 0
     assert train("two", "old", "--train_steps=2") == 0
     old = RunFolder(tmp_path / "old")

@@ -283,7 +283,7 @@ def test_warm_start_from_another_vocabulary_is_refused(
     change_manifest(tiny_run_copy, vocabulary=vocabulary)
     stderr = start([], f"--warm_start_from={tiny_run_copy / 'best'}", status=1).err
     data = f"{tiny_run.data}/twenty_words"
-    differs = f"{tiny_run_copy}, which differs from {data} in vocabulary ({'0' * 12}, "
+    differs = f"{tiny_run_copy} and {data}, which differ in vocabulary ({'0' * 12}, "
     assert f"Received: {differs}" in stderr
     made = f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another"
     assert made in stderr

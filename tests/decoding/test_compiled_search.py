@@ -1,10 +1,15 @@
-"""Searches that XLA compiles, once for each shape of a batch."""
+"""Searches of a sentence alone, and those that XLA compiles."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
+from t2tlite.layers import sublayer
+from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs.keras_run import restored_model
 from t2tlite.run_folder import RunFolder
 
@@ -26,3 +31,33 @@ def test_many_shapes_translate_as_without_xla(tiny_run, caplog):
         assert hypothesis.score == pytest.approx(expected.score, abs=1e-4)
 
     assert "retracing" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        ("float32", {}),
+        ("float32", {"no_repeat_ngram_size": 2}),
+        ("mixed_bfloat16", {}),
+    ],
+)
+def test_a_sentence_alone_is_decoded_as_in_a_batch(
+    tiny_run, monkeypatch, policy, options
+):
+    monkeypatch.setattr(sublayer, "LARGE", 0)
+    hparams = RunFolder(tiny_run.run).hparams()
+    hparams = dataclasses.replace(hparams, dtype_policy=policy)
+    engine = TensorFlowEngine(Transformer.from_hparams(hparams, 50, 50))
+    chosen = DecodeHParams(return_beams=2, extra_length=20, **options)
+    sentences = [Sentence([5, 9, 7, number]) for number in range(3, 6)]
+    together = engine.decode(sentences, chosen)
+    alone = [engine.decode([sentence], chosen)[0] for sentence in sentences]
+    best = np.array([n_best[0].score for n_best in alone])
+    expected = [n_best[0].score for n_best in together]
+    if policy == "float32":
+        assert [[each.ids for each in n_best] for n_best in alone] == [
+            [each.ids for each in n_best] for n_best in together
+        ]
+        np.testing.assert_allclose(best, expected, rtol=1e-5)
+    else:  # hypotheses of nearly equal scores may be in another order
+        np.testing.assert_allclose(best, expected, rtol=2e-2)

@@ -88,20 +88,36 @@ def test_masked_positions_have_no_weight():
     np.testing.assert_allclose(weights, np.full((1, 2, 3, 4), 1 / 4), rtol=1e-5)
 
 
-@pytest.mark.parametrize("avx2", [False, True])
-def test_feed_forward(monkeypatch, avx2):
+TRANSPOSED = [(16, HIDDEN), (HIDDEN, 16)]
+IN_BLOCKS = [(8, HIDDEN, 2), (8, 16, HIDDEN // 8)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "avx2", "rows", "shapes"),
+    [
+        ("float32", False, None, []),
+        ("float32", False, 17, []),
+        ("float32", False, 3, IN_BLOCKS),
+        ("float32", True, None, TRANSPOSED),
+        ("mixed_bfloat16", True, None, []),
+        ("mixed_bfloat16", False, 3, TRANSPOSED),
+    ],
+)
+def test_feed_forward(monkeypatch, dtype, avx2, rows, shapes):
     monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: avx2)
-    layer = FeedForward(HIDDEN, 12, dropout=0.0)
+    monkeypatch.setattr(sublayer, "LARGE", 0)
+    layer = FeedForward(HIDDEN, 16, dropout=0.0, dtype=dtype)
     x = normal(2, 3, HIDDEN)
     layer(x)
     randomise(layer)
     w1, b1, w2, b2 = (np.asarray(weight, np.float64) for weight in layer.weights)
     expected = np.maximum(x @ w1 + b1, 0) @ w2 + b2
-    np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-4)
-    kernels = layer.transposed_kernels()
-    assert len(kernels) == (2 if avx2 else 0)
-    step = layer.step(x[0], kernels)
-    np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=1e-4)
+    atol = 1e-4 if dtype == "float32" else 2**-6 * np.abs(expected).max()
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=atol)
+    kernels = layer.step_kernels(rows)
+    assert [tuple(kernel.shape) for kernel in kernels] == shapes
+    step = layer.step(tf.cast(x[0], layer.compute_dtype), kernels)
+    np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=atol)
 
 
 @pytest.mark.parametrize("shape", [(7, HIDDEN), (2, 3, HIDDEN)])

@@ -15,7 +15,7 @@ from tensorflow.python.framework import kernels
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
-from t2tlite.decoding.tensorflow_engine import EXTRA_SPECS, SEARCH_SPECS, search
+from t2tlite.decoding.tensorflow_engine import search, search_specs
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import make_gradients
@@ -120,9 +120,9 @@ def test_training_step(policy):
 def test_search(policy, options):
     model = tiny(policy)
     decode = DecodeHParams().override(options)
-    extra = {"uniforms": EXTRA_SPECS["uniforms"]} if decode.samples else {}
+    specs = search_specs(None, ["uniforms"] if decode.samples else [])
 
-    @tf.function(autograph=False, input_signature=(*SEARCH_SPECS, extra))
+    @tf.function(autograph=False, input_signature=specs)
     def searched(*arguments):
         return search(model, decode, *arguments)
 

@@ -232,10 +232,11 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 options.checkpoint_path,
                 options.engine,
                 options.quantization,
-                report=say_with_time,
                 jit_compile=False,  # XLA would compile anew for each length
                 threads=WORKERS,
             )
+            for note in translators[run].notes:
+                say_with_time(note)
         translator = translators[run]
         translator.engine.threads = 1  # a worker decodes its batch by itself
         if tag and len(translator.source_encoder.encode(tag)) > 1:
