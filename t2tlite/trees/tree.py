@@ -144,10 +144,9 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     children: parsers write `(())` for a sentence that they cannot parse. A file is
     decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
-    Raises FileNotFoundError at once. While reading, raises ValueError with file and
-    line if the text is not UTF-8, contains a NUL, or is not well-formed: there is no
-    tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
-    a tree.
+    While reading, raises FileNotFoundError, or ValueError with file and line if the
+    text is not UTF-8, contains a NUL, or is not well-formed: there is no tree, a word
+    has no tag, or a bracket is unmatched or empty, or lacks a label inside a tree.
     """
     return _at_least_one_tree(text_files.read_lines(path), str(Path(path)))
 
