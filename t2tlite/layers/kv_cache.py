@@ -44,10 +44,8 @@ def empty_cache(
 
 def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:
     """Adds positions, which are zeros: [H, N, C, M, K] -> [H, N, capacity, M, K]."""
-    heads, _, old_capacity, slots, size = ops.shape(cache)
-    added = (0, capacity - old_capacity)
-    cache = ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
-    return ops.reshape(cache, (heads, -1, capacity, slots, size))
+    added = (0, capacity - ops.shape(cache)[2])
+    return ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
 
 
 class CacheSlot(NamedTuple):
