@@ -77,7 +77,6 @@ def test_each_dev_set_is_scored_and_all_together(
             {"dev_source": ["a/dev.en", "b/dev.en", "c.en"]},
             ["a/dev.en", "b/dev.en", "c.en"],
         ),
-        ({"dev_source": 3}, []),
     ],
 )
 def test_dev_sets_are_named_after_their_files(options, expected):
