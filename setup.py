@@ -17,6 +17,7 @@ for folder in ("problems", "hparams", "bin"):
 package_data = {
     "t2tlite": [
         "py.typed",
+        "data/*.txt",
         "programs/report/*.html",
         "programs/report/*.jinja",
         "programs/serving/*.html",

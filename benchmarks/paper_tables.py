@@ -22,16 +22,16 @@ import program
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.config import HParams
+from t2tlite.console import markdown_table
 from t2tlite.programs.table3.rows import ROWS
-from t2tlite.programs.table3.table import markdown_table
 from t2tlite.training.cost import estimate
-from t2tlite.training.run_cost import PAPER_TFLOPS
 
 BATCH_TOKENS = 25_000  # of source, and as many of target: section 5.1
 NEWS = (28, 28)  # mean tokens of a source and a target sentence, EOS included
 TREES = (18, 47)  # of a sentence of GUM and its normalised linearisation
 # section 5.2: time of a step of the base model, on so many P100
 BASE_SECONDS, GPUS = 0.4, 8
+P100_TFLOPS = 9.5  # footnote 5: sustained, single precision
 # measured on one H200 with --hparams=jit_compile=true: docs/performance.md
 H200_BASE_TFLOPS, H200_BIG_TFLOPS = 196, 344
 BIG_HIDDEN_SIZE = 1024
@@ -150,14 +150,14 @@ def utilisation() -> float:
     used.
     """
     flops = training_flops(dataclasses.replace(HParams(), train_steps=1), 37_000, NEWS)
-    return flops / (BASE_SECONDS * GPUS * PAPER_TFLOPS["P100"] * 1e12)
+    return flops / (BASE_SECONDS * GPUS * P100_TFLOPS * 1e12)
 
 
 def costs(flops: float, hparams: HParams) -> list[str]:
     """Returns the cells of FLOPs, of P100 hours at the paper's utilisation, and of H200
     hours at the rate that was measured for base, or for big if the model is as wide.
     """
-    p100 = utilisation() * PAPER_TFLOPS["P100"]
+    p100 = utilisation() * P100_TFLOPS
     wide = hparams.hidden_size >= BIG_HIDDEN_SIZE
     h200 = H200_BIG_TFLOPS if wide else H200_BASE_TFLOPS
     cells = [f"{flops:.2g}"]

@@ -21,7 +21,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from typing import Any, Generic, TypeVar
 from absl import flags as absl_flags
 
 import t2tlite
-from t2tlite.bin.flag_fields import Flag, Flags, all_flags_of, takes_options
+from t2tlite.bin.flag_fields import Flags, flags_of, takes_options
 from t2tlite.bin.flag_parser import help_text, parse, read_flags
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
@@ -60,10 +59,11 @@ class Command(Generic[F]):
         """
         program = "t2tlite"
         if argv is None:
-            program = os.path.basename(sys.argv[0])
+            program, *argv = sys.argv
+            program = os.path.basename(program)
             _use_utf8()
-        argv = sys.argv[1:] if argv is None else list(argv)
         flags: Flags | None = None
+        message, status = "", 1
         try:
             _check_unicode(argv)
             if "--version" in argv:
@@ -75,9 +75,10 @@ class Command(Generic[F]):
             _prepare(flags)
             self.run(flags)
             sys.stdout.flush()  # an error of a full disk is raised here
+            return 0
         except absl_flags.Error as error:
             end = "" if str(error)[-1] in ".?" else "."
-            return _fail(program, f"{error}{end} --help lists the flags.")
+            message = f"{error}{end} --help lists the flags."
         except BrokenPipeError:
             # the program that reads the output, such as head, has closed it
             _discard_standard_output()
@@ -85,28 +86,22 @@ class Command(Generic[F]):
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
             if isinstance(flags, TensorFlowFlags) and flags.verbosity == "debug":
                 raise
-            if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
-                _discard_standard_output()  # Python would try again at the end
-            return _fail(program, _explained(error))
+            message = _explained(error)
         except KeyboardInterrupt as error:
             # has a message if a signal stopped training
-            number = getattr(error, "signal_number", signal.SIGINT)
-            return _fail(program, str(error) or "Interrupted.", 128 + number)
-        return 0
+            message = str(error) or "Interrupted."
+            status = 128 + getattr(error, "signal_number", signal.SIGINT)
+        say(f"{program}: {message}")
+        return status
 
-    def known_flags(self) -> dict[str, Flag]:
-        """The command's flags, the options of the registered problems included."""
-        return all_flags_of(self.flags_class)
-
-    def _register(self, argv: list[str]) -> None:
+    def _register(self, argv: Sequence[str]) -> None:
         """Registers the hparam sets, and the problems if their options are flags of the
         command; those of the user's package too.
         """
         importlib.import_module("t2tlite.hparams")
         if takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
-            package = {"t2t_usr_dir": self.known_flags()["t2t_usr_dir"]}
-            values, _ = read_flags(package, argv, known_only=True)
+            values, _ = read_flags(flags_of(PackageFlags), argv, known_only=True)
             import_user_package(values["t2t_usr_dir"])
 
 
@@ -117,14 +112,14 @@ def command(
     return functools.partial(Command, flags_class, doc)
 
 
-def _check_unicode(argv: list[str]) -> None:
+def _check_unicode(argv: Sequence[str]) -> None:
     """Raises ValueError for an argument that is not UTF-8."""
     try:
         "".join(argv).encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file; or, if the"
-            " locale has another encoding, set LC_ALL=C.UTF-8."
+            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
+            " LC_ALL=C.UTF-8."
         ) from None
 
 
@@ -161,19 +156,14 @@ def import_user_package(path: str | None) -> None:
     folder = Path(os.path.abspath(os.path.expanduser(path)))
     file = folder / "__init__.py"
     name = re.sub(r"\W", "_", folder.name)
-    if not path or not file.is_file():
-        raise ValueError(
-            "--t2t_usr_dir must be a folder with an __init__.py. Received:"
-            f" {path or 'an empty name'}."
-        )
-    if name in sys.modules:
-        where = getattr(sys.modules[name], "__file__", "Python")
-        if where != str(file):
-            raise ValueError(
-                "--t2t_usr_dir must have a name that no other module has. Received:"
-                f" {path}, and the module {name} of {where}. Rename the folder."
-            )
+    taken = getattr(sys.modules.get(name), "__file__", "Python")
+    if name in sys.modules and taken == str(file):
         return
+    if not path or not file.is_file() or name in sys.modules:
+        raise ValueError(
+            "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
+            f" other module. Received: {path or 'an empty name'}."
+        )
     spec: Any = importlib.util.spec_from_file_location(name, file)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder.parent))
@@ -197,20 +187,13 @@ def _explained(error: Exception) -> str:
     """Returns the message of an error. An operating system's message, such as `[Errno
     2] ...: '/proc/x'`, is replaced by one that says what to do.
     """
-    if not isinstance(error, OSError):
-        return str(error)
-    if error.errno in DISK_IS_FULL and error.strerror:
-        where = error.filename or "standard output"
+    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+        _discard_standard_output()  # Python would try again at the end
         return (
-            f"{error.strerror}: {where}. Free some space and run the same command"
-            " again."
+            f"{error.strerror}: {error.filename or 'standard output'}. Free some space"
+            " and run the same command again."
         )
-    if error.errno and os.path.dirname(str(error.filename)) == tempfile.gettempdir():
-        return (
-            f"{error.filename}, a temporary file, cannot be used: {error.strerror}. Let"
-            " TMPDIR name a folder that can be written."
-        )
-    if error.errno and error.filename:
+    if isinstance(error, OSError) and error.errno and error.filename:
         return (
             f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
             " change its permissions."
@@ -237,8 +220,3 @@ def _discard_standard_output() -> None:
     """Discards buffered output, when standard output can no longer be written."""
     with contextlib.suppress(OSError, ValueError):  # not a file, as in a notebook
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(program: str, message: str, status: int = 1) -> int:
-    say(f"{program}: {message}")
-    return status

@@ -4,9 +4,8 @@ help text and range.
     @dataclasses.dataclass(frozen=True)
     class AverageFlags(groups.RunFlags):
         n: int | None = optional_field(int, "Average this many.")
-        # a flag for each of its fields
-        loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
 
+Settings of the library, such as LoopOptions, are bases whose fields are flags too.
 --help lists them in the order of the fields: those of the last base come first.
 
 The options of problems are flags too: fields of the registered problems, those of the
@@ -49,13 +48,22 @@ class Flags(CheckedFields):
         """Returns the flags that differ from their defaults, as --name=value; with
         `defaults`, all flags that have a value.
         """
-        usual = {name: default_of(flag) for name, flag in flags_of(type(self)).items()}
+        flags = flags_of(type(self))
         words = []
-        for name, value in values_of(self).items():
+        for name, value in (vars(self) | self.problem_options()).items():
             shown = "" if value is None or value is False else as_text(value)
-            if shown and (defaults or value != usual.get(name)):
+            is_usual = name in flags and value == default_of(flags[name])
+            if shown and name != OPTIONS and (defaults or not is_usual):
                 words.append(f"--{name}={shown}")
         return words
+
+    def problem_options(self) -> dict[str, Any]:
+        """The options of the problem that were given, by name."""
+        return dict(getattr(self, OPTIONS, {}))
+
+    def values_of(self, base: type[CheckedFields]) -> dict[str, Any]:
+        """The values of the fields of a base class."""
+        return {name: getattr(self, name) for name in flags_of(base)}
 
 
 def field_of(cls: type[CheckedFields], name: str) -> Any:
@@ -96,12 +104,8 @@ def check_standard_output(**inputs: str | Sequence[str] | None) -> None:
 
 def flags_of(cls: type[CheckedFields]) -> dict[str, Flag]:
     """The flags of a command by name, without the options of problems."""
-    flags: dict[str, Flag] = {}
-    for field in dataclasses.fields(cls):
-        if part := settings_class(field):
-            flags |= flags_of(part)
-        elif field.name != OPTIONS:
-            flags[field.name] = field
+    flags = {field.name: field for field in dataclasses.fields(cls)}
+    flags.pop(OPTIONS, None)
     return flags
 
 
@@ -116,29 +120,6 @@ def takes_options(cls: type[Flags]) -> bool:
     return OPTIONS in cls.__dataclass_fields__
 
 
-def settings_class(field: Flag) -> type[CheckedFields] | None:
-    """Returns the class of a field that holds settings of the library, such as
-    LoopOptions, whose fields are flags; None for other fields.
-    """
-    cls = field.default_factory
-    if isinstance(cls, type) and issubclass(cls, CheckedFields):
-        return cls
-    return None
-
-
-def values_of(flags: CheckedFields) -> dict[str, Any]:
-    """Returns the value of each flag, and of the problem options that were given."""
-    values: dict[str, Any] = {}
-    for name, value in vars(flags).items():
-        if isinstance(value, CheckedFields):
-            values |= values_of(value)
-        elif name == OPTIONS:
-            values |= value
-        else:
-            values[name] = value
-    return values
-
-
 def as_text(value: Any) -> str:
     """Returns a value in the command line's notation. A list has commas, and quotes
     around an entry that contains one.
@@ -151,44 +132,38 @@ def as_text(value: Any) -> str:
 def problem_flags() -> dict[str, Flag]:
     """Returns a flag for each option of the registered problems.
 
-    Its default is None, which leaves the choice to the problem. The help text names the
-    problems that have the option, unless all have it, and the default, unless it
-    differs between problems. If the option means something else in other problems, each
-    meaning is explained.
+    Its default is None, which leaves the choice to the problem. Each meaning that the
+    option has is explained, with the default, unless that differs, and the problems
+    that have it, unless all do.
     """
     problems = registry.problem_classes()
-    # option -> problem -> default
-    defaults: dict[str, dict[str, Any]] = {}
+    # option -> meaning -> problem -> field
+    options: dict[str, dict[str, dict[str, Flag]]] = {}
     for problem, cls in problems.items():
         for field in registry.option_fields(cls):
-            defaults.setdefault(field.name, {})[problem] = field.default
+            meanings = options.setdefault(field.name, {})
+            meanings.setdefault(_meaning(cls, field), {})[problem] = field
     flags: dict[str, Any] = {}
-    for option, by_problem in defaults.items():
-        kind = type(next(iter(by_problem.values())))
-        if kind not in CHECKED:
-            continue  # an option that a command line cannot express
-        meanings: dict[str, list[str]] = {}
-        for problem in by_problem:
-            meaning = _meaning(problems[problem], option)
-            meanings.setdefault(meaning, []).append(problem)
+    for option, meanings in options.items():
         texts = []
-        for meaning, names in meanings.items():
-            text = meaning
-            if len(names) < len(problems):
-                text = f"{', '.join(sorted(names))}: {meaning}"
-            if by_problem[names[0]] not in ("", ()):
-                different = len({by_problem[name] for name in names}) > 1
-                shown = "the problem's" if different else as_text(by_problem[names[0]])
-                text += f" (default: {shown})"
-            texts.append(text)
-        flags[option] = optional_field(kind, "\n".join(texts))
+        for meaning, fields in meanings.items():
+            owners = (
+                "" if len(fields) == len(problems) else f"{', '.join(sorted(fields))}: "
+            )
+            defaults = {field.default for field in fields.values()}
+            shown = "the problem's" if len(defaults) > 1 else as_text(*defaults)
+            default = f" (default: {shown})" if shown else ""
+            texts.append(f"{owners}{meaning}{default}")
+            kind = facts_of(next(iter(fields.values()))).kind
+        if kind in CHECKED:  # otherwise a command line cannot express it
+            flags[option] = optional_field(kind, "\n".join(texts))
     return flags
 
 
-def _meaning(cls: type, option: str) -> str:
+def _meaning(cls: type, option: Flag) -> str:
     """Returns the help text of an option, which a class may inherit; "" without one."""
     for base in cls.__mro__:
-        field = getattr(base, "__dataclass_fields__", {}).get(option)
-        if field and facts_of(field).meaning:
+        field = getattr(base, "__dataclass_fields__", {}).get(option.name, option)
+        if facts_of(field).meaning:
             return facts_of(field).meaning
     return ""

@@ -9,7 +9,6 @@ its flag files, a later file an earlier one, in a map field by field.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,14 @@ from absl import flags as absl_flags
 
 from t2tlite import tensor2tensor_names
 from t2tlite.bin.flag_fields import (
+    OPTIONS,
     Flag,
     Flags,
     all_flags_of,
     as_text,
     flags_of,
     require,
-    settings_class,
+    takes_options,
 )
 from t2tlite.checked_fields import (
     CheckedFields,
@@ -38,7 +38,6 @@ from t2tlite.checked_fields import (
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.console import say
 
-C = TypeVar("C", bound=CheckedFields)
 F = TypeVar("F", bound=Flags)
 
 TEXT: absl_flags.ArgumentParser[Any] = absl_flags.ArgumentParser()
@@ -72,26 +71,15 @@ def parse(cls: type[F], argv: Sequence[str]) -> F:
         raise absl_flags.Error(
             f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}."
         )
-    of_command = flags_of(cls)
-    options = {}
+    fields: dict[str, Any] = {name: values.pop(name) for name in flags_of(cls)}
     required = {}
-    for name, value in values.items():
+    for name, value in fields.items():
         if known[name].default is dataclasses.MISSING:
             required[name] = value
-        if name not in of_command and value is not None:
-            options[name] = value
     require(**required)
-    return _made(cls, {**values, "options": options})
-
-
-def _made(cls: type[C], values: Mapping[str, Any]) -> C:
-    """Makes an object, and the settings in it, from the values of their fields."""
-    fields = {}
-    for field in dataclasses.fields(cls):
-        if part := settings_class(field):
-            fields[field.name] = _made(part, values)
-        else:
-            fields[field.name] = values[field.name]
+    if takes_options(cls):
+        given = {name: value for name, value in values.items() if value is not None}
+        fields[OPTIONS] = given
     return cls(**fields)
 
 
@@ -105,7 +93,7 @@ def read_flags(
     """
     values = {name: default_of(flag) for name, flag in known.items()}
     given_in: dict[str, str] = {}
-    rest = []
+    rest: list[str] = []
     for source, words in _sources(argv):
         parser = absl_flags.FlagValues()
         for name, flag in known.items():
@@ -117,8 +105,13 @@ def read_flags(
             if not parser[name].present:
                 continue
             value = _value(name, facts_of(flag).kind, parser[name].value, source)
-            if name in given_in:
-                value = _overridden(name, values[name], value, given_in[name])
+            earlier = values[name]
+            if name in HPARAMS_FLAGS and earlier:
+                value = merged_changes(earlier, value)
+            elif name in given_in and isinstance(value, tuple) and value != earlier:
+                # the user may expect the lists to add up
+                replaced = f"{as_text(earlier)} {given_in[name]}"
+                say(f"--{name}={as_text(value)} replaces {replaced}.")
             values[name] = value
             given_in[name] = source
     return values, rest
@@ -138,26 +131,34 @@ def _sources(argv: Sequence[str]) -> list[tuple[str, list[str]]]:
             continue
         file = os.path.expanduser(file if equals else next(remaining, ""))
         try:
-            text = Path(file).read_text(encoding="utf-8-sig")
+            lines = Path(file).read_text(encoding="utf-8-sig").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(
                 "--flagfile must be a text file with a flag on each line. Received:"
                 f" {file or 'no name'}: {error}."
             ) from error
-        lines = map(str.strip, text.split("\n"))
-        flags = [line for line in lines if line and not line.startswith(("#", "//"))]
+        lines = list(filter(None, map(str.strip, lines)))
+        flags = [line for line in lines if not line.startswith(("#", "//"))]
         sources.append((f"in {file}", flags))
     return [*sources, ("on the command line", words)]
 
 
 def _value(name: str, kind: type, texts: Sequence[str], source: str) -> Any:
     """Returns the value of a flag that a source gives, perhaps several times."""
-    if kind is tuple and texts == [""]:
-        return ()
-    if kind is tuple:
-        return tuple(itertools.chain.from_iterable(map(_entries, texts)))
     if name in HPARAMS_FLAGS:
         return ",".join(texts)
+    if kind is tuple:
+        entries: list[str] = []
+        for text in texts:
+            path = os.path.expanduser(text)
+            # a file whose name has a comma is one entry
+            is_file = "," in text and os.path.exists(path)
+            entries += (
+                [path] if is_file else absl_flags.ListParser().parse(text) or [""]
+            )
+        if entries == [""]:
+            return ()
+        return tuple(map(os.path.expanduser, entries))
     values: list[Any] = []
     for text in texts:
         if kind is str:
@@ -167,46 +168,31 @@ def _value(name: str, kind: type, texts: Sequence[str], source: str) -> Any:
     if len(set(values)) > 1:
         raise absl_flags.Error(
             f"--{name} must be given once. Received: {' and '.join(texts)} {source}."
-            " Leave one of them out."
         )
     return values[0]
 
 
-def _overridden(name: str, earlier: Any, later: Any, source: str) -> Any:
-    """Combines the values of two sources; `source` is the earlier one."""
-    if name in HPARAMS_FLAGS:
-        return merged_changes(earlier, later)
-    if isinstance(later, tuple) and earlier and earlier != later:
-        # the user may expect the lists to add up
-        say(f"--{name}={as_text(later)} replaces {as_text(earlier)} {source}.")
-    return later
-
-
-def _entries(text: str) -> list[str]:
-    """Returns the entries of a list. A file whose name has a comma is one entry."""
-    path = os.path.expanduser(text)
-    if "," in text and os.path.exists(path):
-        return [path]
-    entries = absl_flags.ListParser().parse(text) or [""]
-    return list(map(os.path.expanduser, entries))
-
-
 def help_text(doc: str | None, cls: type[Flags]) -> str:
     """Returns the command's docstring, then its flags with their defaults."""
-    texts = {}
+    lines = [(doc or "").strip(), "", "Flags:"]
     for name, flag in all_flags_of(cls).items():
         facts = facts_of(flag)
+        title = f"  --[no]{name}" if facts.kind is bool else f"  --{name}"
         default = default_of(flag)
-        shown = f"--[no]{name}" if facts.kind is bool else f"--{name}"
-        texts[shown] = facts.meaning
-        if default not in (None, False, "", ()):
-            texts[shown] += f" (default: {as_text(default)})"
-    lines = [(doc or "").strip(), "", "Flags:"]
-    for name, text in (texts | GENERAL_HELP).items():
-        lines.append(f"  {name}")
-        for part in text.split("\n"):
-            wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
-            lines += [f"      {line}" for line in wrapped]
+        shown = f" (default: {as_text(default)})"
+        if default in (None, False, "", ()):
+            shown = ""
+        lines.append(entry(title, facts.meaning + shown))
+    lines += [entry(f"  {name}", text) for name, text in GENERAL_HELP.items()]
+    return "\n".join(lines)
+
+
+def entry(title: str, text: str) -> str:
+    """A title and the indented text below it, each of whose lines is wrapped."""
+    lines = [title]
+    for part in text.split("\n"):
+        wrapped = textwrap.wrap(part, 94, break_on_hyphens=False)
+        lines += [f"      {line}" for line in wrapped]
     return "\n".join(lines)
 
 

@@ -32,7 +32,6 @@ RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
 DATAGEN_EXAMPLE = (
     "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
 )
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def _decode_help() -> str:
@@ -62,14 +61,13 @@ class RegistryFlags(PackageFlags):
 
 
 @dataclasses.dataclass(frozen=True)
-class TensorFlowFlags(Flags):
-    """How much TensorFlow reports."""
+class TensorFlowFlags(PackageFlags):
+    """How much TensorFlow reports, and the user's package, which may have models."""
 
     verbosity: str = checked_field(
         "warning",
-        "TensorFlow's log level: debug or info, which show start-up messages; warning"
-        " or error.",
-        choices=LOG_LEVELS,
+        "TensorFlow's log level: debug, info, warning or error.",
+        choices=("debug", "info", "warning", "error"),
     )
 
 
@@ -129,9 +127,9 @@ class DecodingFlags(CheckpointFlags):
     decode_hparams: str = checked_field("", _decode_help())
     quantization: str | None = optional_field(
         str,
-        "How CTranslate2 stores the weights: float32 (the default), as they were"
-        " trained; int8, which is smaller and faster and changes some translations; or"
-        " float16, bfloat16, int16, int8_float32, int8_float16, int8_bfloat16.",
+        "How CTranslate2 stores the weights: float32 (the default); int8, which is"
+        " smaller and faster and changes some translations; float16, bfloat16, int16,"
+        " int8_float32, int8_float16, int8_bfloat16.",
     )
 
 
@@ -141,10 +139,9 @@ class EngineFlags(DecodingFlags):
 
     engine: str = checked_field(
         TENSORFLOW,
-        "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs, starts"
-        " sooner, and needs pip install 't2tlite[ctranslate2]'. In float32, its greedy"
-        " translations and log-probabilities equal tensorflow's, and so do nearly all"
-        " beam-search translations. The model is converted once, into RUN/ctranslate2.",
+        "Decoding engine: tensorflow, or ctranslate2, which is faster on CPUs and needs"
+        " pip install 't2tlite[ctranslate2]'. In float32 nearly all translations are"
+        " the same. The model is converted once, into RUN/ctranslate2.",
     )
 
 
@@ -154,9 +151,8 @@ class DataFlags(ProblemFlags):
 
     data_dir: str | None = optional_field(
         str,
-        "Folder of t2t-datagen's data, with a folder for each problem. By default:"
-        " data; to decode, average or report on a run, where its data was during"
-        " training.",
+        "Folder of t2t-datagen's data, with a folder for each problem; by default data,"
+        " or where a run's data was during training.",
     )
 
 
@@ -190,9 +186,8 @@ class BeamFlags(Flags):
     beam_runner: str | None = optional_field(
         str,
         "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner,"
-        " DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ... They must see the"
-        " folders under the same paths as this machine. Needs pip install"
-        " 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
+        " DaskRunner, FlinkRunner, ... They must see the folders under the same paths."
+        " Needs pip install 't2tlite[beam]', or 't2tlite[dask]' for Dask.",
     )
     beam_options: str = checked_field(
         "", "Options of Apache Beam, in quotes, such as '--direct_num_workers=8'"
@@ -207,21 +202,25 @@ def run_folder(flags: RunFlags) -> RunFolder:
 
     if flags.model:
         registry.check_model(flags.model)
-    if flags.output_dir:
-        return RunFolder(flags.output_dir)
-    if flags.output_dir == "" or not (flags.problem and flags.hparams_set):
+    path = flags.output_dir
+    if path is None and flags.problem and flags.hparams_set:
+        path = f"{RUNS_DIR}/{flags.problem}-{flags.hparams_set}"
+    if not path:
         raise ValueError(
             "--output_dir must be given, or --problem and --hparams_set for the run in"
             f" {RUNS_DIR}/PROBLEM-HPARAMS_SET."
         )
-    return RunFolder(Path(RUNS_DIR) / f"{flags.problem}-{flags.hparams_set}")
+    return RunFolder(path)
 
 
 def hparam_changes(flags: TrainingFlags) -> str:
-    """Returns the changes of --hparams, and that of --model."""
-    if flags.model is None:
-        return flags.hparams
-    return merged_changes(flags.hparams, f"model={flags.model}")
+    """Returns the changes of --hparams, and those of flags named like an hparam."""
+    changes = flags.hparams
+    for name in ("model", "global_batch_tokens"):
+        value = getattr(flags, name, None)
+        if value is not None:
+            changes = merged_changes(changes, f"{name}={value}")
+    return changes
 
 
 def data_folder(flags: MakeDataFlags) -> Path:
@@ -230,10 +229,8 @@ def data_folder(flags: MakeDataFlags) -> Path:
 
 
 def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> DataToMake:
-    """Returns the data that the flags describe.
-
-    Raises ValueError if no problem is named, and ValueError if the problem or one of
-    its options is unknown.
+    """Returns the data that the flags describe. Raises ValueError if no problem is
+    named, or the problem or one of its options is unknown.
     """
     from t2tlite.programs.runs.training import DataToMake
 
@@ -255,17 +252,12 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
     if flags.generate_data:
         return data_to_make(flags)
     if flags.options:
-        given = ", ".join(f"--{name}" for name in flags.options)
         raise ValueError(
-            f"{given}: options of the data need --generate_data, or belong to"
-            " t2t-datagen."
+            "Options of the data need --generate_data. Received:"
+            f" --{', --'.join(flags.options)}."
         )
-    try:
-        return open_data(data_folder(flags), flags.problem, datagen_command(flags))
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"{error} Or add --generate_data to this command."
-        ) from error
+    command = f"{datagen_command(flags)} (or add --generate_data to this command)"
+    return open_data(data_folder(flags), flags.problem, command)
 
 
 def datagen_command(flags: MakeDataFlags) -> str:
@@ -273,14 +265,13 @@ def datagen_command(flags: MakeDataFlags) -> str:
     that only the user knows.
     """
     name = flags.problem or "PROBLEM"
-    given = {"problem": name, "data_dir": str(data_folder(flags))}
-    for flag in ("tmp_dir", "t2t_usr_dir"):
-        if getattr(flags, flag) is not None:
-            given[flag] = getattr(flags, flag)
     problem_class = registry.problem_classes().get(name.removesuffix("_rev"))
+    given = {"problem": name, "data_dir": str(data_folder(flags))}
     for flag in getattr(problem_class, "needed_flags", ()):
-        given.setdefault(flag, "FOLDER" if flag.endswith("_dir") else "FILE")
-    words = [f"--{flag}={value}" for flag, value in given.items()]
+        given[flag] = "FOLDER" if flag.endswith("_dir") else "FILE"
+    for flag in ("tmp_dir", "t2t_usr_dir"):
+        given[flag] = getattr(flags, flag) or given.get(flag, "")
+    words = [f"--{flag}={value}" for flag, value in given.items() if value]
     return shlex.join(["t2t-datagen", *words])
 
 
@@ -288,11 +279,8 @@ def beam_pipeline(flags: BeamFlags) -> Pipeline | None:
     """Returns the pipeline of --beam_runner, or None without the flag. Raises
     ValueError for --beam_options alone.
     """
-    if flags.beam_runner:
-        return Pipeline(flags.beam_runner, flags.beam_options)
     if flags.beam_options:
-        raise ValueError(
-            f"--beam_options go with --beam_runner. Received: {flags.beam_options}"
-            " alone."
-        )
-    return None
+        require(beam_runner=flags.beam_runner)
+    if not flags.beam_runner:
+        return None
+    return Pipeline(flags.beam_runner, flags.beam_options)

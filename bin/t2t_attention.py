@@ -37,9 +37,7 @@ from t2tlite.files.same_file import check_not_overwritten
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionFlags(
-    groups.TensorFlowFlags, groups.PackageFlags, groups.CheckpointFlags, groups.RunFlags
-):
+class AttentionFlags(groups.TensorFlowFlags, groups.CheckpointFlags, groups.RunFlags):
     """Which attention is shown, and where."""
 
     source: str = required_field(str, "The sentence whose attention is shown.")
@@ -73,12 +71,14 @@ def main(flags: AttentionFlags) -> None:
     outputs = named_files(html=flags.html)
     check_not_overwritten(outputs, run_files([folder], flags.checkpoint_path))
     load_tensorflow()
-    model = load(folder.path, flags.checkpoint_path, report=say)
+    model = load(folder.path, flags.checkpoint_path)
+    for note in model.notes:
+        say(note)
     attention = model.attention(flags.source, flags.target)
     if flags.target is None:
         print(f"translation  {attention.target}")
     name = f"{model.step}-{attention.file_name()}.html"
-    path = Path(flags.html or own(folder.attention_folder / name))
+    path = Path(flags.html or own(folder.own("attention") / name))
     write_text(path, page(attention, kinds, layers, heads))
     print(f"page         {path}")
 

@@ -23,16 +23,11 @@ and one every ten minutes.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.checked_fields import optional_field
 from t2tlite.console import counted
-
-if TYPE_CHECKING:
-    from t2tlite.data.dataset import Dataset
-    from t2tlite.run_folder import RunFolder
 
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
@@ -45,6 +40,7 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
         int,
         "Average this many newest checkpoints at most; by default 5, or all steps"
         " given.",
+        low=1,
     )
     from_step: int | None = optional_field(
         int, "Average only checkpoints of this step and later ones."
@@ -58,6 +54,7 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
     from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average
+    from t2tlite.programs.runs.load import run_dataset
 
     folder = groups.run_folder(flags)
     folder.hparams()  # raises if there is no run
@@ -67,41 +64,24 @@ def main(flags: AverageFlags) -> None:
     averaged = checkpoints_to_average(
         folder, count, flags.from_step or 0, flags.to_step
     )
-    dataset, why_not = _dataset(folder, flags.data_dir)
+    dataset, lines = None, []
+    try:
+        dataset = run_dataset(folder, flags.data_dir)
+    except (OSError, ValueError) as error:
+        if flags.data_dir:
+            raise
+        lines = [f"The average was not measured. {error}"]
 
     load_tensorflow()
     from t2tlite.programs.runs.average import average_run, comparison
 
     average = average_run(folder, averaged, dataset)
-    if count and len(averaged) < count:
-        where = " of these steps" if of_steps else ""
-        print(
-            f"Checkpoints{where} in {folder}: {len(averaged)}, fewer than {count}; all"
-            " are averaged."
-        )
-    shown = averaged[0]
-    if len(averaged) > 1:
-        shown += f" to {averaged[-1]}"
-    count_shown = counted(len(averaged), "checkpoint")
-    print(f"Averaged {count_shown}, {shown}, into {average.path}.")
-    lines = comparison(average.measured) if average.measured else [why_not]
-    for line in lines:
-        print(line)
-
-
-def _dataset(folder: RunFolder, data_dir: str | None) -> tuple[Dataset | None, str]:
-    """Returns the data of a run and "". If there is no data where it was during
-    training, returns None and why the average is not measured. A missing `data_dir`
-    raises as `run_dataset`.
-    """
-    from t2tlite.programs.runs.load import run_dataset
-
-    if data_dir:
-        return run_dataset(folder, data_dir), ""
-    try:
-        return run_dataset(folder), ""
-    except (OSError, ValueError) as error:
-        return None, f"The average was not measured. {error}"
+    number = counted(len(averaged), "checkpoint")
+    ends = " to ".join(dict.fromkeys([averaged[0], averaged[-1]]))
+    print(f"Averaged {number}, {ends}, into {average.path}.")
+    if average.measured:
+        lines = comparison(average.measured)
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

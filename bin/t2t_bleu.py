@@ -47,10 +47,7 @@ import dataclasses
 from pathlib import Path
 
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import (
-    check_standard_output,
-    require,
-)
+from t2tlite.bin.flag_fields import check_standard_output, require
 from t2tlite.bin.groups import PackageFlags
 from t2tlite.checked_fields import (
     MAX_SEED,
@@ -58,6 +55,7 @@ from t2tlite.checked_fields import (
     optional_field,
     required_field,
 )
+from t2tlite.console import markdown_table
 from t2tlite.files.text_files import check_line_counts, read_lines
 from t2tlite.metrics.corpus_metrics import (
     Difference,
@@ -68,7 +66,7 @@ from t2tlite.metrics.corpus_metrics import (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class BleuFlags(PackageFlags):
+class BleuFlags(MetricOptions, PackageFlags):
     """Which translations are scored, and how."""
 
     translation: str = required_field(str, "File of translations, one per line.")
@@ -89,7 +87,6 @@ class BleuFlags(PackageFlags):
     seed: int = checked_field(
         12345, "Random seed of the resampling of --compare.", low=0, high=MAX_SEED
     )
-    scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
     compound_split: bool = checked_field(
         False,
         "Also print the paper's BLEU: tokenised as German, compounds split, cased.",
@@ -98,10 +95,6 @@ class BleuFlags(PackageFlags):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(metrics=self.metrics)
-        if self.compare and self.compound_split:
-            raise ValueError(
-                "--compound_split does not go with --compare. Leave one of them out."
-            )
 
 
 @command(BleuFlags, __doc__)
@@ -127,50 +120,46 @@ def main(flags: BleuFlags) -> None:
     )
     translations = texts[flags.translation]
     references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
+    options = MetricOptions(**flags.values_of(MetricOptions))
     if flags.compare:
         differences = paired_bootstrap(
             texts[flags.compare],
             translations,
             references,
             flags.metrics,
-            flags.scores,
+            options,
             flags.seed,
             more,
         )
         print(_comparison(flags.compare, flags.translation, differences))
-        return
-    scores = corpus_scores(translations, references, flags.metrics, flags.scores, more)
-    for score in scores:
-        print(score)
+    else:
+        shown = corpus_scores(translations, references, flags.metrics, options, more)
+        print("\n".join(map(str, shown)))
     if flags.compound_split:
         print(bleu.compound_split_bleu(translations, references, *more))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
     """Returns a table with a line for each metric, and notes on it."""
-    names = Path(baseline).name, Path(system).name
-    if names[0] == names[1]:
-        names = baseline, system
-    rows = [("metric", *names, "difference", "p", "")]
+    columns = ["metric", Path(baseline).name, Path(system).name, "difference", "p", ""]
+    rows = []
+    signatures = []
     for score in differences:
-        row = (
+        row = [
             score.metric,
             _with_interval(score.baseline, score.baseline_interval),
             _with_interval(score.system, score.system_interval),
             f"{score.system - score.baseline:+.2f}",
             f"{score.p:.4f}",
             "significant" if score.is_significant else "not significant",
-        )
+        ]
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines.append(
-        "In brackets: mean and 95% confidence interval over the resamples. Significant:"
-        " p below 0.05."
+        signatures.append(f"{score.metric}|{score.signature}")
+    return (
+        f"{markdown_table(columns, rows, labels=1)}In brackets: mean and 95% confidence"
+        " interval over the resamples. Significant: p below 0.05.\n"
+        + "\n".join(signatures)
     )
-    for score in differences:
-        lines.append(f"{score.metric}|{score.signature}")
-    return "\n".join(lines)
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

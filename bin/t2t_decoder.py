@@ -100,27 +100,25 @@ from t2tlite.metrics.corpus_metrics import OF_TASK, MetricOptions, Scoring
 from t2tlite.tasks.task import open_task
 
 if TYPE_CHECKING:
-    from t2tlite.data.beam_pipeline import Pipeline
     from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
-LINES = ("decode_from_file", "decode_interactive")
-INPUTS = ("decode_from_file", "split", "decode_interactive", "score_file")
-GO_WITH = {  # flag -> the inputs that it goes with
-    "output_format": (*LINES, "score_file"),
+FILE, SPLIT = "decode_from_file", "split"
+LINES = (FILE, "decode_interactive")
+PAIRS = "score_file"
+INPUTS = (FILE, SPLIT, "decode_interactive", PAIRS)
+GO_WITH = {  # a flag, or one value of it -> the inputs that it goes with
+    "output_format": (*LINES, PAIRS),
+    "output_format=nbest": LINES,
+    "decode_to_file=-": (*LINES, PAIRS),
     "alignments": LINES,
     "prefixes": LINES,
     "raw_text": LINES,
-    "beam_runner": ("decode_from_file",),
-    "metrics": ("split",),
-    "reference": ("split",),
-    **dict.fromkeys(flags_of(MetricOptions), ("split",)),
+    "beam_runner": (FILE,),
+    "metrics": (SPLIT,),
+    "reference": (SPLIT,),
+    **dict.fromkeys(flags_of(MetricOptions), (SPLIT,)),
 }
-EXCLUDED = (
-    ("--split", "--decode_to_file=-"),
-    ("--raw_text", "--prefixes"),
-    ("--score_file", "--output_format=nbest"),
-)
 
 
 def _flags(names: Sequence[str], between: str) -> str:
@@ -129,8 +127,8 @@ def _flags(names: Sequence[str], between: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class DecoderFlags(
+    MetricOptions,
     groups.TensorFlowFlags,
-    groups.PackageFlags,
     groups.BeamFlags,
     groups.DataFlags,
     groups.EngineFlags,
@@ -140,8 +138,7 @@ class DecoderFlags(
 
     output_dir: str | None = optional_field(
         str,
-        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET, named after --problem"
-        " and --hparams_set; or of several runs of one problem and vocabulary,"
+        "Folder of a run, by default runs/PROBLEM-HPARAMS_SET; or of several,"
         " comma-separated, which decode as an ensemble.",
     )
     decode_from_file: str | None = optional_field(
@@ -164,9 +161,9 @@ class DecoderFlags(
     )
     output_format: str | None = optional_field(
         str,
-        "text, the best translation of each line; nbest, the return_beams best with"
-        " their scores; or jsonl, an object for each line. By default text, or nbest if"
-        " return_beams is above 1.",
+        "text, the best translation of each line (the default); nbest, the return_beams"
+        " best with scores (the default if return_beams is above 1); jsonl, an object"
+        " for each line.",
         choices=("text", "nbest", "jsonl"),
     )
     alignments: bool = checked_field(False, "Add word alignments to jsonl.")
@@ -187,15 +184,16 @@ class DecoderFlags(
     reference: tuple[str, ...] = checked_field(
         (), "File of further references for --split; can be given several times."
     )
-    scores: MetricOptions = dataclasses.field(default_factory=MetricOptions)
 
     def __post_init__(self) -> None:
         """Raises ValueError unless exactly one input is given, and for flags that do
         not go together.
         """
         super().__post_init__()
-        words = self.words()
-        given = [word.removeprefix("--").partition("=")[0] for word in words]
+        given = []
+        for word in self.words():
+            word = word.removeprefix("--")
+            given += [word.partition("=")[0], word]
         inputs = [name for name in INPUTS if name in given]
         if len(inputs) != 1:
             raise ValueError(
@@ -209,19 +207,15 @@ class DecoderFlags(
                     f"--{name} goes with {_flags(suitable, ' or ')}. Received:"
                     f" --{inputs[0]}."
                 )
-        text = " ".join(words)
-        for flag, other in EXCLUDED:
-            if flag in text and other in text:
-                raise ValueError(
-                    f"{flag} does not go with {other}. Leave one of them out."
-                )
-        if self.beam_runner:
-            require(decode_to_file=self.target)
+        if self.raw_text and self.prefixes:
+            raise ValueError("--raw_text does not go with --prefixes. Leave one out.")
         if self.alignments and self.output_format != "jsonl":
             raise ValueError(
                 "--alignments goes with --output_format=jsonl. Received:"
                 f" {self.output_format or 'none'}."
             )
+        if self.beam_runner:
+            require(decode_to_file=self.target)
 
     def run_folders(self) -> list[RunFolder]:
         """Returns the runs that --output_dir names; a comma may also be part of the
@@ -229,15 +223,12 @@ class DecoderFlags(
         machines are to load an ensemble.
         """
         first = groups.run_folder(self)
-        if not self.output_dir or first.path.exists():
+        if first.path.exists() or "," not in str(first):
             return [first]
-        paths = filter(None, map(str.strip, self.output_dir.split(",")))
-        folders = [type(first)(path) for path in paths]
-        if len(folders) > 1 and self.beam_runner:
-            raise ValueError(
-                "--beam_runner decodes with one run. Received: several in --output_dir."
-            )
-        return folders or [first]
+        if self.beam_runner:
+            raise ValueError("--beam_runner decodes with one run, not with several.")
+        names = filter(None, map(str.strip, str(first).split(",")))
+        return [type(first)(name) for name in names]
 
     def scoring(self, sentences: int) -> Scoring:
         """Returns how a split of so many sentences is scored. Raises ValueError if a
@@ -249,18 +240,13 @@ class DecoderFlags(
             {f"the split {self.split}": sentences, **counts},
             "A reference has a line for each sentence of the split.",
         )
-        return Scoring(self.metrics, self.scores, tuple(texts.values()))
+        options = MetricOptions(**self.values_of(MetricOptions))
+        return Scoring(self.metrics, options, tuple(texts.values()))
 
     @property
     def target(self) -> str | None:
         """The path of --decode_to_file, or None for standard output."""
         return None if self.decode_to_file in ("", "-") else self.decode_to_file
-
-    @property
-    def features(self) -> list[str]:
-        """Returns what the engine must support in addition to decoding options."""
-        features = [PREFIXES] if self.prefixes else []
-        return [*features, ALIGNMENTS] if self.alignments else features
 
     @property
     def is_typed(self) -> bool:
@@ -277,71 +263,72 @@ def main(flags: DecoderFlags) -> None:
     input, the checkpoint, and whether the output can be written.
     """
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-    from t2tlite.programs.runs.load import (
-        check_engine_options,
-        check_ensemble,
-        load,
-        run_dataset,
-    )
+    from t2tlite.programs.runs import load
     from t2tlite.programs.runs.translator import decode_options
 
     folders = flags.run_folders()
     folder = folders[0]
     folder.hparams()  # raises if there is no run
     if len(folders) > 1:
-        check_ensemble(folders, flags.checkpoint_path, flags.engine)
-    line_format = jobs.LineFormat(
-        flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
-    )
-    options = decode_options(folder.manifest(), flags.decode_hparams)
-    check_engine_options(flags.engine, options, *flags.features)
+        load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
+    manifest = folder.manifest()
+    options = decode_options(manifest, flags.decode_hparams)
+    features = {PREFIXES: flags.prefixes, ALIGNMENTS: flags.alignments}
+    used = [name for name, is_used in features.items() if is_used]
+    load.check_engine_options(flags.engine, options, *used)
     pipeline = groups.beam_pipeline(flags)
-    _check_before_work(flags, folders, pipeline)
-    dataset = None
+    if pipeline:
+        pipeline.check()
+    _check_files(flags, folders)
     scoring = OF_TASK
     if flags.split:
-        dataset = run_dataset(folder, flags.data_dir)
+        dataset = load.run_dataset(folder, flags.data_dir)
         decode_split.check_split(dataset, flags.split)
         scoring = flags.scoring(dataset.manifest.splits[flags.split].pairs)
-        manifest = folder.manifest()
         open_task(manifest.task, manifest.options).scored_by(scoring)
     if flags.engine == TENSORFLOW:
         load_tensorflow()  # other engines start sooner without it
-    model = load(
+    model = load.load(
         tuple(run.path for run in folders),
         flags.checkpoint_path,
         flags.engine,
         flags.quantization,
-        report=say,
         threads=decoding_threads(),
     )
-    if flags.score_file:
-        score_job = jobs.ScoreJob(model, options, line_format)
-        return _decode_lines(flags, score_job, flags.score_file)
-    job = jobs.DecodeJob(model, options, line_format)
+    for note in model.notes:
+        say(note)
+    line_format = jobs.LineFormat(
+        flags.output_format or (jobs.NBEST if flags.is_typed else ""),
+        flags.alignments,
+        flags.prefixes,
+        flags.raw_text,
+    )
+    kind = jobs.ScoreJob if flags.score_file else jobs.DecodeJob
+    job = kind(model, options, line_format)
     target = flags.decode_to_file
-    if flags.split and dataset is not None:
+    if flags.split:
         decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
-    elif pipeline and flags.decode_from_file and target:
-        work = folder.path, pipeline, flags.decode_from_file, target
+    elif pipeline:
+        work = folder.path, pipeline, flags.decode_from_file or "", target or ""
         say(decode_pipeline.decode_by_workers(job, *work))
     elif flags.is_typed:
         _decode_typed(job)
     else:
-        _decode_lines(flags, job, flags.decode_from_file or STANDARD_INPUT)
+        _decode_lines(flags, job)
 
 
-def _decode_lines(flags: DecoderFlags, job: DecodeJob, source: str | Path) -> None:
+def _decode_lines(flags: DecoderFlags, job: DecodeJob) -> None:
     """Decodes or scores a file or a stream. In a pipe, no summary is printed."""
     from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
+    source = Path(flags.decode_from_file or flags.score_file or STANDARD_INPUT)
     target = flags.target
     path = replaceable(target) if target else None
     if path is None:
         summary = decode_stream(job, source, target, flags.decode_interactive)
     else:
         summary = decode_file(job, source, path)
-    is_piped = Path(source) == STANDARD_INPUT and not sys.stdin.isatty()
+    is_piped = source == STANDARD_INPUT and not sys.stdin.isatty()
     if not is_piped and (target or sys.stdout.isatty()):
         say(summary)
 
@@ -351,57 +338,21 @@ def _decode_typed(job: DecodeJob) -> None:
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
-        while True:
+        while (line := input("> ")).strip():
             try:
-                line = input("> ")
-                if not line.strip():
-                    return
-                output = job.run(Window([line]))
+                print("\n".join(job.lines(job.run(Window([line])))))
             except ValueError as error:
                 print(error)
-                continue
-            if job.line_format.output_format:
-                print("\n".join(job.lines(output)))
-            else:
-                for each in output.n_best[0]:
-                    print(
-                        f"score {each.score:8.3f}  log_prob {each.log_prob:8.3f} "
-                        f" {each.text}"
-                    )
-    print()
 
 
-def _check_not_overwritten(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
-    """Raises ValueError if the output is also an input, or a file of a run."""
+def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
+    """Checks input and output, which would otherwise fail after hours of work: whether
+    they can be read and written, and that the output is neither an input nor a file of
+    a run.
+    """
     from t2tlite.programs.bulk.part import part_file
     from t2tlite.programs.runs.load import run_files
 
-    inputs = run_files(folders, flags.checkpoint_path)
-    for name, source in named_files(
-        decode_from_file=flags.decode_from_file, score_file=flags.score_file
-    ):
-        is_stdin = source == str(STANDARD_INPUT)
-        inputs.append((name, STANDARD_INPUT_NUMBER if is_stdin else source))
-    inputs += named_files(reference=flags.reference)
-    if flags.decode_interactive:
-        inputs.append(("standard input", STANDARD_INPUT_NUMBER))
-    target = flags.target
-    if target is None:
-        outputs: list[NamedFile] = [("standard output", STANDARD_OUTPUT_NUMBER)]
-    else:
-        outputs = [(f"--decode_to_file={target}", target)]
-        if path := replaceable(target):
-            part = part_file(path)
-            outputs.append((f"{part} (of --decode_to_file={target})", part))
-    check_not_overwritten(outputs, inputs)
-
-
-def _check_before_work(
-    flags: DecoderFlags, folders: Sequence[RunFolder], pipeline: Pipeline | None
-) -> None:
-    """Checks input, output and pipeline, which would otherwise fail after hours of
-    work.
-    """
     source = flags.decode_from_file or flags.score_file
     target = flags.target
     if source:
@@ -409,14 +360,24 @@ def _check_before_work(
         if path != STANDARD_INPUT and path.is_file():
             # finds archives, UTF-16 and most other encodings
             next(read_lines(path), None)
-    _check_not_overwritten(flags, folders)
+    inputs = [
+        ("standard input", STANDARD_INPUT_NUMBER),
+        *run_files(folders, flags.checkpoint_path),
+        *named_files(
+            decode_from_file=flags.decode_from_file,
+            score_file=flags.score_file,
+            reference=flags.reference,
+        ),
+    ]
+    outputs: list[NamedFile] = named_files(decode_to_file=target)
+    if target is None:
+        outputs.append(("standard output", STANDARD_OUTPUT_NUMBER))
+    elif replaced := replaceable(target):
+        part = part_file(replaced)
+        outputs.append((f"{part} (of --decode_to_file={target})", part))
+    check_not_overwritten(outputs, inputs)
     if target:
-        parent = Path(target).parent
-        if not parent.exists():
-            say(f"Creating the folder {parent}.")
         check_writable(target)
-    if pipeline is not None:
-        pipeline.check()
 
 
 if __name__ == "__main__":

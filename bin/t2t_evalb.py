@@ -113,13 +113,12 @@ def main(flags: EvalbFlags) -> None:
             "\n-- 95% confidence interval of the F-measure,"
             f" {RESAMPLES:,} resamples (seed {SEED}) --"
         )
-        _print_interval("All", f1_interval(scores))
-        _print_interval(f"len<={length}", f1_interval(scores, length))
-
-
-def _print_interval(name: str, interval: tuple[float, float]) -> None:
-    low, high = interval
-    print(f"{name:26}= {low:6.2f} to {high:6.2f}")
+        intervals = {
+            "All": f1_interval(scores),
+            f"len<={length}": f1_interval(scores, length),
+        }
+        for name, (low, high) in intervals.items():
+            print(f"{name:26}= {low:6.2f} to {high:6.2f}")
 
 
 if __name__ == "__main__":

@@ -43,9 +43,7 @@ from t2tlite.programs.runs.translator import decode_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportFlags(
-    groups.TensorFlowFlags, groups.PackageFlags, groups.DecodingFlags, groups.RunFlags
-):
+class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags):
     """Which run is exported, and how."""
 
     export_dir: str = required_field(str, "Folder of the export, which is created.")
@@ -85,7 +83,9 @@ def main(flags: ExportFlags) -> None:
     plan.check()
     load_tensorflow()
     say(f"Loading {run} ...")
-    model = runs.load(run.path, flags.checkpoint_path, report=say)
+    model = runs.load(run.path, flags.checkpoint_path)
+    for note in model.notes:
+        say(note)
     compared = export_model(model, plan, say)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."

@@ -79,11 +79,11 @@ def main(flags: ImportFlags) -> None:
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)
-    what = f"{imported.parameters:,} parameters"
+    space = ""
     if imported.target_space is not None:
-        what += f", target space {imported.target_space}"
+        space = f", target space {imported.target_space}"
     print(
-        f"Imported {names}: {what}. The optimizer's"
+        f"Imported {names}: {imported.parameters:,} parameters{space}. The optimizer's"
         f" state is not imported. The run is in {folder}."
     )
 

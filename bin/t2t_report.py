@@ -29,9 +29,7 @@ from t2tlite.files.same_file import check_not_overwritten
 
 
 @dataclasses.dataclass(frozen=True)
-class ReportFlags(
-    groups.TensorFlowFlags, groups.PackageFlags, groups.DataFlags, groups.RunFlags
-):
+class ReportFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     """Which run is reported."""
 
 

@@ -38,10 +38,10 @@ class ServedRunFlags(Flags):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServeFlags(groups.PackageFlags, groups.EngineFlags, ServedRunFlags):
+class ServeFlags(
+    ServerOptions, groups.PackageFlags, groups.EngineFlags, ServedRunFlags
+):
     """What is served, and how."""
-
-    server: ServerOptions = dataclasses.field(default_factory=ServerOptions)
 
 
 @command(ServeFlags, __doc__)
@@ -61,7 +61,7 @@ def main(flags: ServeFlags) -> None:
         engine=flags.engine,
         quantization=flags.quantization,
     )
-    serve(runs, flags.server)
+    serve(runs, flags)
 
 
 if __name__ == "__main__":

@@ -43,18 +43,16 @@ from t2tlite import registry
 from t2tlite.bin import groups, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import field_of, require
-from t2tlite.checked_fields import (
-    MAX_SEED,
-    checked,
-    checked_field,
-    optional_field,
-    parse_value,
-)
+from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.runs.start import TRANSFORMER_BASE, check_apart, set_and_changes
-from t2tlite.programs.runs.training import dataset_of
+from t2tlite.programs.runs.training import (
+    TRANSFORMER_BASE,
+    check_apart,
+    dataset_of,
+    set_and_changes,
+)
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.loop_config import LoopOptions
@@ -90,34 +88,26 @@ class Table3Flags(
     local_eval_frequency: int = field_of(LoopOptions, "local_eval_frequency")
     save_checkpoints_secs: int = field_of(LoopOptions, "save_checkpoints_secs")
 
-    def seed_numbers(self) -> list[int]:
-        """Returns the seeds as numbers. Raises ValueError for a wrong one."""
-        require(seeds=self.seeds)
-        numbers = []
-        for text in self.seeds:
-            number = parse_value("--seeds", text, int)
-            numbers.append(checked("--seeds", int, number, 0, MAX_SEED))
-        return list(dict.fromkeys(numbers))
-
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
-        base = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
+        base: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
         base = base.override(groups.hparam_changes(self))
-        if self.train_steps is None:
-            return base
-        return dataclasses.replace(base, train_steps=self.train_steps)
+        steps = base.train_steps if self.train_steps is None else self.train_steps
+        return dataclasses.replace(base, train_steps=steps)
 
-    def of_row(
-        self, row: Row, base: HParams, problem: str, seed: int
-    ) -> t2t_trainer.TrainerFlags:
+    def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
-        name = row.name if seed == 1 else f"{row.name}.seed{seed}"
-        folder = RunFolder(Path(self.output_dir or "") / name)
+        folder = Path(self.output_dir or "") / row.name
+        if seed != "1":
+            folder = folder.with_name(f"{row.name}.seed{seed}")
         hparams_set, changes = set_and_changes(
-            self.hparams_set or TRANSFORMER_BASE, row.apply(base), folder, None
+            self.hparams_set or TRANSFORMER_BASE,
+            row.apply(self.base()),
+            RunFolder(folder),
+            None,
         )
         return t2t_trainer.TrainerFlags(
-            problem=problem,
+            problem=self.problem,
             data_dir=self.data_dir,
             t2t_usr_dir=self.t2t_usr_dir,
             verbosity=self.verbosity,
@@ -125,12 +115,10 @@ class Table3Flags(
             hparams_set=hparams_set,
             hparams=changes,
             output_dir=str(folder),
-            loop=LoopOptions(
-                local_eval_frequency=self.local_eval_frequency,
-                save_checkpoints_secs=self.save_checkpoints_secs,
-                keep_checkpoint_max=KEPT_CHECKPOINTS,
-                random_seed=seed,
-            ),
+            local_eval_frequency=self.local_eval_frequency,
+            save_checkpoints_secs=self.save_checkpoints_secs,
+            keep_checkpoint_max=KEPT_CHECKPOINTS,
+            random_seed=parse_value("--seeds", seed, int),
         )
 
 
@@ -139,50 +127,40 @@ def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
     """
+    require(problem=flags.problem, seeds=flags.seeds)
+    folder = Path(flags.output_dir or "")
     if not flags.dry_run:
         require(output_dir=flags.output_dir)
-        check_apart(
-            Path(flags.output_dir or ""), groups.data_folder(flags), flags.problem
-        )
-    base = flags.base()
+        check_apart(folder, groups.data_folder(flags), flags.problem)
     rows = select(flags.rows or [row.name for row in ROWS if row.name != "big"])
-    for row in rows:
-        row.apply(base)  # raises now if a row does not fit
-    seeds = flags.seed_numbers()
+    runs = []
+    for seed in dict.fromkeys(flags.seeds):
+        runs += [flags.of_row(row, seed) for row in rows]
     data = groups.training_data(flags)
     load_tensorflow()
     dataset = dataset_of(data)
 
     from t2tlite.programs.table3.table import cost_table, write_table
-    from t2tlite.training import cluster
 
     if flags.dry_run:
-        print(cost_table(rows, base, dataset.manifest))
+        print(cost_table(rows, flags.base(), dataset.manifest))
         return
-    if cluster.find_cluster():
-        raise ValueError(
-            "t2t-table3 trains on one machine. Received:"
-            f" {cluster.VARIABLE} with several workers. Unset it."
-        )
     words = shlex.join(["t2t-table3", *flags.words()])
-    table = Path(flags.output_dir or ""), dataset.name, words
     failed = []
-    for seed in seeds:
-        for row in rows:
-            of_row = flags.of_row(row, base, dataset.name, seed)
-            try:
-                _train_and_decode(of_row, dataset.manifest)
-            except (FloatingPointError, MemoryError) as error:
-                say(f"{of_row.output_dir} failed: {error}")
-                failed.append(f"{row.name}, seed {seed} ({error})")
-            write_table(*table)
+    for run in runs:
+        try:
+            _train_and_decode(run, dataset.manifest)
+        except (FloatingPointError, MemoryError) as error:
+            say(f"{run.output_dir} failed: {error}")
+            failed.append(f"{run.output_dir} ({error})")
+        table = write_table(folder, dataset.name, words)
     if failed:
         raise ValueError(
             f"Every row must train to its end. Received: {'; '.join(failed)}. If memory"
             " is not enough, lower batch_size and raise accumulate_steps by the same"
             " factor for all rows, in another --output_dir."
         )
-    print(write_table(*table).read_text(encoding="utf-8"), end="")
+    print(table.read_text(encoding="utf-8"), end="")
 
 
 def _train_and_decode(flags: t2t_trainer.TrainerFlags, data: RunManifest) -> None:

@@ -29,35 +29,30 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import textwrap
 
 from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
 from t2tlite.bin.flag_fields import require
-from t2tlite.checked_fields import (
-    checked_field,
-    facts_of,
-    optional_field,
-)
+from t2tlite.bin.flag_parser import entry
+from t2tlite.checked_fields import checked_field, facts_of, optional_field
 from t2tlite.config import HParams
-from t2tlite.programs.runs.start import (
+from t2tlite.programs.runs.training import (
+    Training,
     check_folders,
     run_hparams,
     set_and_changes,
-    train,
 )
-from t2tlite.programs.runs.training import Devices, Training
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 TRAINING_EXAMPLE = (
     "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 )
-WIDTH = 110  # of --show_hparams
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainerFlags(
+    LoopOptions,
     groups.TensorFlowFlags,
     groups.RegistryFlags,
     groups.TrainingDataFlags,
@@ -68,20 +63,17 @@ class TrainerFlags(
     train_steps: int | None = optional_field(
         int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1
     )
-    loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
     global_batch_tokens: int | None = optional_field(
         int,
         "Tokens per optimizer step on all GPUs together, padding counted, of the longer"
-        " side: 25000 is the paper's. Then any number of GPUs trains on the same"
-        " batches; batch_size is the most that a GPU processes at a time, and"
-        " accumulate_steps is derived. Sets the hparam of this name. By default"
-        " batch_size x accumulate_steps x GPUs.",
+        " side: 25000 is the paper's. Any number of GPUs then trains on the same"
+        " batches. Sets the hparam of this name.",
     )
     worker_cpu: int = checked_field(
         1,
-        "Replicas on the CPU, each with its share of the cores. With one replica a core"
-        " a small model trained 1.2 times as fast. The batch grows with their number"
-        " unless --global_batch_tokens is given.",
+        "Replicas on the CPU, each with its share of the cores: faster for small"
+        " models. The batch grows with their number unless --global_batch_tokens is"
+        " given.",
         low=1,
     )
     eval_bleu: bool = checked_field(
@@ -91,15 +83,15 @@ class TrainerFlags(
     )
     cluster_resolver: str = checked_field(
         "tf_config",
-        "Where a worker reads the list of workers: tf_config, TensorFlow's variable"
-        " TF_CONFIG, if it is set; slurm, the tasks of the job step that srun started.",
+        "Where a worker reads the list of workers: tf_config, the variable TF_CONFIG;"
+        " slurm, the tasks of srun's job step.",
         choices=("tf_config", "slurm"),
     )
     warm_start_from: str | None = optional_field(
         str,
-        "Run folder or checkpoint whose weights a new run starts from; a resumed run"
-        " does not need it. Without --hparams_set the new run also uses its hparams,"
-        " with the learning rate lowered to where that run stopped.",
+        "Run folder or checkpoint whose weights a new run starts from. Without"
+        " --hparams_set it also uses its hparams, with the learning rate lowered to"
+        " where that run stopped.",
     )
     show_hparams: str | None = optional_field(
         str,
@@ -112,30 +104,21 @@ def show_hparams(name: str, changes: str) -> str:
     """Lists the fields of a set with the `changes` of --hparams; `*` marks those that
     differ from transformer_base.
     """
-    base = HParams()
     shown = registry.get_hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
-    doc = inspect.cleandoc(registry.hparams_doc(name))
     lines = [
-        f"{name}{changed}",
-        "",
-        *textwrap.wrap(" ".join(doc.split()), WIDTH),
-        "",
+        f"{name}{changed}\n",
+        f"{inspect.cleandoc(registry.hparams_doc(name))}\n",
         "`*` marks fields that differ from transformer_base, the paper's base model,"
-        " whose value is in brackets.",
-        "",
+        " whose value is in brackets.\n",
     ]
     for field in dataclasses.fields(HParams):
         value = getattr(shown, field.name)
-        usual = getattr(base, field.name)
-        if value == usual:
-            lines.append(f"  {field.name}={value}")
+        if value == field.default:
+            title = f"  {field.name}={value}"
         else:
-            lines.append(f"* {field.name}={value}  [{usual}]")
-        meaning = textwrap.wrap(
-            facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False
-        )
-        lines += [f"      {line}" for line in meaning]
+            title = f"* {field.name}={value}  [{field.default}]"
+        lines.append(entry(title, facts_of(field).meaning))
     return "\n".join(lines)
 
 
@@ -160,8 +143,6 @@ def main(flags: TrainerFlags) -> None:
         if hparams is None:
             require(TRAINING_EXAMPLE, hparams_set=flags.hparams_set)
     hparams = hparams.override(groups.hparam_changes(flags))
-    if flags.global_batch_tokens is not None:
-        hparams = hparams.override(f"global_batch_tokens={flags.global_batch_tokens}")
     hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
     recorded = dataclasses.replace(
         flags,
@@ -171,18 +152,23 @@ def main(flags: TrainerFlags) -> None:
     )
     data = groups.training_data(flags)
     load_tensorflow()
+    from t2tlite.programs.runs.train import train_run
+
     steps = flags.train_steps or hparams.train_steps
+    loop = flags.values_of(LoopOptions)
     training = Training(
         folder=folder,
         data=data,
         hparams=hparams,
-        config=LoopConfig(train_steps=steps, **vars(flags.loop)),
+        config=LoopConfig(train_steps=steps, **loop),
         command=["t2t-trainer", *recorded.words(defaults=True)],
         eval_bleu=flags.eval_bleu,
         warm_start_from=start,
-        devices=Devices(flags.worker_gpu, flags.worker_cpu, flags.cluster_resolver),
+        gpus=flags.worker_gpu,
+        cpu_replicas=flags.worker_cpu,
+        cluster_resolver=flags.cluster_resolver,
     )
-    print("\n".join(train(training).summary))
+    print("\n".join(train_run(training)))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ LONG_TEST = "test_400"
 LONG_LENGTH = 400
 SEEDS = {TRAIN: 1, DEV: 2, TEST: 3, LONG_TEST: 4}
 SHIFT = 10
-DIGITS = "0123456789"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,20 +62,6 @@ class Algorithmic(Problem):
         raise NotImplementedError
 
 
-class Copy(Algorithmic):
-    """The digits themselves."""
-
-    def result(self, digits: list[int]) -> list[int]:
-        return digits
-
-
-class Reverse(Algorithmic):
-    """The digits from the last to the first."""
-
-    def result(self, digits: list[int]) -> list[int]:
-        return digits[::-1]
-
-
 class Arithmetic(Algorithmic):
     """Two numbers, and what is computed from them."""
 
@@ -102,44 +87,26 @@ class Arithmetic(Algorithmic):
         digits: list[str] = []
         while number or not digits:
             number, digit = divmod(number, self.base)
-            digits.append(DIGITS[digit])
+            digits.append(str(digit))
         return digits
 
 
-class Addition(Arithmetic):
-    """The sum."""
+@register_problem
+class AlgorithmicIdentityDecimal40(Algorithmic):
+    """Copy up to 40 decimal digits."""
 
-    sign = "+"
-
-    def compute(self, first: int, second: int) -> int:
-        return first + second
-
-
-class Multiplication(Arithmetic):
-    """The product."""
-
-    sign = "*"
-
-    def compute(self, first: int, second: int) -> int:
-        return first * second
+    def result(self, digits: list[int]) -> list[int]:
+        return digits
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicIdentityBinary40(Copy):
+class AlgorithmicIdentityBinary40(AlgorithmicIdentityDecimal40):
     """Copy up to 40 binary digits."""
 
     base = 2
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicIdentityDecimal40(Copy):
-    """Copy up to 40 decimal digits."""
-
-
-@register_problem
-@dataclasses.dataclass(frozen=True)
 class AlgorithmicShiftDecimal40(Algorithmic):
     """Add ten to each of up to 40 symbols from 0 to 9."""
 
@@ -148,42 +115,49 @@ class AlgorithmicShiftDecimal40(Algorithmic):
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicReverseBinary40(Reverse):
+class AlgorithmicReverseDecimal40(Algorithmic):
+    """Reverse up to 40 decimal digits."""
+
+    def result(self, digits: list[int]) -> list[int]:
+        return digits[::-1]
+
+
+@register_problem
+class AlgorithmicReverseBinary40(AlgorithmicReverseDecimal40):
     """Reverse up to 40 binary digits."""
 
     base = 2
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicReverseDecimal40(Reverse):
-    """Reverse up to 40 decimal digits."""
+class AlgorithmicAdditionDecimal40(Arithmetic):
+    """Add two decimal numbers of up to 39 digits together."""
+
+    sign = "+"
+
+    def compute(self, first: int, second: int) -> int:
+        return first + second
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicAdditionBinary40(Addition):
+class AlgorithmicAdditionBinary40(AlgorithmicAdditionDecimal40):
     """Add two binary numbers of up to 39 digits together."""
 
     base = 2
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicAdditionDecimal40(Addition):
-    """Add two decimal numbers of up to 39 digits together."""
+class AlgorithmicMultiplicationDecimal40(Arithmetic):
+    """Multiply two decimal numbers of up to 39 digits together."""
+
+    sign = "*"
+
+    def compute(self, first: int, second: int) -> int:
+        return first * second
 
 
 @register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicMultiplicationBinary40(Multiplication):
+class AlgorithmicMultiplicationBinary40(AlgorithmicMultiplicationDecimal40):
     """Multiply two binary numbers of up to 39 digits together."""
 
     base = 2
-
-
-@register_problem
-@dataclasses.dataclass(frozen=True)
-class AlgorithmicMultiplicationDecimal40(Multiplication):
-    """Multiply two decimal numbers of up to 39 digits together."""

@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import collections
 import fnmatch
+import itertools
 import os
 from collections.abc import Iterator, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from t2tlite.data.problem import Problem
-from t2tlite.files.compression import COMPRESSED
+from t2tlite.files.compression import COMPRESSED, plain_name
 from t2tlite.files.text_files import read_parallel
 
 # in --tmp_dir; files of TensorFlow Datasets are not raw files
 TFDS_FOLDER = "tensorflow_datasets"
 COMPRESSED_ENDINGS = ("", *COMPRESSED)  # of a file name
-SGM_SIDES = ("src", "ref")  # in names of .sgm files
 
 FilePair = tuple[Path, Path]  # source and target
 
@@ -40,38 +41,31 @@ class FilesBelow:
                 self._paths[name].append(Path(root) / name)
 
     def matching(self, pattern: str) -> list[Path]:
-        """The files of a name, plain or compressed; or those whose names match a
-        pattern such as `wsj_02??.mrg`, by name.
+        """The files whose names match a pattern such as `wsj_02??.mrg`, plain or
+        compressed, by name. With a folder, `test-full/a.en`, only those in such a
+        folder.
         """
-        if "?" not in pattern:
-            return self.named(pattern)
-        paths = []
-        for name in sorted(fnmatch.filter(self._paths, pattern)):
-            paths += self._paths[name]
-        return paths
-
-    def named(self, name: str) -> list[Path]:
-        """The files of a name, plain or compressed. With a folder, `test-full/a.en`,
-        only those in such a folder.
-        """
-        paths = []
+        paths: list[Path] = []
         for ending in COMPRESSED_ENDINGS:
-            for path in self._paths.get(Path(name).name + ending, ()):
-                if path.match(name + ending):
-                    paths.append(path)
-        return paths
+            for name in fnmatch.filter(self._paths, Path(pattern).name + ending):
+                for path in self._paths[name]:
+                    if path.match(pattern + ending):
+                        paths.append(path)
+        return sorted(paths, key=plain_name)
 
-    def pair(self, source: str, target: str) -> FilePair | None:
-        """The files of these names that are in one folder: of several the one with the
-        shortest path; None if there is no such folder.
+    def pairs(self, source: str, target: str) -> list[FilePair]:
+        """The files of these names that are in one folder: of several of a name the
+        ones with the shortest path. If both are one pattern, each file that matches.
         """
-        pairs = []
-        targets = self.named(target)
-        for source_path in self.named(source):
-            for target_path in targets:
-                if source_path.parent == target_path.parent:
-                    pairs.append((source_path, target_path))
-        return min(pairs, key=lambda pair: len(pair[0].parts), default=None)
+        sources = self.matching(source)
+        pairs = list(zip(sources, sources, strict=True))
+        if source != target:
+            pairs = list(itertools.product(sources, self.matching(target)))
+        of_name: dict[str, FilePair] = {}
+        for pair in sorted(pairs, key=lambda pair: len(pair[0].parts)):
+            if pair[0].parent == pair[1].parent:
+                of_name.setdefault(plain_name(pair[0]), pair)
+        return [of_name[name] for name in sorted(of_name)]
 
 
 class Search(NamedTuple):
@@ -104,6 +98,12 @@ class Corpus(Problem):
         """
         raise NotImplementedError
 
+    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+        """The corpora, if they depend on which files are there. A name may have `?` for
+        any character if both sides are in one file.
+        """
+        return self.corpora()
+
     def splits(self) -> tuple[str, ...]:
         return tuple(self.corpora())
 
@@ -121,11 +121,8 @@ class Corpus(Problem):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, each once."""
-        paths = {}
-        for pairs in self.find(tmp_dir).values():
-            for pair in pairs:
-                paths.update(dict.fromkeys(pair))
-        return list(paths)
+        pairs = itertools.chain.from_iterable(self.find(tmp_dir).values())
+        return list(dict.fromkeys(itertools.chain.from_iterable(pairs)))
 
     def find(self, tmp_dir: Path | None) -> dict[str, list[FilePair]]:
         """The pairs of files of each split. Raises FileNotFoundError if one is missing,
@@ -133,28 +130,30 @@ class Corpus(Problem):
         """
         search = self.search(tmp_dir)
         if search.missing:
-            raise FileNotFoundError(
-                f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
-                f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without\n"
-                + "\n".join(search.missing)
-                + self.advice
-            )
+            raise FileNotFoundError(self.missing(search, tmp_dir) + self.advice)
         return search.files
+
+    def missing(self, search: Search, tmp_dir: Path | None) -> str:
+        """Which files are missing, for messages."""
+        lines = "\n".join(search.missing)
+        return (
+            f"{self.name()} needs these files in --tmp_dir, both of a pair in one"
+            f" folder. Received: {tmp_dir or 'no --tmp_dir'}, without\n{lines}"
+        )
 
     def search(self, tmp_dir: Path | None) -> Search:
         """Looks for the files of all splits."""
         below = FilesBelow(tmp_dir)
         search = Search({}, {}, [])
-        for split, corpora in self.corpora().items():
+        for split, corpora in self.corpora_in(below).items():
             search.files[split] = []
             for names, origin in corpora.items():
                 alternatives = self._names(names)
-                pairs = [below.pair(*pair) for pair in alternatives]
-                there = [pair for pair in pairs if pair is not None]
+                there = [pairs for pairs in starmap(below.pairs, alternatives) if pairs]
                 if there:
-                    search.files[split].append(there[0])
+                    search.files[split] += there[0]
                     continue
-                archives = below.named(Path(origin).name)
+                archives = below.matching(Path(origin).name)
                 search.archives.extend(archives)
                 advice = f"unpack {archives[0]}" if archives else f"from {origin}"
                 # both sides may be of one file
@@ -168,9 +167,8 @@ class Corpus(Problem):
         codes = {"source": self.source_language, "target": self.target_language}
         pairs = []
         for name in names.split(" or "):
-            source, target = (
-                name.format(language, side=side, **codes)
-                for language, side in zip(codes.values(), SGM_SIDES, strict=True)
+            source = name.format(self.source_language, side="src", **codes)
+            pairs.append(
+                (source, name.format(self.target_language, side="ref", **codes))
             )
-            pairs.append((source, target))
         return pairs

@@ -5,13 +5,15 @@ Full-Text corpus (Verspoor et al., 2012).
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.data.splits import SPLITS
 from t2tlite.files.text_files import read_lines
 from t2tlite.problems.corpus import FilesBelow
 from t2tlite.problems.wsj_parsing import Treebank
 from t2tlite.trees.linearise import WORDS
+
+CRAFT = "a clone of https://github.com/UCDenver-ccp/CRAFT"
 
 
 @registry.register_problem
@@ -30,15 +32,15 @@ class CraftParsing(Treebank):
     fragments: int = 2
     substitutions: int = 4
 
-    needed: ClassVar[str] = "a clone of https://github.com/UCDenver-ccp/CRAFT"
-
-    def patterns(self, split: str, below: FilesBelow) -> list[str]:
-        """The files of a split's articles, whose ids are in a list; or that list, if it
-        is missing.
+    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+        """The files of each split's articles, whose ids are in a list; or that list, if
+        it is missing.
         """
-        list_name = f"craft-ids-{split}.txt"
-        lists = below.named(list_name)
-        if not lists:
-            return [list_name]
-        ids = " ".join(read_lines(lists[0])).split()
-        return [f"{article}.tree" for article in sorted(set(ids))]
+        corpora = {}
+        for split in SPLITS:
+            names = [f"craft-ids-{split}.txt"]
+            for path in below.matching(names[0])[:1]:
+                ids = " ".join(read_lines(path)).split()
+                names = [f"{article}.tree" for article in sorted(set(ids))]
+            corpora[split] = dict.fromkeys(names, CRAFT)
+        return corpora

@@ -7,8 +7,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 from t2tlite import registry
 from t2tlite.data.problem import option
@@ -68,47 +68,17 @@ class Iwslt14Deen(Corpus):
         }
 
     def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        if split == "test":
-            return self._test_pairs(files)
-        return self._training_pairs(files[0], is_dev=split == "dev")
-
-    def _training_pairs(
-        self, paths: FilePair, is_dev: bool
-    ) -> Iterator[tuple[str, str]]:
-        """The pairs of train, or of dev."""
-        tokenise_source = _tokeniser("de")
-        tokenise_target = _tokeniser("en")
+        is_test = split == "test"
         number = 0
-        for source, target in text_files.read_parallel([paths[0]], [paths[1]]):
-            if OTHER_TAG.match(TITLE.sub("", source)):
-                continue
-            source = TITLE.sub("", source).strip()
-            target = TITLE.sub("", target).strip()
-            tokens = (tokenise_source(source), tokenise_target(target))
-            if not _is_clean(*tokens):
-                continue
-            number += 1
-            if (number % DEV_INTERVAL == 0) == is_dev:
-                yield (source, target) if self.text == AS_SPOKEN else tokens
-
-    def _test_pairs(self, test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        tokenise_source = _tokeniser("de")
-        tokenise_target = _tokeniser("en")
-        for paths in test_sets:
-            sources = text_files.read_segments(paths[0])
-            targets = text_files.read_segments(paths[1])
-            counts = {f"{paths[0]}": len(sources), f"{paths[1]}": len(targets)}
-            text_files.check_line_counts(
-                counts, "Check that both are from the same archive.", unit="segments"
-            )
-            for source, target in zip(sources, targets, strict=True):
-                if self.text == AS_SPOKEN:
-                    yield source, target
-                else:
-                    yield (
-                        tokenise_source(_plain_apostrophes(source)),
-                        tokenise_target(_plain_apostrophes(target)),
-                    )
+        for source, target in _test_pairs(files) if is_test else _talk_pairs(files[0]):
+            tokens = _tokens(source, "de", is_test), _tokens(target, "en", is_test)
+            if not is_test:
+                if not _is_clean(*tokens):
+                    continue
+                number += 1
+                if (number % DEV_INTERVAL == 0) != (split == "dev"):
+                    continue
+            yield (source, target) if self.text == AS_SPOKEN else tokens
 
 
 @registry.register_problem
@@ -129,29 +99,44 @@ class Iwslt15Envi(Corpus):
         return {split: {name: NMT} for split, name in names.items()}
 
 
+def _talk_pairs(paths: FilePair) -> Iterator[tuple[str, str]]:
+    """The titles, descriptions and sentences of the training files."""
+    for source, target in text_files.read_parallel(paths[:1], paths[1:]):
+        source = TITLE.sub("", source)
+        if not OTHER_TAG.match(source):
+            yield source.strip(), TITLE.sub("", target).strip()
+
+
+def _test_pairs(test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
+    for paths in test_sets:
+        segments = [text_files.read_segments(path) for path in paths]
+        counts = dict(zip(map(str, paths), map(len, segments), strict=True))
+        advice = "Check that both are from the same archive."
+        text_files.check_line_counts(counts, advice, unit="segments")
+        yield from zip(*segments, strict=True)
+
+
 def _is_clean(source: str, target: str) -> bool:
     """Whether a pair of tokenised sentences is kept, by Moses's clean-corpus-n.perl
     with these limits.
     """
-    lengths = sorted((len(source.split()), len(target.split())))
-    shorter, longer = lengths
+    shorter, longer = sorted((len(source.split()), len(target.split())))
     return shorter >= 1 and longer <= MAX_TOKENS and longer <= MAX_RATIO * shorter
 
 
-def _plain_apostrophes(text: str) -> str:
-    return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+def _tokens(text: str, language: str, is_test: bool) -> str:
+    """Tokenised by Moses's tokenizer.perl, which writes `&` and quotes as entities, and
+    in lower case.
+    """
+    if is_test:
+        text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    tokens: str = _moses(language).tokenize(text, return_str=True)
+    return tokens.lower()
 
 
 @functools.cache
-def _tokeniser(language: str) -> Callable[[str], str]:
-    """Moses's tokenizer.perl, then lower case; it writes `&` and quotes as entities."""
+def _moses(language: str) -> Any:
     # slow to import, and few problems need it
     from sacremoses import MosesTokenizer
 
-    moses = MosesTokenizer(lang=language)
-
-    def tokenise(line: str) -> str:
-        tokens: str = moses.tokenize(line, return_str=True)
-        return tokens.lower()
-
-    return tokenise
+    return MosesTokenizer(lang=language)

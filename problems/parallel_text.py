@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.console import say_once
 from t2tlite.data import splits
 from t2tlite.data.problem import Problem, option
 from t2tlite.files import text_files
@@ -19,7 +18,8 @@ from t2tlite.files.tmx import read_tmx
 
 FILE_KINDS = ("source", "target", "tsv", "tmx")  # of files
 
-FileGroup = tuple[str, Sequence[Path]]  # its kind, "" for a pair, and its files
+# a corpus: its kind, "" for a pair of files, and its files
+FileGroup = tuple[str, Sequence[Path]]
 
 
 @registry.register_problem
@@ -38,52 +38,46 @@ class ParallelText(Problem):
 
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2."
-        " Each is a corpus, to which the hparam corpus_weights gives a weight.",
+        "Source files to train on, comma-separated; plain text, .gz, .xz or .bz2. Each"
+        " is a corpus, with a weight in the hparam corpus_weights.",
     )
-    train_target: tuple[str, ...] = option(
-        (), "As many target files, translations of --train_source line by line."
-    )
+    train_target: tuple[str, ...] = option((), "Their translations, line by line.")
     dev_source: tuple[str, ...] = option(
         (),
-        "Source files to evaluate on during training; each is a dev set, of which the"
-        " first decides what is best.",
+        "Source files to evaluate on; each is a dev set, the first decides what is"
+        " best.",
     )
-    dev_target: tuple[str, ...] = option(
-        (), "Translations of --dev_source, line by line."
-    )
+    dev_target: tuple[str, ...] = option((), "Their translations, line by line.")
     test_source: tuple[str, ...] = option(
         (), "Source files of the final test; optional."
     )
-    test_target: tuple[str, ...] = option(
-        (), "Translations of --test_source, line by line."
-    )
+    test_target: tuple[str, ...] = option((), "Their translations, line by line.")
     train_tsv: tuple[str, ...] = option(
         (),
-        "Files to train on with source and target on each line, a tab between them:"
-        " instead of --train_source and --train_target, or further corpora.",
+        "Files with source and target on each line, a tab between them: further corpora"
+        " to train on, or all.",
     )
     dev_tsv: tuple[str, ...] = option(
-        (), "Such files to evaluate on during training; each is a dev set."
+        (), "Such files to evaluate on; each is a dev set."
     )
     test_tsv: tuple[str, ...] = option((), "Such files of the final test; optional.")
     train_tmx: tuple[str, ...] = option(
         (),
-        "Translation memories to train on, in the format TMX, .gz, .xz or .bz2 as well;"
-        " source_language and target_language choose two of their languages.",
+        "Translation memories (TMX) to train on; source_language and target_language"
+        " choose two of their languages.",
     )
     dev_tmx: tuple[str, ...] = option(
-        (), "Such files to evaluate on during training; each is a dev set."
+        (), "Such files to evaluate on; each is a dev set."
     )
     test_tmx: tuple[str, ...] = option((), "Such files of the final test; optional.")
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]
         "",
-        "Language code of the source, such as en or pt-BR; recorded in the manifest,"
-        " shown by t2t-report, and chosen in TMX.",
+        "Language code of the source, such as en or pt-BR, for the manifest, reports"
+        " and TMX.",
     )
     target_language: str = option(  # type: ignore[misc]
-        "", "Language code of the target, such as de; used likewise."
+        "", "Language code of the target."
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = (
@@ -95,11 +89,11 @@ class ParallelText(Problem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for split in splits.SPLITS:
-            source, target, *_ = self._names(split)
+        for base in splits.SPLITS:
+            source, target, *_ = self._names(base)
             if len(source) != len(target):
                 raise ValueError(
-                    f"--{split}_source and --{split}_target must name as many files."
+                    f"--{base}_source and --{base}_target must name as many files."
                     f" Received: {','.join(source) or 'none'} and"
                     f" {','.join(target) or 'none'}."
                 )
@@ -108,12 +102,30 @@ class ParallelText(Problem):
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2,
         ...), and test if it has files.
         """
-        names = []
-        for base in (splits.TRAIN, splits.DEV):
-            names += splits.numbered(base, len(self._corpora(base)))
-        if self._corpora(splits.TEST):
-            names.append(splits.TEST)
-        return tuple(names)
+        return tuple(self.corpora())
+
+    def corpora(self) -> dict[str, list[FileGroup]]:
+        """The files of each split: a corpus of train, train2, dev and so on, and all
+        corpora of test. Raises ValueError if there is none to train on or to evaluate
+        on.
+        """
+        splits_of: dict[str, list[FileGroup]] = {}
+        for base in splits.SPLITS:
+            corpora = self._corpora(base)
+            if base != splits.TEST:
+                if not corpora:
+                    raise ValueError(
+                        "parallel_text needs files to train on and files to evaluate"
+                        f" on. Received: none for {base}. Give --{base}_source and"
+                        f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
+                    )
+                names = splits.numbered(base, len(corpora))
+                splits_of |= {
+                    name: [group] for name, group in zip(names, corpora, strict=True)
+                }
+            elif corpora:
+                splits_of[base] = corpora
+        return splits_of
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
@@ -121,23 +133,15 @@ class ParallelText(Problem):
         """
         self.files(tmp_dir)
         self.check_split(split)
-        return itertools.chain(*itertools.starmap(self._read, self._of_split(split)))
+        return itertools.chain(*itertools.starmap(self._read, self.corpora()[split]))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits: train, dev, test. Raises ValueError if there are
-        none to train on or to evaluate on, or a pipe is given twice; and the errors of
-        `check_file`.
+        """The files of all splits: train, dev, test. Raises ValueError if a pipe is
+        given twice; and the errors of `corpora` and `check_file`.
         """
-        for base in (splits.TRAIN, splits.DEV):
-            if not self._corpora(base):
-                raise ValueError(
-                    "parallel_text needs files to train on and files to evaluate on."
-                    f" Received: none for {base}. Give --{base}_source and"
-                    f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
-                )
         paths: list[Path] = []
-        for split in self.splits():
-            for path in itertools.chain(*(files for _, files in self._of_split(split))):
+        for _, group in itertools.chain(*self.corpora().values()):
+            for path in group:
                 if path in paths and not path.is_file():
                     raise ValueError(
                         "A pipe can be read once. Received:"
@@ -152,33 +156,26 @@ class ParallelText(Problem):
         if kind == "tsv":
             return text_files.read_tsv(paths[0])
         if kind == "tmx":
-            languages = self.source_language, self.target_language
-            return read_tmx(paths[0], *languages, say_once)
+            return read_tmx(paths[0], self.source_language, self.target_language)
         return text_files.read_parallel(paths[:1], paths[1:])
-
-    def _of_split(self, split: str) -> list[FileGroup]:
-        """The corpora of a split: all of test, one for train, train2, dev and so on."""
-        corpora = self._corpora(splits.base(split))
-        if split == splits.TEST:
-            return corpora
-        return [corpora[splits.number(split) - 1]]
 
     def _corpora(self, base: str) -> list[FileGroup]:
         """The corpora of train, dev or test: pairs of files, then those of columns,
         then translation memories.
         """
-        sources, targets, columns, memories = map(_expanded, self._names(base))
+        sources, targets, columns, memories = self._names(base)
         corpora: list[FileGroup] = []
-        for paths in zip(sources, targets, strict=True):
-            corpora.append(("", paths))
-        corpora += [("tsv", (path,)) for path in columns]
-        return corpora + [("tmx", (path,)) for path in memories]
+        for pair in zip(sources, targets, strict=True):
+            corpora.append(("", list(map(_expanded, pair))))
+        for kind, names in (("tsv", columns), ("tmx", memories)):
+            corpora += [(kind, [_expanded(name)]) for name in names]
+        return corpora
 
     def _names(self, base: str) -> list[tuple[str, ...]]:
         """The files of each of FILE_KINDS that the flags name."""
         return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
 
 
-def _expanded(names: Sequence[str]) -> list[Path]:
-    """The paths, with the home folder for `~`."""
-    return [Path(name).expanduser() for name in names]
+def _expanded(name: str) -> Path:
+    """The path, with the home folder for `~`."""
+    return Path(name).expanduser()

@@ -7,13 +7,13 @@ The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from t2tlite import registry
 from t2tlite.files.sgm import unescape
@@ -80,13 +80,14 @@ class Wmt14(Corpus):
         files = super().find(tmp_dir)
         source = files["test"][0][0]
         ours = ("newstest2014.en", f"newstest2014.{self.target_language}")
-        for path in source.parent.glob("newstest2014.*"):
-            if source.name.startswith(ours) and not path.name.startswith(ours):
-                raise ValueError(
-                    f"{source} must be of the test set {self.target_language}-en, and"
-                    f" {path.name} beside it is of another. Move other pairs' files"
-                    f" away, or use the .sgm files in {TEST_ARCHIVE}."
-                )
+        names = [path.name for path in source.parent.glob("newstest2014.*")]
+        others = [name for name in names if not name.startswith(ours)]
+        if others and source.name.startswith(ours):
+            raise ValueError(
+                f"{source} must be of the test set {self.target_language}-en."
+                f" {others[0]} beside it is of another: move that away, or use the .sgm"
+                f" files in {TEST_ARCHIVE}."
+            )
         return files
 
     def _is_absent(self, tmp_dir: Path | None) -> bool:
@@ -102,19 +103,15 @@ class Wmt14(Corpus):
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
-            _check_network(name, data_dir)
+            _check_network(tfds.builder(name, data_dir=data_dir))
             dataset = tfds.load(
                 name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False
             )
         except Exception as error:
             # network, checksums, archives, disk: these have no common class
-            missing = "\n".join(self.search(tmp_dir).missing)
             raise FileNotFoundError(
-                f"{self.name()} needs the WMT 2014 files or a network to download them."
-                f" Received: {tmp_dir or 'no --tmp_dir'}, without any; TensorFlow"
-                f" Datasets could not prepare {name}: {type(error).__name__}:"
-                f" {error}\nDownload and unpack these in a folder, and name it by"
-                f" --tmp_dir:\n{missing}"
+                f"{self.missing(self.search(tmp_dir), tmp_dir)}\nTensorFlow Datasets"
+                f" could not prepare {name}: {type(error).__name__}: {error}"
             ) from error
         # The test set of TensorFlow Datasets comes from .sgm, whose entities it does
         # not replace.
@@ -155,24 +152,17 @@ class WmtEnfr(Wmt14):
     }
 
 
-def _check_network(name: str, data_dir: Path | None) -> None:
+def _check_network(builder: Any) -> None:
     """Raises OSError within seconds if TensorFlow Datasets would have to download text
-    and its server cannot be reached.
+    and its server cannot be reached, where TensorFlow Datasets itself would try for
+    minutes.
 
-    TensorFlow Datasets itself would try for minutes. A server that refuses a request is
-    reachable. Nothing is checked if there are files of an earlier download: it may be
-    complete.
+    Nothing is checked if there are files of an earlier download: it may be complete.
     """
-    import tensorflow_datasets as tfds
-
-    builder = tfds.builder(name, data_dir=data_dir)
-    downloads = Path(data_dir or tfds.core.constants.DATA_DIR) / "downloads"
+    downloads = Path(builder.data_dir).parents[2] / "downloads"
     if builder.is_prepared() or any(downloads.rglob("*.INFO")):
         return
     request = urllib.request.Request(TEST_ARCHIVE, method="HEAD")
-    try:
+    # a server that refuses a request is reachable
+    with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(request, timeout=NETWORK_SECONDS).close()
-    except urllib.error.URLError as error:
-        is_answer = isinstance(error, urllib.error.HTTPError)
-        if not is_answer and not isinstance(error.reason, ssl.SSLError):
-            raise

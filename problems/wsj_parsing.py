@@ -14,9 +14,9 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.console import counted, say_once
 from t2tlite.data.problem import Problem, option
-from t2tlite.files.compression import plain_name
-from t2tlite.files.text_files import check_file, compressed_or_not
-from t2tlite.problems.corpus import FilesBelow
+from t2tlite.data.splits import SPLITS
+from t2tlite.files.text_files import check_file
+from t2tlite.problems.corpus import Corpus, FilesBelow
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
@@ -38,9 +38,8 @@ class ParsingProblem(Problem):
     linearisation: str = option(
         NORMALISED.name,
         "How trees are written: normalised writes every part of speech except"
-        " punctuation as XX, as Vinyals et al. (2015) did; tags keeps the tags, so that"
-        " the model also learns to tag; words writes the words themselves, which is"
-        " longer, but the model need not count them and learns from few trees; t2t is"
+        " punctuation as XX (Vinyals et al., 2015); tags keeps the tags; words writes"
+        " the words, which is longer, but learned from few trees; t2t is"
         " tensor2tensor's form.",
     )
     fragments: int = option(
@@ -51,9 +50,9 @@ class ParsingProblem(Problem):
     )
     substitutions: int = option(
         0,
-        "Also train on this many copies of each tree with some constituents substituted"
-        " by those of other trees that have the same label (Shi et al., 2021). They"
-        " gain F1 with ten thousand trees and fewer; more were not tried.",
+        "Also train on this many copies of each tree with constituents of other trees"
+        " that have the same label (Shi et al., 2021). They gain F1 with ten thousand"
+        " trees and fewer; more were not tried.",
         low=0,
     )
 
@@ -105,67 +104,26 @@ class ParsingProblem(Problem):
 
 
 @dataclasses.dataclass(frozen=True)
-class Treebank(ParsingProblem):
+class Treebank(ParsingProblem, Corpus):
     """The base class of the problems whose trees are files in --tmp_dir, in any folder.
-    A subclass declares their names (`patterns`).
+    A subclass declares their names (`corpora_in`).
     """
 
     not_words: tuple[str, ...] = option(
         ("ID", "CODE", "METADATA", "-DFL-"),
         "Labels of nodes that hold no words of the sentence, comma-separated: they are"
-        " left out with all that they contain. Historical corpora have ID and CODE, and"
-        " Switchboard CODE and -DFL-.",
+        " left out with all that they contain.",
     )
 
-    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
-
-    needed: ClassVar[str]  # what has the files
-
-    def patterns(self, split: str, below: FilesBelow) -> list[str]:
-        """The names of a split's files in the order in which they are read, each also
-        compressed, or with `?` for any character; every one is the name of a file.
-        """
-        raise NotImplementedError
-
-    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
-        """The files of a split, in the order in which they are read. Raises
-        FileNotFoundError if one is missing, and ValueError for an unknown split or two
-        files of one name, whose trees would count twice.
-        """
-        self.check_split(split)
-        below = FilesBelow(tmp_dir)
-        paths = []
-        missing = []
-        for pattern in self.patterns(split, below):
-            matching = below.matching(pattern)
-            paths += matching
-            if not matching:
-                missing.append(pattern)
-        if missing:
-            raise FileNotFoundError(
-                f"{self.name()} needs {self.needed} in --tmp_dir. Received:"
-                f" {tmp_dir or 'no --tmp_dir'}, without {', '.join(missing)} ({split})."
-            )
-        for path, next_path in itertools.pairwise(paths):
-            if plain_name(path) == plain_name(next_path):
-                raise ValueError(
-                    "Each file of the treebank must be in --tmp_dir once. Received:"
-                    f" {path} and {next_path}. Remove one, or name a folder that holds"
-                    " only one of them."
-                )
-        return paths
+    def splits(self) -> tuple[str, ...]:
+        return SPLITS
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the cleaned trees of a split, file by file."""
-        paths = self.paths(split, tmp_dir)
-        self.files(tmp_dir)  # reports missing files of other splits before reading
-        return self._read_clean(paths)
-
-    def files(self, tmp_dir: Path | None) -> list[Path]:
-        paths = []
-        for split in self.splits():
-            paths += self.paths(split, tmp_dir)
-        return paths
+        """Yields the cleaned trees of a split, file by file. Raises at once if a file
+        of any split is missing.
+        """
+        self.check_split(split)
+        return self._read_clean(path for path, _ in self.find(tmp_dir)[split])
 
     def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
         """Yields the cleaned trees in files, and reports what is left out."""
@@ -199,26 +157,23 @@ class WsjParsing(Treebank):
     """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or
     trees of your own in --tmp_dir.
 
-    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any
-    folder) or the files `train.trees`, `dev.trees` and `test.trees` with bracketed
-    trees of any origin, plain or compressed (`train.trees.gz`). Trees are cleaned by
-    `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and 2,416 test
-    trees.
+    --tmp_dir holds, in any folder, either the files of the Treebank (LDC99T42:
+    `wsj_SSNN.mrg`) or the files `train.trees`, `dev.trees` and `test.trees` with
+    bracketed trees of any origin; plain or compressed (`train.trees.gz`). Trees are
+    cleaned by `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and
+    2,416 test trees.
     """
 
-    needed: ClassVar[str] = (
-        "the Treebank (LDC99T42), or train.trees, dev.trees and test.trees,"
-    )
+    advice: ClassVar[str] = "\nOr name a folder with train.trees and so on."
 
-    def patterns(self, split: str, below: FilesBelow) -> list[str]:
-        return [f"wsj_{section:02}??.mrg" for section in SECTIONS[split]]
-
-    def paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
-        """The files of a split, in the order of their names."""
-        self.check_split(split)
-        if tmp_dir is None or not compressed_or_not(tmp_dir / "train.trees").is_file():
-            return super().paths(split, tmp_dir)
-        return [check_file(compressed_or_not(tmp_dir / f"{split}.trees"))]
+    def corpora_in(self, below: FilesBelow) -> dict[str, dict[str, str]]:
+        if below.matching("train.trees"):
+            return {split: {f"{split}.trees": "your own"} for split in SPLITS}
+        corpora = {}
+        for split, sections in SECTIONS.items():
+            names = [f"wsj_{section:02}??.mrg" for section in sections]
+            corpora[split] = dict.fromkeys(names, "the Treebank, LDC99T42")
+        return corpora
 
 
 @registry.register_problem
@@ -235,19 +190,15 @@ class WsjParsingSemi(WsjParsing):
     extra_trees: tuple[str, ...] = option(
         (),
         "Additional training files of automatically parsed trees, comma-separated;"
-        " plain text, .gz, .xz or .bz2. Trees without words, such as (()), are left"
-        " out.",
+        " plain text, .gz, .xz or .bz2.",
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, the extra trees after them."""
-        # checks all files first, the extra ones included
-        trees = super().trees(split, tmp_dir)
-        if split != "train":
-            return trees
-        return itertools.chain(trees, self._read_clean(self._extra()))
+        extra = self._read_clean(self._extra() if split == "train" else [])
+        return itertools.chain(super().trees(split, tmp_dir), extra)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The symbols of the treebank's own training trees."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -83,9 +84,6 @@ def prepare(
     from t2tlite.data.problem import Problem
     from t2tlite.programs.runs.training import DataToMake, dataset_of
 
-    _check_path("data_dir", data_dir)
-    if tmp_dir is not None:
-        _check_path("tmp_dir", tmp_dir)
     _register_all()
     if isinstance(problem, Problem) and options:
         raise TypeError(
@@ -140,14 +138,12 @@ def train(
         ValueError: a name or value is unknown or out of range, a file is damaged, or
             the run in `output_dir` is of another model or other data.
     """
-    from t2tlite.programs.runs import start
+    from t2tlite.console import say
+    from t2tlite.programs.runs.training import training_of
+    from t2tlite.quiet import import_tensorflow
 
     _register_all()
-    _check_path("output_dir", output_dir)
-    _check_path("data_dir", data_dir)
-    if warm_start_from is not None:
-        _check_path("warm_start_from", warm_start_from)
-    start.train_by_name(
+    training = training_of(
         problem,
         hparams,
         output_dir,
@@ -157,6 +153,13 @@ def train(
         warm_start_from,
         loop,
     )
+    import_tensorflow()  # which makes its logger
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(max(logger.level, logging.WARNING))
+    from t2tlite.programs.runs.train import train_run
+
+    for line in train_run(training):
+        say(line)
     return load(output_dir)
 
 
@@ -187,7 +190,7 @@ def load(
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
-        TypeError: `run` or `checkpoint_path` is not a path.
+        TypeError: `run` is not a path.
         ValueError: a file of it is damaged, the engine or quantization is unknown,
             CTranslate2 is not installed or cannot compute the model, `threads` is not
             positive, or the runs of an ensemble differ in problem or vocabulary.
@@ -204,7 +207,6 @@ def get_problem(name: str, **options: Unpack[ProblemOptions]) -> Problem:
     Raises ValueError if there is no such problem or option, or a value is bad.
     """
     _register_all()
-    _check_text("The name of a problem", name)
     made: Problem = registry.get_problem(name, **options)
     return made
 
@@ -215,7 +217,6 @@ def get_hparams(name: str, **changes: Unpack[HParamsChanges]) -> HParams:
     Raises ValueError if there is no such set or field, or a value is bad.
     """
     _register_all()
-    _check_text("The name of an hparam set", name)
     hparams: HParams = registry.get_hparams(name)
     hparams.check_names(changes)
     return dataclasses.replace(hparams, **changes)
@@ -240,15 +241,3 @@ def _register_all() -> None:
     """Registers the problems, tasks and hparam sets of this project."""
     for package in ("problems", "tasks", "hparams"):
         importlib.import_module(f"t2tlite.{package}")
-
-
-def _check_path(name: str, value: object) -> None:
-    if not isinstance(value, str | Path):
-        raise TypeError(
-            f"{name} must be the path of a folder. Received: {value!r:.80}."
-        )
-
-
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be text. Received: {value!r:.80}.")

@@ -7,8 +7,7 @@ depends on it.
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from t2tlite.registry import HPARAMS, did_you_mean
@@ -19,6 +18,7 @@ CHECKED = (bool, int, float, str, tuple)
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
+MAX_FLOAT = 1e300
 
 C = TypeVar("C", bound="CheckedFields")
 T = TypeVar("T")
@@ -56,22 +56,17 @@ def checked_field(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     *,
-    kind: type | None = None,
     model: bool = False,
     t2t: bool = True,
 ) -> T:
-    """A dataclass field with this default and these facts (see `Facts`); a default of
-    None needs a `kind`.
-    """
-    facts = Facts(kind or type(default), meaning, low, high, choices, model, t2t)
+    """A dataclass field with this default and these facts (see `Facts`)."""
+    facts = Facts(type(default), meaning, low, high, choices, model, t2t)
     return dataclasses.field(default=default, metadata={"facts": facts})
 
 
-def required_field(
-    kind: type[T], meaning: str, low: float | None = None, high: float | None = None
-) -> T:
+def required_field(kind: type[T], meaning: str, low: float | None = None) -> T:
     """A dataclass field without a default."""
-    field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low, high)})
+    field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low)})
     return field
 
 
@@ -79,11 +74,10 @@ def optional_field(
     kind: type[T],
     meaning: str,
     low: float | None = None,
-    high: float | None = None,
     choices: tuple[str, ...] = (),
 ) -> T | None:
     """A dataclass field whose default is None."""
-    facts = Facts(kind, meaning, low, high, choices)
+    facts = Facts(kind, meaning, low, choices=choices)
     return dataclasses.field(default=None, metadata={"facts": facts})
 
 
@@ -117,18 +111,8 @@ class CheckedFields:
         for field in dataclasses.fields(self):
             value = plain(getattr(self, field.name))
             object.__setattr__(self, field.name, value)
-            facts = facts_of(field)
-            # a field with a limit of its own names that one
-            has_limit = facts.kind is int and facts.high is not None
-            if type(value) is int and abs(value) > self.largest and not has_limit:
-                raise ValueError(
-                    f"{field.name} must be a number of at most {self.largest:,}."
-                    f" Received: {value}."
-                )
-            if facts.kind in CHECKED and (
-                value is not None or field.default is not None
-            ):
-                _check_value(field.name, facts, value)
+            if value is not None or field.default is not None:
+                _check_value(field.name, facts_of(field), value, self.largest)
 
     def override(self: C, text: str) -> C:
         """A copy with the changes in `text`, `field=value,field=value`.
@@ -142,30 +126,12 @@ class CheckedFields:
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
         2048
         """
-        kinds = {field.name: facts_of(field).kind for field in dataclasses.fields(self)}
-        changes: dict[str, Any] = {}
-        for name, part in split_changes(text):
-            _, equals, value = part.partition("=")
-            if not equals or not name:
-                raise ValueError(
-                    f"Each change must be field=value. Received: {part!r} in {text!r}."
-                )
+        values: dict[str, Any] = {}
+        for name, value in parse_changes(text).items():
             self.check_names([name])
-            if name in changes:
-                raise ValueError(
-                    f"A field can be set once. Received: {name!r} twice in {text!r}."
-                )
-            changes[name] = parse_value(name, value, kinds[name])
-        return dataclasses.replace(self, **changes)
-
-    @classmethod
-    def of(cls: type[C], values: Mapping[str, Any]) -> C:
-        """The object with these values by field; a missing field has its default.
-
-        Raises ValueError for an unknown field or a bad value.
-        """
-        cls.check_names(values)
-        return cls(**values)
+            kind = facts_of(self.__dataclass_fields__[name]).kind
+            values[name] = parse_value(name, value, kind)
+        return dataclasses.replace(self, **values)
 
     @classmethod
     def check_names(cls, names: Iterable[str]) -> None:
@@ -179,12 +145,11 @@ class CheckedFields:
 
     def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
-        return {
-            name: (mine[name], theirs[name])
-            for name in mine
-            if mine[name] != theirs[name]
-        }
+        differences = {}
+        for name, value in vars(self).items():
+            if value != getattr(other, name):
+                differences[name] = value, getattr(other, name)
+        return differences
 
 
 def checked(
@@ -198,7 +163,7 @@ def checked(
     or out of range.
     """
     value = plain(value)
-    _check_value(name, Facts(kind, "", low, high), value)
+    _check_value(name, Facts(kind, "", low, high), value, CheckedFields.largest)
     return value
 
 
@@ -209,24 +174,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def refuse_to_change(self: CheckedFields, name: str, value: object) -> None:
-    """Says how to make changed hparams; tensor2tensor's could be assigned to."""
-    raise dataclasses.FrozenInstanceError(
-        f"cannot assign to field {name!r}, since {self.called} do not change. Write"
-        f" dataclasses.replace(hparams, {name}={value!r})."
-    )
+def parse_changes(text: str) -> dict[str, str]:
+    """The changes in the notation of `CheckedFields.override`: field -> value.
 
-
-def split_changes(text: str) -> list[tuple[str, str]]:
-    """The changes in the notation of `CheckedFields.override`, each with its field.
-
-    >>> split_changes("batch_size=2048, relu_dropout=0.1")
-    [('batch_size', 'batch_size=2048'), ('relu_dropout', 'relu_dropout=0.1')]
+    >>> parse_changes("batch_size=2048, relu_dropout=0.1")
+    {'batch_size': '2048', 'relu_dropout': '0.1'}
     """
-    changes = []
+    changes: dict[str, str] = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, equals, value = map(str.strip, part.partition("="))
-        changes.append((name, f"{name}{equals}{value}"))
+        if not name or not equals or name in changes:
+            raise ValueError(
+                "Changes must be field=value,... with each field once. Received:"
+                f" {part!r} in {text!r}."
+            )
+        changes[name] = value
     return changes
 
 
@@ -237,46 +199,40 @@ def merged_changes(earlier: str, later: str) -> str:
     >>> merged_changes("batch_size=2048,num_heads=4", "num_heads=8")
     'batch_size=2048,num_heads=8'
     """
-    changes = dict(split_changes(earlier)) | dict(split_changes(later))
-    return ",".join(changes.values())
+    changes = parse_changes(earlier) | parse_changes(later)
+    return ",".join(f"{name}={value}" for name, value in changes.items())
 
 
 def parse_value(name: str, value: str, kind: type) -> Any:
     """The value of a text in the command line's notation, of one of KINDS. Raises
     ValueError, which calls it `name`, for another text.
     """
-    if kind is bool:
-        if value.lower() not in ("true", "false", "1", "0"):
-            raise ValueError(f"{name} must be true or false. Received: {value!r}.")
-        return value.lower() in ("true", "1")
-    if kind is str:
-        if not value or any(mark in value for mark in "\"'[]"):
-            raise ValueError(
-                f"{name} takes plain text, without quotes or brackets. Received:"
-                f" {value!r}."
-            )
-        return value
     try:
-        return int(value) if kind is int else float(value)
-    except ValueError:
-        raise ValueError(
-            f"{name} must be {KINDS[kind]}. Received: {value!r}."
-        ) from None
+        if kind is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+        if kind is str and (not value or set(value) & set("\"'[]")):
+            raise ValueError
+        return kind(value)
+    except (KeyError, ValueError):
+        what = "text without quotes or brackets" if kind is str else KINDS[kind]
+        raise ValueError(f"{name} must be {what}. Received: {value!r}.") from None
 
 
-def _check_value(name: str, facts: Facts, value: Any) -> None:
-    if facts.kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not facts.kind:
-        raise ValueError(
-            f"{name} must be of type {facts.kind.__name__}. Received: {value!r}."
-        )
-    if facts.choices and value not in facts.choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(facts.choices)}. Received: {value!r}."
-        )
-    if isinstance(value, int | float):
+def _check_value(name: str, facts: Facts, value: Any, largest: int) -> None:
+    """Raises ValueError for a value of another kind or out of range."""
+    kind = facts.kind
+    if kind not in CHECKED:
+        return
+    limit = largest if kind is int else MAX_FLOAT
+    required = ""
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        required = f"of type {kind.__name__}"
+    elif facts.choices and value not in facts.choices:
+        required = f"one of {', '.join(facts.choices)}"
+    elif isinstance(value, int | float):
         if not facts.in_range(value):
-            raise ValueError(f"{name} must be {facts.range}. Received: {value}.")
-        if not math.isfinite(value):
-            raise ValueError(f"{name} must be a finite number. Received: {value}.")
+            required = facts.range
+        elif facts.high is None and not abs(value) <= limit:
+            required = f"at most {limit}"
+    if required:
+        raise ValueError(f"{name} must be {required}. Received: {value!r}.")

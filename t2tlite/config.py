@@ -8,6 +8,7 @@ returns an HParams.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 
 from t2tlite.checked_fields import (
@@ -15,7 +16,6 @@ from t2tlite.checked_fields import (
     T,
     checked_field,
     facts_of,
-    refuse_to_change,
 )
 from t2tlite.registry import check_model
 from t2tlite.schedules import SCHEDULES
@@ -64,8 +64,8 @@ class HParams(CheckedFields):
     )
     self_attention_radius: int = checked_field(
         0,
-        "r of restricted self-attention (section 4): a position attends to positions at"
-        " a distance below r, in the decoder to the last r; 0: to all",
+        "r of restricted self-attention (section 4): a position attends to those at a"
+        " distance below r, in the decoder to the last r; 0: to all",
         low=0,
         model=True,
         t2t=False,
@@ -123,9 +123,8 @@ class HParams(CheckedFields):
     )
     global_batch_tokens: int = checked_field(
         0,
-        "tokens, padding counted, of the longer side, of all micro-batches of all"
-        " replicas: then accumulate_steps is derived, and batch_size is the maximum of"
-        " a micro-batch; 0: batch_size x accumulate_steps x replicas",
+        "tokens of all micro-batches of all replicas, from which accumulate_steps is"
+        " derived; 0: batch_size x accumulate_steps x replicas",
         low=0,
         t2t=False,
     )
@@ -150,8 +149,8 @@ class HParams(CheckedFields):
     # The optimizer, section 5.3.
     learning_rate_schedule: str = checked_field(
         "noam",
-        "'noam' is formula (3), with the first update at step 1; the other,"
-        " tensor2tensor's, is formula (3) one step later: its first update has rate 0",
+        "'noam' is formula (3), with the first update at step 1; tensor2tensor's is one"
+        " step later: its first update has rate 0",
         choices=tuple(SCHEDULES),
     )
     learning_rate_constant: float = checked_field(
@@ -203,50 +202,37 @@ class HParams(CheckedFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_model(self.model)
+        channels = {"key": self.key_channels, "value": self.value_channels}
+        for name, width in channels.items():
+            if width % self.num_heads:
+                raise ValueError(
+                    f"attention_{name}_channels must be a multiple of num_heads."
+                    f" Received: {width} channels, num_heads={self.num_heads}."
+                )
         if self.hidden_size % 2 and self.pos.startswith("timing"):
             raise ValueError(
                 "hidden_size must be even for sinusoid positions. Received:"
                 f" {self.hidden_size}."
             )
-        for name, channels in (
-            ("key", self.key_channels),
-            ("value", self.value_channels),
-        ):
-            if channels % self.num_heads:
-                raise ValueError(
-                    f"The attention {name} channels must be a multiple of num_heads."
-                    f" Received: {channels} channels, num_heads={self.num_heads}. Set"
-                    f" attention_{name}_channels or num_heads."
-                )
-        if (self.layer_preprocess_sequence == "n") == (
-            self.layer_postprocess_sequence == "dan"
-        ):
+        before, after = self.layer_preprocess_sequence, self.layer_postprocess_sequence
+        if self.pre_norm != (after == "da"):
             raise ValueError(
                 "A sublayer normalises once: layer_preprocess_sequence=none with"
                 " layer_postprocess_sequence=dan, or n with da. Received:"
-                f" {self.layer_preprocess_sequence} with"
-                f" {self.layer_postprocess_sequence}."
+                f" {before} with {after}."
             )
-        if self.batch_size < self.max_length:
+        global_tokens = self.global_batch_tokens or self.batch_size
+        if min(self.batch_size, global_tokens) < self.max_length:
             raise ValueError(
-                "batch_size must be at least max_length. Received:"
-                f" batch_size={self.batch_size}, max_length={self.max_length}. Lower"
-                " max_length or raise batch_size."
-            )
-        if 0 < self.global_batch_tokens < self.max_length:
-            raise ValueError(
-                "global_batch_tokens must be at least max_length, or 0. Received:"
+                "batch_size and global_batch_tokens must be at least max_length."
+                f" Received: batch_size={self.batch_size},"
                 f" global_batch_tokens={self.global_batch_tokens},"
-                f" max_length={self.max_length}. Raise it or lower max_length."
+                f" max_length={self.max_length}."
             )
-        weight = "[1-9][0-9]{0,3}"
-        if self.corpus_weights and not re.fullmatch(
-            f"{weight}(:{weight})*", self.corpus_weights
-        ):
+        if not re.fullmatch(r"([1-9]\d{0,3}(:(?=\d)|$))*", self.corpus_weights):
             raise ValueError(
-                "corpus_weights must be whole numbers from 1 to 9,999, one for each"
-                " training corpus, with colons between them, such as 1:4. Received:"
-                f" {self.corpus_weights!r}."
+                "corpus_weights must be numbers from 1 to 9999 with colons, one for"
+                f" each corpus, such as 1:4. Received: {self.corpus_weights!r}."
             )
 
     @property
@@ -264,12 +250,8 @@ class HParams(CheckedFields):
         """
         if not self.global_batch_tokens:
             return self
-        return dataclasses.replace(
-            self,
-            accumulate_steps=-(
-                -self.global_batch_tokens // (self.batch_size * replicas)
-            ),
-        )
+        steps = math.ceil(self.global_batch_tokens / (self.batch_size * replicas))
+        return dataclasses.replace(self, accumulate_steps=steps)
 
     def batch_tokens(self, replicas: int) -> int:
         """Tokens of an optimizer step's batch on so many replicas, padding counted, of
@@ -324,7 +306,6 @@ class HParams(CheckedFields):
         return self.layer_preprocess_sequence == "n"
 
 
-HParams.__setattr__ = refuse_to_change  # type: ignore[assignment, method-assign]
 MODEL_FIELDS = tuple(
     field.name for field in dataclasses.fields(HParams) if facts_of(field).model
 )
@@ -405,23 +386,17 @@ class DecodeHParams(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.samples:
-            for name in (
-                "sampling_temp",
-                "sampling_keep_top_k",
-                "sampling_top_p",
-                "sampling_seed",
-            ):
-                value = getattr(self, name)
-                if value != getattr(DecodeHParams, name):
-                    raise ValueError(
-                        f"{name} requires sampling_method=random. Received:"
-                        f" {name}={value}, sampling_method=argmax. Add"
-                        f" sampling_method=random, or leave {name} out."
-                    )
-        if self.return_beams > self.beam_size and not self.samples:
+        if self.samples:
+            return
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name.startswith("sampling_") and value != field.default:
+                raise ValueError(
+                    f"{field.name} requires sampling_method=random. Received:"
+                    f" {field.name}={value}."
+                )
+        if self.return_beams > self.beam_size:
             raise ValueError(
                 "return_beams must be at most beam_size. Received:"
-                f" return_beams={self.return_beams}, beam_size={self.beam_size}. Raise"
-                " beam_size."
+                f" return_beams={self.return_beams}, beam_size={self.beam_size}."
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,3 +61,16 @@ def progress_bar(
 def counted(number: int, noun: str) -> str:
     """Returns a number with its noun: `1 pair`, `2,000 pairs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def markdown_table(
+    columns: Sequence[str], lines: Iterable[Sequence[str]], labels: int
+) -> str:
+    """A table in Markdown whose first `labels` columns are text, and the others
+    numbers.
+    """
+    rule = ["---"] * labels + ["---:"] * (len(columns) - labels)
+    rows = []
+    for cells in (columns, rule, *lines):
+        rows.append(f"| {' | '.join(cells)} |\n")
+    return "".join(rows)

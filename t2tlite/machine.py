@@ -51,8 +51,7 @@ def apply_settings() -> None:
     settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):  # not on Windows
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        for limit, _ in cgroup_memory():
-            memory = min(memory, limit)
+        memory = min([memory, *memory_limits()])
         settings["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(memory >> 20)
     chosen_by_parent = os.environ.get(CHOSEN, "").split()
     chosen = []
@@ -90,45 +89,26 @@ def cores_each(threads: int) -> int:
     return max(1, available_cores() // threads)
 
 
-def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that this process can still allocate without swapping, or None if the
-    system is not Linux.
+def memory_limits(root: Path = Path("/")) -> Iterator[int]:
+    """Yields the limit of memory in bytes of this process's control group, and of each
+    group above it that has one.
 
     `root` is where proc and sys/fs/cgroup are.
-    """
-    kilobytes = _line_of(root / "proc/meminfo", "MemAvailable:")
-    if not kilobytes:
-        return None
-    available = int(kilobytes[0]) * 1024
-    for limit, used in cgroup_memory(root):
-        available = min(available, max(0, limit - used))
-    return available
-
-
-def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
-    """Yields (limit, used) in bytes for this process's control group, and for each
-    group above it that limits memory.
     """
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, name = line.split(":", 2)
         top = root / "sys/fs/cgroup"
-        if controllers == "memory":
+        file = "memory.max"
+        if controllers == "memory":  # version 1
             top /= "memory"
-            limit_file, used_file = "memory.limit_in_bytes", "memory.usage_in_bytes"
-        elif not controllers:  # version 2
-            limit_file, used_file = "memory.max", "memory.current"
-        else:
+            file = "memory.limit_in_bytes"
+        elif controllers:
             continue
         below = top / name.lstrip("/")
         for group in (below, *below.parents):
-            if not group.is_relative_to(top):
-                break
-            limit = _lines(group / limit_file)
-            used = _lines(group / used_file)
-            if limit and used and limit != ["max"]:
-                cache = _line_of(group / "memory.stat", "inactive_file ") or ["0"]
-                # the kernel frees the cache when needed
-                yield int(limit[0]), int(used[0]) - int(cache[0])
+            limit = _lines(group / file)
+            if group.is_relative_to(top) and limit and limit != ["max"]:
+                yield int(limit[0])
 
 
 def has_nvidia_driver(root: Path = Path("/"), path: str | None = None) -> bool:
@@ -159,17 +139,10 @@ def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
 
 def _cpu_flags(cpuinfo: Path) -> set[str]:
-    return set(_line_of(cpuinfo, "flags"))
-
-
-def _line_of(file: Path, start: str) -> list[str]:
-    """Returns the words after `start` in the first line that begins with it; none if
-    there is no such line or file.
-    """
-    for line in _lines(file):
-        if line.startswith(start):
-            return line.removeprefix(start).split()
-    return []
+    for line in _lines(cpuinfo):
+        if line.startswith("flags"):
+            return set(line.split())
+    return set()
 
 
 def _lines(file: Path) -> list[str]:

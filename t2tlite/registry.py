@@ -15,7 +15,6 @@ import dataclasses
 import difflib
 import importlib
 import inspect
-import os
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -23,18 +22,14 @@ from typing import Any, TypeVar
 
 from t2tlite import tensor2tensor_names
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Callable[..., Any])
 
 HPARAMS = "hparams"  # what HParams call themselves in messages
 
-# the end of a message on an unknown name
-USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOLDER."
-
 _problems: dict[str, type] = {}
 _tasks: dict[str, type] = {}
-_models: dict[str, type] = {}
-# t2tlite's models -> the modules that register them, which need Keras
-MODELS = {"transformer": "t2tlite.models.transformer"}
+# the text is the module that registers the model, and that needs Keras
+_models: dict[str, Any] = {"transformer": "t2tlite.models.transformer"}
 _metrics: dict[str, Callable[..., Any]] = {}
 _hparams: dict[str, Callable[[], object]] = {}
 
@@ -56,96 +51,70 @@ def snake_case(name: str) -> str:
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-def register_problem(cls: type[T]) -> type[T]:
+def register_problem(cls: T) -> T:
     """Registers a Problem class under its name in snake case. The name with `_rev`
     swaps source and target.
 
     Raises ValueError if the name is taken or ends in `_rev`, or the class is written
     for tensor2tensor.
     """
-    _check_decorated("problem", cls)
-    name = snake_case(cls.__name__)
     for attribute in dir(cls):
         hint = tensor2tensor_names.answer(tensor2tensor_names.ATTRIBUTES, attribute)
         if hint:
             raise ValueError(f"{cls.__name__} must be a problem of t2tlite. {hint}")
-    if name.endswith("_rev"):
-        raise ValueError(
-            "A problem's name must not end in '_rev', which reverses a problem."
-            f" Received: {name!r}."
-        )
-    _add(_problems, name, cls, "problem")
-    return cls
+    return _register("problem", _problems, cls, _snake_case_name(cls))
 
 
-def register_task(cls: type[T]) -> type[T]:
+def register_task(cls: T) -> T:
     """Registers a Task class under its `name`. Raises ValueError if that is taken or
     missing.
     """
-    _check_decorated("task", cls)
-    name = vars(cls).get("name")
-    if not isinstance(name, str) or not name:
-        raise ValueError(
-            f"A task needs a class attribute `name`, a text. Received: {cls.__name__}"
-            f" with {name!r}."
-        )
-    _add(_tasks, name, cls, "task")
-    return cls
+    return _register("task", _tasks, cls, getattr(cls, "name", ""))
 
 
-def register_model(cls: type[T]) -> type[T]:
+def register_model(cls: T) -> T:
     """Registers a Model class under its name in snake case. Raises ValueError if the
     name is taken.
     """
-    _check_decorated("model", cls)
-    _add(_models, snake_case(cls.__name__), cls, "model")
-    return cls
+    return _register("model", _models, cls, _snake_case_name(cls))
 
 
-def register_metric(metric: Callable[..., T]) -> Callable[..., T]:
+def register_metric(metric: T) -> T:
     """Registers a class or function that makes one of sacrebleu's metrics from
     `MetricOptions`, under its name in snake case. Raises ValueError if that is taken.
     """
-    _check_decorated("metric", metric)
-    _add(_metrics, snake_case(metric.__name__), metric, "metric")
-    return metric
+    return _register("metric", _metrics, metric, _snake_case_name(metric))
 
 
-def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
+def register_hparams(function: T) -> T:
     """Registers a function that returns HParams under its name. Raises ValueError if
     the name is taken.
     """
-    _check_decorated("hparams", function)
-    _add(_hparams, function.__name__, function, "hparam set")
-    return function
+    name = getattr(function, "__name__", "")
+    return _register("hparam set", _hparams, function, name)
 
 
 def get_task(name: str) -> Any:
     """The class of a registered task. Raises ValueError if there is no such task."""
-    if name not in _tasks:
-        raise _unknown("task", name, _tasks)
-    return _tasks[name]
+    return _registered("task", _tasks, name)
 
 
 def check_model(name: str) -> None:
     """Raises ValueError for an unknown model."""
-    if name not in MODELS and name not in _models:
-        raise _unknown("model", name, {*MODELS, *_models})
+    _registered("model", _models, name)
 
 
 def get_model(name: str) -> Any:
     """The class of a registered model. Raises ValueError for an unknown one."""
     check_model(name)
-    if name in MODELS:
-        importlib.import_module(MODELS[name])
+    if isinstance(_models[name], str):
+        importlib.import_module(_models[name])
     return _models[name]
 
 
 def get_metric(name: str) -> Callable[..., Any]:
     """What makes a registered metric. Raises ValueError for an unknown one."""
-    if name not in _metrics:
-        raise _unknown("metric", name, _metrics)
-    return _metrics[name]
+    return _registered("metric", _metrics, name)
 
 
 def problem_classes() -> dict[str, type]:
@@ -167,25 +136,12 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
 def get_problem(name: str, **options: object) -> Any:
     """Makes the problem of a registered name, reversed if the name ends in `_rev`.
 
-    The options are values for its fields, such as `vocab_size=8000`. One value alone,
-    or a list, is enough for an option of several. Raises ValueError if there is no such
-    problem or option.
+    The options are values for its fields, such as `vocab_size=8000`. Raises ValueError
+    if there is no such problem or option.
     """
+    _registered("problem", list_problems(), name)
     base = name.removesuffix("_rev")
-    if name not in list_problems():
-        raise _unknown("problem", name, list_problems())
-    cls: Any = _problems[base]
-    fields = {field.name: field for field in option_fields(cls)}
-    values = {}
-    for option, value in options.items():
-        if option not in fields:
-            raise ValueError(
-                f"Problem {base!r} has no option {option!r}. Its options:"
-                f" {', '.join(sorted(fields)) or 'none'}."
-            )
-        several = isinstance(fields[option].default, tuple)
-        values[option] = _several(option, value) if several else value
-    return cls(reverse=name != base, **values)
+    return _problems[base](reverse=name != base, **options)
 
 
 def get_hparams(name: str) -> Any:
@@ -194,27 +150,22 @@ def get_hparams(name: str) -> Any:
     Raises ValueError if there is no such set, or if its function raises an exception or
     returns something else.
     """
-    if name not in _hparams:
-        raise _unknown("hparam set", name, _hparams)
-    function = _hparams[name]
+    function = _registered("hparam set", _hparams, name)
     try:
         result = function()
+        if getattr(result, "called", None) != HPARAMS:
+            raise TypeError(
+                "it must return HParams, such as dataclasses.replace("
+                f"transformer_base(), ...). Received: {result!r:.80}."
+            )
     except Exception as error:
-        where = traceback.extract_tb(error.__traceback__)[1:2]
-        place = "".join(f"{frame.filename}, line {frame.lineno}" for frame in where)
-        reason = str(error)
-        if not isinstance(error, ValueError):
-            reason = f"{type(error).__name__}: {reason.rstrip('.')}."
+        place = function.__module__
+        for frame in traceback.extract_tb(error.__traceback__)[1:2]:
+            place = f"{frame.filename}, line {frame.lineno}"
         raise ValueError(
-            f"The hparam set {name!r} cannot be made: {reason} Correct its function,"
-            f" {place or function.__module__}."
+            f"The function of the hparam set {name!r} has a mistake ({place}):"
+            f" {type(error).__name__}: {error}"
         ) from error
-    if getattr(result, "called", None) != HPARAMS:
-        raise ValueError(
-            f"The function of the hparam set {name!r} must return HParams. Received:"
-            f" {result!r:.80}. Write return dataclasses.replace(transformer_base(),"
-            " ...)."
-        )
     return result
 
 
@@ -248,51 +199,47 @@ def registry_help() -> str:
     return "\n".join(lines)
 
 
-def _several(option: str, value: object) -> tuple[str, ...]:
-    """One text or path, or a list of them, as a tuple of texts."""
-    if isinstance(value, str | os.PathLike):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        raise ValueError(
-            f"{option} must be a text or path, or a list of them. Received: a value of"
-            f" type {type(value).__name__}. Sentences are read from files: write them"
-            " to one."
-        )
-    texts = []
-    for item in value:
-        texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)
-    return tuple(texts)
+def _snake_case_name(item: object) -> str:
+    return snake_case(getattr(item, "__name__", ""))
 
 
-def _unknown(kind: str, name: str, known: Iterable[str]) -> ValueError:
-    """The error that no `kind` has this name."""
-    table = {
-        "problem": tensor2tensor_names.PROBLEMS,
-        "hparam set": tensor2tensor_names.HPARAM_SETS,
-    }.get(kind, {})
-    hint = tensor2tensor_names.answer(table, name) or did_you_mean(name, known)
-    return ValueError(f"There is no {kind} {name!r}. {hint} {USER_PACKAGE_HINT}")
-
-
-def _check_decorated(kind: str, item: object) -> None:
-    """Raises TypeError for a decorator with a name, as tensor2tensor's may have."""
+def _register(kind: str, table: dict[str, Any], item: T, name: str) -> T:
+    """Adds an item to a table. Raises TypeError for a decorator with a name, as
+    tensor2tensor's may have.
+    """
     if not callable(item):
+        decorator = f"@register_{kind.replace('hparam set', HPARAMS)}"
         raise TypeError(
-            f"register_{kind} names what it stands above. Received: {item!r}. Write"
-            f" @register_{kind} without a name."
+            f"{decorator} names what it stands above. Received: {item!r}. Write"
+            f" {decorator} without a name."
         )
-
-
-def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
-    modules = {table.get(name, item).__module__, item.__module__}
-    # a notebook's cell, which may run again, is in __main__
-    if name in table and modules != {"__main__"}:
+    taken = table.get(name)
+    # a cell of a notebook may run again
+    is_again = getattr(taken, "__module__", "") == item.__module__ == "__main__"
+    is_free = taken is None or isinstance(taken, str) or is_again
+    if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
-            f"Each {kind} needs a name of its own. Received: {name!r} from"
-            f" {item.__module__}, already registered by {table[name].__module__}."
-            " Rename one of them."
+            f"Each {kind} needs a name of its own, without _rev at its end. Received:"
+            f" {name!r} from {item.__module__}, and {taken or 'nothing'} before. Rename"
+            " one of them."
         )
     table[name] = item
+    return item
+
+
+def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
+    """The entry of a table. Raises ValueError if there is none of this name."""
+    if name in table:
+        return table[name]
+    answers = {
+        "problem": tensor2tensor_names.PROBLEMS,
+        "hparam set": tensor2tensor_names.HPARAM_SETS,
+    }
+    hint = tensor2tensor_names.answer(answers.get(kind, {}), name)
+    raise ValueError(
+        f"There is no {kind} {name!r}. {hint or did_you_mean(name, table)} If it is"
+        " defined in your own package, add --t2t_usr_dir=FOLDER."
+    )
 
 
 def summaries(table: Mapping[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ RUN/best/              the best checkpoint on dev, and its metrics in best.json
 RUN/averaged/          the output of t2t-avg-checkpoints
 RUN/decodes/           outputs of splits, see below
 RUN/attention/         the output of t2t-attention
-RUN/ctranslate2/       the model in CTranslate2's format, a folder for each quantization
+RUN/ctranslate2/       the model in CTranslate2's format
 RUN/report.*           the output of t2t-report
 RUN/events.*           TensorBoard
 
@@ -38,12 +38,7 @@ from typing import Any
 
 from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
-from t2tlite.files.atomic_file import (
-    check_name,
-    copy_file,
-    file_sha256,
-    write_text,
-)
+from t2tlite.files.atomic_file import check_name, copy_file, file_sha256, write_text
 from t2tlite.files.checkpoint_paths import (
     AVERAGED,
     BEST,
@@ -53,7 +48,7 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.own_files import own
-from t2tlite.files.records import R, read_record, write_record
+from t2tlite.files.records import R, Scalar, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.run_records import (
     CostFile,
@@ -67,9 +62,6 @@ from t2tlite.run_records import (
 )
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-NBEST_LINE = re.compile(
-    r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+"
-)
 # the files of a run itself, in its folder, best and averaged; outputs differ in name
 OWN_FILE = re.compile(
     r"(hparams|manifest|environment|training|evaluations|cost|best)\.json"
@@ -77,6 +69,14 @@ OWN_FILE = re.compile(
 )
 COPY_AGAIN = "Copy it again from where the run was trained."
 REWRITTEN = "Delete it; training writes it again."
+# the file of each record that a run may lack, and what to do if it is damaged
+RECORDS: dict[type, tuple[str, str]] = {
+    Environment: ("environment.json", REWRITTEN),
+    TrainedWith: ("training.json", REWRITTEN),
+    EvaluationsFile: ("evaluations.json", "Delete it; the best alone is then known."),
+    CostFile: ("cost.json", "Delete it to count from here on."),
+    DevEvaluation: ("best/best.json", "Delete the folder best."),
+}
 
 
 class RunFolder:
@@ -90,43 +90,37 @@ class RunFolder:
         self.writes = writes
         self.path = path = Path(path).expanduser()
         check_name(path)
-        self.evaluations_file = path / "evaluations.json"
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
         return str(self.path)
 
-    # its own files and folders: ValueError if one is a link
+    def own(self, name: str) -> Path:
+        """A file or folder that t2tlite makes in the run, by its path from there.
+        Raises ValueError if that leads through a link.
+        """
+        path = self.path
+        for part in Path(name).parts:
+            path = own(path / part)
+        return path
 
     @property
     def best_folder(self) -> Path:
-        return own(self.path / BEST)
-
-    @property
-    def best_file(self) -> Path:
-        return self.best_folder / "best.json"
+        return self.own(BEST)
 
     @property
     def averaged_folder(self) -> Path:
-        return own(self.path / AVERAGED)
-
-    @property
-    def attention_folder(self) -> Path:
-        return own(self.path / "attention")
-
-    @property
-    def ctranslate2_folder(self) -> Path:
-        return own(self.path / "ctranslate2")
+        return self.own(AVERAGED)
 
     @property
     def report_files(self) -> tuple[Path, Path]:
-        return own(self.path / "report.html"), own(self.path / "report.md")
+        return self.own("report.html"), self.own("report.md")
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
         """A file of a decoding: its outputs, or by another ending its sources,
         references or record.
         """
-        return own(own(self.path / "decodes") / f"{name}.{ending}")
+        return self.own(f"decodes/{name}.{ending}")
 
     # the model and its data
 
@@ -135,37 +129,30 @@ class RunFolder:
 
     def hparams(self) -> HParams:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
-        self._check_not_tensor2tensors()
         if not self.exists():
-            above = RunFolder(self.path.parent)
+            above = self.path.parent
             hint = ""
-            if above.exists():
-                above._check_not_tensor2tensors()
+            if RunFolder(above).exists():
                 hint = f" {above} is one; use it with checkpoint_path={self}."
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
                 f" Received: {self}, which has no {self._hparams.name}.{hint}"
             )
-        # before hparams.json had a version, it was written without one
-        values = read_record(
-            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
-        )
-        try:
-            return HParams.of(values)
-        except ValueError as error:
-            raise ValueError(f"{self._hparams} is damaged: {error}") from error
-
-    def _check_not_tensor2tensors(self) -> None:
-        """Raises ValueError for a folder in which tensor2tensor trained."""
-        is_theirs = (self.path / "flags_t2t.txt").is_file()
-        if self.exists() and not is_theirs:
-            is_theirs = b'"symbol_modality_num_shards"' in self._hparams.read_bytes()
-        if is_theirs and not self.has_manifest():
+        content = self._hparams.read_bytes()
+        if b'"symbol_modality_num_shards"' in content and not self.has_manifest():
             raise ValueError(
                 f"The run must be one of t2tlite. Received: {self}, a run of"
                 f" tensor2tensor. Import it: t2t-import --t2t_checkpoint={self}"
                 " --t2t_vocab=VOCABULARY --output_dir=RUN."
             )
+        # before hparams.json had a version, it was written without one
+        values = read_record(
+            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
+        )
+        try:
+            return HParams(**values)
+        except ValueError as error:
+            raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
     def manifest(self) -> RunManifest:
         """The manifest of the run; FileNotFoundError if there is none."""
@@ -193,6 +180,11 @@ class RunFolder:
             self.path, *self.manifest().vocabularies, advice=COPY_AGAIN
         )
 
+    def vocabulary_flag(self) -> str:
+        """The flag of t2t-datagen that makes data with the run's vocabulary."""
+        entries = self.manifest().vocabulary_entries()
+        return f"--vocab_file={','.join(str(self.path / e.file) for e in entries)}"
+
     def own_files(self) -> list[Path]:
         """The files that make up the run: what commands read of it, except outputs."""
         files = []
@@ -204,9 +196,8 @@ class RunFolder:
 
     def folders(self) -> list[Path]:
         """The folders in a run that t2tlite makes and replaces."""
-        checkpoints = self.best_folder, self.averaged_folder, self.path / SAVING
-        outputs = self.path / "decodes", self.attention_folder
-        return [*map(own, checkpoints + outputs), self.ctranslate2_folder]
+        names = (BEST, AVERAGED, SAVING, "decodes", "attention", "ctranslate2")
+        return [self.own(name) for name in names]
 
     def create(
         self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]
@@ -221,14 +212,13 @@ class RunFolder:
         if not self.writes:
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        for entry, source in zip(
-            manifest.vocabulary_entries(), vocabularies, strict=True
-        ):
+        entries = manifest.vocabulary_entries()
+        for entry, source in zip(entries, vocabularies, strict=True):
             target = self.path / entry.file
             if not target.exists() or file_sha256(target) != entry.sha256:
                 copy_file(source, target)
-        self._write(self.path / MANIFEST, manifest)
-        self._write(self._hparams, dataclasses.asdict(hparams))
+        write_record(self.path / MANIFEST, manifest)
+        write_record(self._hparams, dataclasses.asdict(hparams))
 
     def check_path(self) -> None:
         """Raises ValueError if the path is a file, or a folder that holds data itself
@@ -255,12 +245,10 @@ class RunFolder:
         """Records the command line for --flagfile: the program as a comment, then a
         flag on each line.
         """
-        if not self.writes:
-            return
         program, *flags = [" ".join(word.splitlines()) for word in command]
-        write_text(
-            own(self.path / "flags.txt"), "\n".join([f"# {program}", *flags, ""])
-        )
+        text = "\n".join([f"# {program}", *flags, ""])
+        if self.writes:
+            write_text(self.own("flags.txt"), text)
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
@@ -279,73 +267,69 @@ class RunFolder:
                 flags[name] = value
         return flags
 
-    def write_environment(self, environment: Environment) -> None:
-        self._write(self.path / "environment.json", environment)
+    def read(self, kind: type[R]) -> R | None:
+        """The record of a kind in `RECORDS`; None if the run does not have it."""
+        name, advice = RECORDS[kind]
+        try:
+            return read_record(self.path / name, kind, advice)
+        except FileNotFoundError:
+            return None
+
+    def write(self, record: object) -> None:
+        """Writes a record of a kind in `RECORDS`."""
+        if self.writes:
+            write_record(self.own(RECORDS[type(record)][0]), record)
 
     def environment(self) -> Environment | None:
-        """The recorded versions and device; None if there are none."""
-        return self._optional("environment.json", Environment, REWRITTEN)
-
-    def write_trained_with(self, record: TrainedWith) -> None:
-        self._write(self.path / "training.json", record)
+        return self.read(Environment)
 
     def trained_with(self) -> TrainedWith | None:
-        """The recorded seed, replicas and global batch; None if nothing was
-        trained.
-        """
-        return self._optional("training.json", TrainedWith, REWRITTEN)
+        return self.read(TrainedWith)
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""
-        self._write(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
+        self.write(EvaluationsFile(tuple(evaluations)))
 
     def evaluations(self) -> list[DevEvaluation]:
         """The recorded evaluations on dev, oldest first; empty if there are none."""
-        record = self._optional(
-            "evaluations.json",
-            EvaluationsFile,
-            "Delete it; the best alone is then known.",
-        )
+        record = self.read(EvaluationsFile)
         return list(record.evaluations) if record else []
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records the cost of training at each checkpoint, oldest first."""
-        self._write(self.path / "cost.json", CostFile(tuple(costs)))
+        self.write(CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was
         counted.
         """
-        record = self._optional(
-            "cost.json", CostFile, "Delete it to count from here on."
-        )
+        record = self.read(CostFile)
         return list(record.costs) if record else []
 
-    # checkpoints
+    def best(self) -> DevEvaluation | None:
+        """The evaluation of the best checkpoint on dev; None if there is none yet."""
+        return self.read(DevEvaluation)
+
+    def write_best(self, best: DevEvaluation) -> None:
+        self.write(best)
 
     def checkpoints(self) -> list[str]:
         """The newest checkpoints of the run, oldest first."""
         return list_checkpoints(self.path)
 
-    def best(self) -> DevEvaluation | None:
-        """The evaluation of the best checkpoint on dev; None if there is none yet."""
-        return self._optional(
-            "best/best.json", DevEvaluation, "Delete the folder best."
-        )
-
-    def write_best(self, best: DevEvaluation) -> None:
-        self._write(self.best_file, best)
-
     # its outputs
 
     def write_decode_record(self, record: DecodeRecord) -> None:
-        self._write(self.decoded_file(record.name, "json"), record)
+        write_record(self.decoded_file(record.name, "json"), record)
 
     def decode_record(self, name: str) -> DecodeRecord | None:
         """The record of a decoding; None if there is none."""
         path = self.decoded_file(name, "json")
-        advice = "Delete it to decode the split again."
-        return self._optional(str(path.relative_to(self.path)), DecodeRecord, advice)
+        try:
+            record = read_record(path, DecodeRecord, "Decode the split again.")
+        except FileNotFoundError:
+            return None
+        return dataclasses.replace(record, name=name)
 
     def decode_name(
         self,
@@ -382,49 +366,31 @@ class RunFolder:
         """
         records = []
         complaints = []
-        for path in (self.path / "decodes").glob("*.json"):
+        paths = list((self.path / "decodes").glob("*.json"))
+        paths.sort(key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
+        for path in paths:
             try:
-                record = read_record(path, DecodeRecord, "Decode the split again.")
-                written = path.stat().st_mtime
+                record = self.decode_record(path.stem)
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
             else:
-                record = dataclasses.replace(record, name=path.stem)
-                records.append((written, path.name, record))
-        records.sort(key=lambda entry: entry[:2], reverse=True)
-        return [record for _, _, record in records], complaints
+                records += [record] if record else []
+        return records, complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
-        """The best output for each sentence of a recorded decoding.
+        """The output for each sentence of a recorded decoding.
 
         Raises OSError if there is no such file, and ValueError if it is not UTF-8 or
-        has another number of outputs.
+        has another number of outputs, as an n-best list has.
         """
         path = self.decoded_file(record.name)
         lines = list(read_lines(path))
-        if int(record.decode_hparams.get("return_beams", 1)) > 1:
-            best: dict[str, str] = {}
-            for line in lines:
-                hypothesis = NBEST_LINE.fullmatch(line)
-                if hypothesis:  # the best one of a sentence comes first
-                    best.setdefault(hypothesis["number"], hypothesis["output"])
-            lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
                 f"{path} must have the {record.sentences:,} outputs of"
                 f" {record.name}.json. Received: {len(lines):,}."
             )
         return lines
-
-    def _write(self, path: Path, record: Any) -> None:
-        if self.writes:
-            write_record(path, record)
-
-    def _optional(self, name: str, kind: type[R], advice: str) -> R | None:
-        try:
-            return read_record(self.path / name, kind, advice)
-        except FileNotFoundError:
-            return None
 
 
 def _digest(paths: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ the identity of a run, which follows from them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t2tlite.config import MODEL_FIELDS, HParams
@@ -72,6 +72,22 @@ class Identity:
                     changes.append(f"{field} ({value}, {there[field]})")
             return ", ".join(changes)
         return ""
+
+    def require_same(
+        self,
+        other: Identity,
+        names: Sequence[str],
+        required: str,
+        received: str,
+        advice: str,
+    ) -> None:
+        """Raises ValueError if another run differs in one of these fields. `received`
+        names the two runs: "A and B, which differ".
+        """
+        if difference := self.difference(other, *names):
+            raise ValueError(
+                f"{required} Received: {received} in {difference}. {advice}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-BASE = "transformer_base_t2t"
-BIG = "transformer_big_t2t"
-
 FLAGS = {
     "schedule": "leave it out: t2t-trainer trains, and evaluates as often as"
     " --local_eval_frequency says",
@@ -40,23 +37,10 @@ PROBLEMS = {
     " --train_target=targets.train.txt, and so on",
 }
 HPARAM_SETS = {
-    "transformer_base_v1": "transformer_base with"
-    " --hparams=pos=timing_halves,use_target_space_embedding=true",
-    "transformer_base_v2": f"{BASE} with"
-    " --hparams=learning_rate_schedule=noam,optimizer_adam_beta2=0.98",
-    "transformer_base_v3": BASE,
-    "transformer_base_single_gpu": f"{BASE} with --hparams=batch_size=1024,"
-    "learning_rate_constant=2.2627417,learning_rate_warmup_steps=16000",
-    "transformer_base_multistep8": f"{BASE} with --hparams=accumulate_steps=8",
-    "transformer_big_single_gpu": f"{BIG} with"
-    " --hparams=layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=16000",
-    "transformer_big_dr([12])": f"{BASE} with --hparams=hidden_size=1024,"
-    r"filter_size=4096,num_heads=16,layer_prepostprocess_dropout=0.\1",
-    "transformer_parsing_base": f"{BASE} with --hparams=hidden_size=1024,"
-    "attention_dropout=0.2,layer_prepostprocess_dropout=0.2,max_length=512,"
-    "learning_rate_warmup_steps=16000,shared_embedding_and_softmax_weights=false",
-    "transformer_parsing_big": f"{BIG} with --hparams=max_length=512,"
-    "layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=4000",
+    "transformer_base_(v[123]|single_gpu|multistep8)": "transformer_base or"
+    " transformer_base_t2t, with the --hparams in docs/from-tensor2tensor.md",
+    "transformer_(big|parsing)_(single_gpu|dr[12]|base|big)": "transformer_base_t2t or"
+    " transformer_big_t2t, with the --hparams in docs/from-tensor2tensor.md",
 }
 # of a problem's class
 ATTRIBUTES = {

@@ -24,11 +24,12 @@ Toy = dataclasses.make_dataclass(
 )
 
 NO_SUCH_FIELD = "hparams has no field '{}'. "
-PLAIN_TEXT = "c takes plain text, without quotes or brackets. Received: {!r}."
+PLAIN_TEXT = "c must be text without quotes or brackets. Received: {!r}."
+NO_CHANGES = "Changes must be field=value,... with each field once. Received: {!r} in "
 # Specification -> our message. Those that tensor2tensor takes and we refuse:
 NEWLY_REFUSED = {
     "c=": PLAIN_TEXT.format(""),  # it reads an empty text
-    "e=[3,4,5]": NO_SUCH_FIELD.format("e"),  # no field is a list
+    "e=[3,4,5]": NO_CHANGES.format("4"),  # no field is a list
     "e=[]": NO_SUCH_FIELD.format("e"),
 }
 # Those that it refuses as well:
@@ -39,23 +40,22 @@ REFUSED_BY_BOTH = {
     "a=1.5": "a must be a whole number. Received: '1.5'.",
     "a=x": "a must be a whole number. Received: 'x'.",
     "a=": "a must be a whole number. Received: ''.",
-    "a=[1,2]": "a must be a whole number. Received: '[1'.",
-    "a=1,a=2": "A field can be set once. Received: 'a' twice in 'a=1,a=2'.",
+    "a=[1,2]": NO_CHANGES.format("2]"),
+    "a=1,a=2": NO_CHANGES.format("a=2"),
     "zz=1": NO_SUCH_FIELD.format("zz") + "Known: a, b, c, d.",
     "f=3": NO_SUCH_FIELD.format("f"),
     "learning_rate=": NO_SUCH_FIELD.format("learning_rate"),
-    'c="q,r"': PLAIN_TEXT.format('"q'),
+    'c="q,r"': NO_CHANGES.format('r"'),
 }
 # Not in the fixture:
 OTHERS = {
     "b=none": "b must be a number. Received: 'none'.",
-    "a": "Each change must be field=value. Received: 'a' in 'a'.",
-    "a=4,=5": "Each change must be field=value. Received: '=5' in 'a=4,=5'.",
+    "a": NO_CHANGES.format("a"),
+    "a=4,=5": NO_CHANGES.format("=5"),
     "a==5": "a must be a whole number. Received: '=5'.",
-    "a=1e4": "a must be a whole number. Received: '1e4'.",
     "d=": "d must be true or false. Received: ''.",
     "c='q'": PLAIN_TEXT.format("'q'"),
-    "b=inf": "b must be a finite number. Received: inf.",
+    "b=inf": "b must be at most 1e+300. Received: inf.",
 }
 REFUSED = NEWLY_REFUSED | REFUSED_BY_BOTH
 
@@ -72,27 +72,16 @@ def readings(fixtures):
 
 
 def test_reads_what_tensor2tensor_reads(readings):
-    accepted = {
-        spec: values for spec, values in readings.items() if spec not in REFUSED
-    }
+    accepted = {name: read for name, read in readings.items() if name not in REFUSED}
     assert len(accepted) >= 13
     for spec, values in accepted.items():
         ours = dataclasses.asdict(Toy().override(spec))
-        theirs = {name: values[name] for name in ours}
-        assert ours == theirs, spec
-        assert {name: type(value) for name, value in ours.items()} == {
-            "a": int,
-            "b": float,
-            "c": str,
-            "d": bool,
-        }, spec
-
-
-def test_refused_specifications_are_tensor2tensors(readings):
-    assert {spec for spec, values in readings.items() if values is None} == set(
-        REFUSED_BY_BOTH
-    )
-    assert all(readings[spec] is not None for spec in NEWLY_REFUSED)
+        assert ours == {name: values[name] for name in ours}, spec
+        kinds = [type(value) for value in ours.values()]
+        assert kinds == [int, float, str, bool], spec
+    refused = {spec for spec, values in readings.items() if values is None}
+    assert refused == set(REFUSED_BY_BOTH)
+    assert NEWLY_REFUSED.keys() < readings.keys()
 
 
 @pytest.mark.parametrize(("spec", "message"), (REFUSED | OTHERS).items())
@@ -122,12 +111,11 @@ def test_override_with_nothing(text):
     assert HParams().override(text) == HParams()
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("true", True), ("True", True), ("1", True), ("false", False), ("FALSE", False), ("0", False)],
-)  # fmt: skip
-def test_override_booleans(value, expected):
-    assert Toy().override(f"d={value}").d is expected
+def test_override_booleans():
+    for value in ("true", "True", "1"):
+        assert Toy(d=False).override(f"d={value}").d is True
+    for value in ("false", "FALSE", "0"):
+        assert Toy().override(f"d={value}").d is False
 
 
 def test_field_keeps_its_type_after_a_whole_number():
@@ -135,7 +123,8 @@ def test_field_keeps_its_type_after_a_whole_number():
     assert hparams.override("learning_rate_constant=1.5").learning_rate_constant == 1.5
 
 
-WEIGHTS = r"corpus_weights must be whole numbers from 1 to 9,999"
+WEIGHTS = r"corpus_weights must be numbers from 1 to 9999 with colons"
+MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
 
 
 @pytest.mark.parametrize(
@@ -145,14 +134,12 @@ WEIGHTS = r"corpus_weights must be whole numbers from 1 to 9,999"
         ("qqqq=1", r"no field 'qqqq'\. Known: accumulate_steps, .*embedding, weight_decay\."),
         # fields that do not go together
         ("hidden_size=511,num_heads=7", r"hidden_size must be even for sinusoid positions\. Received: 511\."),
-        ("num_heads=3",
-         r"The attention key channels must be a multiple of num_heads\. Received: 512 channels, num_heads=3"),
-        ("attention_key_channels=100", r"Received: 100 channels, num_heads=8\. Set attention_key_channels"),
-        ("attention_value_channels=100", r"attention value channels .* Set attention_value_channels"),
+        ("num_heads=3", r"attention_key_channels must be a multiple of num_heads\. Received: 512 channels, num_heads=3"),
+        ("attention_value_channels=100", "attention_value_channels must be .* Received: 100 channels, num_heads=8"),
         ("layer_preprocess_sequence=n", r"A sublayer normalises once: .* Received: n with dan\."),
         ("layer_postprocess_sequence=da", r"normalises once: .* Received: none with da\."),
-        ("batch_size=255", r"batch_size must be at least max_length.*batch_size=255, max_length=256\. Lower max_length"),
-        ("global_batch_tokens=255", r"global_batch_tokens must be at least max_length, .*=255, max_length=256"),
+        ("batch_size=255", MIN_BATCH + ".*batch_size=255, .*max_length=256"),
+        ("global_batch_tokens=255", MIN_BATCH + ".*=255, max_length=256"),
         ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\."),
         ("corpus_weights=-1:2", WEIGHTS),
         ("corpus_weights=1:2.5", WEIGHTS),
@@ -200,7 +187,7 @@ def test_decode_hparams_have_limits_of_their_own():
     [
         ("beamsize=4", r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
         ("beam_size=0", r"beam_size must be at least 1 and at most 1024"),
-        ("return_beams=5", r"must be at most beam_size\. .*return_beams=5, beam_size=4\. Raise beam_size\."),
+        ("return_beams=5", r"must be at most beam_size\. .*return_beams=5, beam_size=4\."),
     ],
 )  # fmt: skip
 def test_decode_hparams_refuse(text, message):
@@ -242,8 +229,7 @@ def test_every_field_has_its_range_checked(settings):
     "text",
     [
         "hidden_size=511,num_heads=7,pos=emb",
-        "attention_key_channels=128",
-        "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
+        "corpus_weights=1:40:999",
         "batch_size=256",
     ],
 )
@@ -290,45 +276,18 @@ def test_pre_norm():
     assert HParams().override(changes).pre_norm
 
 
-def test_assignment_to_hparams_is_answered():
-    with pytest.raises(
-        dataclasses.FrozenInstanceError,
-        match=r"Write dataclasses\.replace\(hparams, num_heads=2\)\.",
-    ):
-        HParams().num_heads = 2
-
-
 @pytest.mark.parametrize("kind", [HParams, DecodeHParams])
 def test_frozen_and_comparable(kind):
     hparams = kind()
-    with pytest.raises(
-        dataclasses.FrozenInstanceError, match="cannot assign to field 'batch_size'"
-    ):
+    message = "cannot assign to field 'batch_size'"
+    with pytest.raises(dataclasses.FrozenInstanceError, match=message):
         hparams.batch_size = 1
     assert hparams == kind()
     assert hash(hparams) == hash(kind())
     assert hparams != hparams.override("batch_size=999")
 
 
-@pytest.mark.parametrize(
-    "hparams",
-    [
-        HParams(),
-        HParams().override("hidden_size=256,optimizer_adam_epsilon=1e-9,pos=emb"),
-        DecodeHParams(),
-    ],
-)
-def test_values_round_trip(hparams):
-    assert type(hparams).of(dataclasses.asdict(hparams)) == hparams
-
-
-def test_a_field_without_a_value_keeps_its_default():
-    expected = HParams().override("num_heads=4")
-    assert HParams.of({"num_heads": 4, "relu_dropout": 0}) == expected
-    assert HParams.of({}) == HParams()
-
-
-TOO_LARGE = r"must be a number of at most 2,147,483,647\. Received: "
+TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
 
 
 @pytest.mark.parametrize(
@@ -342,16 +301,16 @@ TOO_LARGE = r"must be a number of at most 2,147,483,647\. Received: "
         ('{"relu_dropout": false}', r"relu_dropout must be of type float\. Received: False\."),
         ('{"jit_compile": 1}', r"jit_compile must be of type bool\. Received: 1\."),
         ('{"pos": 3}', r"pos must be of type str\. Received: 3\."),
-        ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be a finite number"),
+        ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be at most 1e\+300"),
         ('{"relu_dropout": NaN}', r"relu_dropout must be at least 0\.0 and at most 0\.99\. Received: nan\."),
         ('{"num_heads": 0}', r"num_heads must be at least 1"),
-        (f'{{"num_heads": {2**31}}}', f"num_heads {TOO_LARGE}2147483648"),
-        (f'{{"norm_epsilon": {10**400}}}', f"norm_epsilon {TOO_LARGE}1000"),
+        (f'{{"num_heads": {2**31}}}', f"num_heads {TOO_LARGE}"),
+        (f'{{"norm_epsilon": {10**400}}}', r"norm_epsilon must be at most 1e\+300\. Received: 1000"),
     ],
 )  # fmt: skip
 def test_values_refused(text, message):
     with pytest.raises(ValueError, match=message):
-        HParams.of(json.loads(text))
+        HParams(**json.loads(text))
 
 
 def test_fields_that_change_the_model():
@@ -373,10 +332,9 @@ def test_fields_that_change_the_model():
 
 def fields_for_type_checkers(kind):
     """The names and types of the keyword arguments that a class of `keywords` has."""
-    return {
-        name: tuple if hint == keywords.Texts else hint
-        for name, hint in typing.get_type_hints(kind).items()
-    }
+    hints = typing.get_type_hints(kind)
+    hints |= {name: tuple for name in hints if hints[name] == keywords.Texts}
+    return hints
 
 
 @pytest.mark.parametrize(

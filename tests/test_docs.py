@@ -12,6 +12,7 @@ from absl import flags as absl_flags
 from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
+from t2tlite.bin.flag_fields import all_flags_of
 from t2tlite.bin.flag_parser import parse
 
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
@@ -162,7 +163,7 @@ def test_flags_in_sentences_exist(document):
     """
     taken = {}
     for program, module in SCRIPTS.items():
-        known_flags = importlib.import_module(module).main.known_flags()
+        known_flags = all_flags_of(importlib.import_module(module).main.flags_class)
         taken[program] = {*known_flags, "flagfile", "help", "version"}
     anywhere = set().union(*taken.values())
     text = re.sub(

@@ -27,7 +27,7 @@ ANYTHING = None
 # The core is the paper: from text to a trained model and back to scored text. The
 # programs around it use it; it imports none of them.
 FOUNDATIONS = (
-    "checked_fields", "config", "console", "json_depth", "keywords", "machine", "quiet", "registry", "schedules",
+    "checked_fields", "config", "console", "keywords", "machine", "quiet", "registry", "schedules",
     "tensor2tensor_names", "texts", "types",
 )  # fmt: skip
 TEXT = {"files", "registry", "trees", "types", "vocabularies"}
@@ -40,7 +40,7 @@ CORE = TEXT | {
 # import one another. modules may import of t2tlite and of other people's packages
 ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     FOUNDATIONS:             (set(),                                    {"tqdm"}),
-    ("files",):              ({"json_depth"},                                    {"msgspec", "portalocker"}),
+    ("files",):              (set(),                                    {"msgspec", "portalocker"}),
     ("vocabularies",):       ({"files", "types"},                       {"numpy", "sentencepiece", "tensorflow_text"}),
     ("vocabularies.normalisation",): (set(),                            set()),
     ("trees",):              ({"files", "vocabularies.normalisation"},  set()),

@@ -9,11 +9,10 @@ import pytest
 from t2tlite.machine import (
     CHOSEN,
     apply_settings,
-    available_memory,
-    cgroup_memory,
     cpu_ends_at_avx2,
     cpu_has_bfloat16,
     has_nvidia_driver,
+    memory_limits,
 )
 
 NAMES = (
@@ -62,46 +61,26 @@ def test_child_process_chooses_anew_and_keeps_what_the_user_set(monkeypatch):
     monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "false")
     apply_settings()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    memory = min([memory, *(limit >> 20 for limit, _ in cgroup_memory())])
+    memory = min([memory, *(limit >> 20 for limit in memory_limits())])
     assert [os.environ[name] for name in NAMES] == ["0", "false", str(memory)]
 
 
-def test_what_the_user_has_set_stays(monkeypatch):
-    for name in NAMES:
-        monkeypatch.setenv(name, "0")
-    apply_settings()
-    assert [os.environ[name] for name in NAMES] == ["0", "0", "0"]
-
-
 @pytest.mark.parametrize(
-    ("cpuinfo", "fast"),
+    ("flags", "fast", "ends"),
     [
-        ("processor\t: 0\nflags\t\t: fpu avx2 avx512f avx512_bf16 sha\n", True),
-        ("processor\t: 0\nflags\t\t: fpu avx512f amx_bf16 amx_tile\n", True),
-        ("processor\t: 0\nflags\t\t: fpu avx2 fma avx512f avx512_vnni\n", False),
-        ("model name\t: amx_bf16\nflags\t\t: fpu\n", False),
-        ("", False),
+        ("flags\t\t: fpu avx2 avx512f avx512_bf16 sha\n", True, False),
+        ("flags\t\t: fpu avx512f amx_bf16 amx_tile\n", True, False),
+        ("flags\t\t: fpu avx2 fma avx512f avx512_vnni\n", False, False),
+        ("flags\t\t: fpu avx2 fma\n", False, True),
+        ("model name\t: amx_bf16\nflags\t\t: fpu avx\n", False, False),
+        ("", False, False),
     ],
 )
-def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
-    assert not cpu_has_bfloat16(tmp_path / "cpuinfo")  # which does not exist
-    (tmp_path / "cpuinfo").write_text(cpuinfo)
-    assert cpu_has_bfloat16(tmp_path / "cpuinfo") is fast
-
-
-@pytest.mark.parametrize(
-    ("flags", "ends"),
-    [
-        ("fpu avx2 fma", True),
-        ("fpu avx2 avx512f", False),
-        ("fpu avx", False),
-        ("asimd", False),
-    ],
-)
-def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
-    assert not cpu_ends_at_avx2(tmp_path / "cpuinfo")  # which does not exist
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    assert cpu_ends_at_avx2(tmp_path / "cpuinfo") is ends
+def test_instructions_of_the_cpu(tmp_path, flags, fast, ends):
+    path = tmp_path / "cpuinfo"
+    assert not cpu_has_bfloat16(path)  # which does not exist
+    path.write_text(f"processor\t: 0\n{flags}")
+    assert (cpu_has_bfloat16(path), cpu_ends_at_avx2(path)) == (fast, ends)
 
 
 def test_nvidia_driver(tmp_path):
@@ -117,58 +96,19 @@ def test_nvidia_driver(tmp_path):
     assert has_nvidia_driver(tmp_path, str(tmp_path))
 
 
-MEMINFO = (
-    "MemTotal:       24000 kB\nMemFree:          900 kB\nMemAvailable:    9000 kB\n"
+@pytest.mark.parametrize(
+    ("group", "file"),
+    [
+        ("12:cpu,cpuacct:/\n4:memory:/job/step\n", "memory/{}/memory.limit_in_bytes"),
+        ("0::/job/step\n", "{}/memory.max"),
+    ],
 )
-
-
-def control_group(folder, limit, used):
-    """Files of a group: names and values of (limit, used), and 1,000 bytes of cache."""
-    folder.mkdir(parents=True)
-    for name, value in (
-        limit,
-        used,
-        ("memory.stat", "active_file 7\ninactive_file 1000\ninactive_anon 9"),
-    ):
-        (folder / name).write_text(f"{value}\n")
-
-
-def linux(root, groups):
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/meminfo").write_text(MEMINFO)
-    (root / "proc/self/cgroup").write_text(groups)
-    return root
-
-
-def test_available_memory(tmp_path):
-    assert available_memory(linux(tmp_path, "")) == 9000 * 1024
-    assert available_memory(tmp_path / "absent") is None
-
-
-def test_memory_of_a_container_with_control_groups_version_2(tmp_path):
-    root = linux(tmp_path, "0::/job/step\n")
-    control_group(
-        root / "sys/fs/cgroup/job/step", ("memory.max", "max"), ("memory.current", 3000)
-    )
-    assert available_memory(root) == 9000 * 1024
-    control_group(
-        root / "sys/fs/cgroup/job/other", ("memory.max", 1), ("memory.current", 0)
-    )
-    (root / "sys/fs/cgroup/job/memory.max").write_text("5000000")
-    (root / "sys/fs/cgroup/job/memory.current").write_text("2000000")
-    (root / "sys/fs/cgroup/job/memory.stat").write_text("anon 5\n")
-    assert list(cgroup_memory(root)) == [(5_000_000, 2_000_000)]
-    assert available_memory(root) == 3_000_000
-
-
-def test_memory_of_a_container_with_control_groups_version_1(tmp_path):
-    root = linux(tmp_path, "12:cpu,cpuacct:/\n4:memory:/job\n0::/\n")
-    names = "memory.limit_in_bytes", "memory.usage_in_bytes"
-    control_group(
-        root / "sys/fs/cgroup/memory/job", (names[0], 8_000_000), (names[1], 6_000_000)
-    )
-    control_group(root / "sys/fs/cgroup/memory/cpu", (names[0], 1), (names[1], 1))
-    assert available_memory(root) == 2_001_000
-    # it can be above for a moment
-    (root / "sys/fs/cgroup/memory/job/memory.usage_in_bytes").write_text("9000000")
-    assert available_memory(root) == 0
+def test_memory_of_a_container(tmp_path, group, file):
+    """By control groups of version 1 and 2."""
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_text(group)
+    for name, limit in (("job/step", "max"), ("job", "5000000"), ("other", "1")):
+        path = tmp_path / "sys/fs/cgroup" / file.format(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{limit}\n")
+    assert list(memory_limits(tmp_path)) == [5_000_000]

@@ -109,11 +109,15 @@ def test_an_interrupted_call_resumes_when_it_is_repeated(files, monkeypatch):
             ValueError,
             "train_source must be .* of type ndarray. Sentences are read from files",
         ),
-        ({"trainsource": "train.en"}, ValueError, "has no option 'trainsource'"),
+        (
+            {"trainsource": "train.en"},
+            ValueError,
+            "A problem has no field 'trainsource'",
+        ),
         ({"train_source": ["train.en"] * 2}, ValueError, "must name as many files"),
-        ({"data_dir": None}, TypeError, "data_dir must be the path of a folder"),
+        ({"data_dir": None}, TypeError, "not .*NoneType"),
     ],
-)
+)  # fmt: skip
 def test_wrong_data(files, options, error, message):
     Path("dev.en").write_text("one line\n")
     with pytest.raises(error, match=message):
@@ -125,42 +129,24 @@ def test_wrong_data(files, options, error, message):
     ("arguments", "options", "error", "message"),
     [
         (("nothing", {}, "run"), {}, ValueError, "There is no problem 'nothing'"),
-        (
-            ("parallel_text", {}, "run"),
-            {},
-            FileNotFoundError,
-            r"t2tlite\.prepare\('par",
-        ),
+        (("parallel_text", {}, "run"), {}, FileNotFoundError, r"t2tlite\.prepare\('par"),
         ((5, {}, "run"), {}, TypeError, r"t2tlite\.prepare returned.*Received: 5\."),
         (("parallel_text", None, "run"), {}, TypeError, "Received: None"),
         (("parallel_text", "transformer_tny", "run"), {}, ValueError, "Did you mean"),
         (("parallel_text", {"heads": 2}, "run"), {}, ValueError, "no field 'heads'"),
-        (("parallel_text", {}, None), {}, TypeError, "output_dir must be the path"),
+        (("parallel_text", {}, None), {}, TypeError, "not .*NoneType"),
         (("parallel_text", {}, "data"), {}, ValueError, "different folders"),
         (("parallel_text", {}, "run"), {"train_stps": 1}, ValueError, "'train_steps'"),
         (("parallel_text", {}, "run"), {"train_steps": 0}, ValueError, "train_steps"),
         (("parallel_text", {}, "run"), {"eval_bleu": "no"}, ValueError, "of type bool"),
-        (
-            ("parallel_text", {}, "run"),
-            {"warm_start_from": "nowhere"},
-            FileNotFoundError,
-            "There is no checkpoint at nowhere",
-        ),
+        (("parallel_text", {}, "run"), {"warm_start_from": "nowhere"}, FileNotFoundError, "There is no checkpoint at nowhere"),
     ],
-)
+)  # fmt: skip
 def test_wrong_training(tmp_path, monkeypatch, arguments, options, error, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message):
         t2tlite.train(*arguments, **options)
     assert not Path("run").exists()
-
-
-def test_paths_and_lists_are_options_of_several_files():
-    problem = t2tlite.get_problem("parallel_text_rev", **FILES)
-    paths = {name: [Path(value)] for name, value in FILES.items()}
-    assert t2tlite.get_problem("parallel_text_rev", **paths) == problem
-    assert problem.train_source == ("train.en",)
-    assert problem.reverse
 
 
 @pytest.mark.slow
@@ -259,20 +245,6 @@ def test_another_process_loads_the_keras_model_of_a_run(
     np.testing.assert_allclose(
         arrays["logits"], logits, rtol=0, atol=2e-5 * np.abs(logits).max()
     )
-
-
-def test_causal_attention_sees_no_later_position():
-    attention = layers.MultiHeadAttention(8, 2, causal=True)
-    x = np.random.default_rng(1).normal(size=(1, 6, 8)).astype("float32")
-    changed = x.copy()
-    changed[0, 4] += 1.0
-    differs = np.any(np.array(attention(x)) != np.array(attention(changed)), axis=-1)
-    np.testing.assert_array_equal(differs, [[False] * 4 + [True] * 2])
-
-
-def test_heads_must_divide_the_hidden_size():
-    with pytest.raises(ValueError, match="num_heads must divide"):
-        layers.MultiHeadAttention(10, 4)
 
 
 def test_all_names_exist():

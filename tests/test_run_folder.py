@@ -80,26 +80,11 @@ def test_manifest_is_read_in_the_runs_direction(run):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        (
-            "problem",
-            3,
-            (
-                r"manifest\.json is damaged: Expected `str`, got `int` - at"
-                r" `\$\.problem`\. Copy it again"
-            ),
-        ),
-        (
-            "vocabulary",
-            {"file": "v"},
-            r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\.",
-        ),
-        (
-            "splits",
-            {"train": {"pairs": "x"}},
-            r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\.",
-        ),
+        ("problem", 3, r"manifest\.json is damaged: Expected `str`, got `int` - at `\$\.problem`\. Copy it again"),
+        ("vocabulary", {"file": "v"}, r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\."),
+        ("splits", {"train": {"pairs": "x"}}, r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\."),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
     (run.path / "manifest.json").write_text(json.dumps({**MANIFEST, name: value}))
     with pytest.raises(ValueError, match=message):
@@ -110,42 +95,22 @@ def test_what_is_written_is_read_again(run):
     environment = Environment(
         "0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1
     )
-    run.write_environment(environment)
-    command = [
-        "t2t-trainer",
-        "--problem=parallel_text_rev",
-        "--hparams_set=transformer_tiny",
-    ]
+    run.write(environment)
+    flags = {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
+    command = ["t2t-trainer", *[f"--{name}={value}" for name, value in flags.items()]]
     run.write_flags(command)
-    run.write_costs(
-        [
-            COST,
-            RunCost(
-                step=12,
-                steps=12,
-                seconds=3.5,
-                device_seconds=7.0,
-                tokens=900,
-                flops=2e9,
-            ),
-        ]
-    )
-    run.write_best(DevEvaluation(9, {"loss": 0.5, "bleu": 30.0}))
+    costs = [COST, dataclasses.replace(COST, step=12)]
+    run.write_costs(costs)
+    best = DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
+    run.write_best(best)
     run.write_decode_record(DECODED)
     run.decoded_file("dev.9").write_text("eins\nzwei\n")
     assert run.environment() == environment
-    assert run.command() == command
-    assert run.flags() == {
-        "problem": "parallel_text_rev",
-        "hparams_set": "transformer_tiny",
-    }
-    assert [cost.step for cost in run.costs()] == [9, 12]
-    assert run.costs()[0] == COST
-    assert [
-        cost["step"]
-        for cost in json.loads((run.path / "cost.json").read_text())["costs"]
-    ] == [9, 12]
-    assert run.best() == DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
+    assert (run.command(), run.flags()) == (command, flags)
+    assert run.costs() == costs
+    written = json.loads((run.path / "cost.json").read_text())["costs"]
+    assert [cost["step"] for cost in written] == [9, 12]
+    assert run.best() == best
     assert run.decode_records() == ([DECODED], [])
     assert run.outputs(DECODED) == ["eins", "zwei"]
 
@@ -153,45 +118,24 @@ def test_what_is_written_is_read_again(run):
 def test_an_empty_directory(tmp_path):
     run = RunFolder(tmp_path)
     assert not run.exists()
-    assert (
-        run.environment(),
-        run.costs(),
-        run.best(),
-        run.flags(),
-        run.checkpoints(),
-    ) == (None, [], None, {}, [])
-    assert run.decode_records() == ([], [])
-    with pytest.raises(
-        FileNotFoundError,
-        match=(
-            r"^The run must be a folder that t2t-trainer made\. .* no"
-            r" hparams\.json\.$"
-        ),
-    ):
+    assert run.environment() is run.best() is None
+    assert run.costs() == run.checkpoints() == []
+    assert (run.flags(), run.decode_records()) == ({}, ([], []))
+    message = (
+        r"^The run must be a folder that t2t-trainer made\. .* no hparams\.json\.$"
+    )
+    with pytest.raises(FileNotFoundError, match=message):
         run.hparams()
     with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
         run.manifest()
 
 
-def test_n_best_outputs_are_the_first_of_each_sentence(run):
-    record = DecodeRecord(
-        "test", 9, "", 2, {}, {}, {"return_beams": 2}, 1.0, name="test.9"
-    )
-    outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
-    text = "".join(
-        f"{output} ||| log_prob= -{n}.5 ||| -0.{n}\n"
-        for n, output in enumerate(outputs)
-    )
+def test_outputs_of_another_number_are_refused(run):
+    record = DecodeRecord("test", 9, "", 2, {}, {}, {}, 1.0, name="test.9")
     run.decoded_file("test.9").parent.mkdir()
-    run.decoded_file("test.9").write_text(text)
-    assert run.outputs(record) == ["a ||| b", "d"]
-    run.decoded_file("test.9").write_text(
-        text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n"
-    )
-    with pytest.raises(
-        ValueError,
-        match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$",
-    ):
+    run.decoded_file("test.9").write_text("a\nb\nc\n")
+    message = r"9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"
+    with pytest.raises(ValueError, match=message):
         run.outputs(record)
 
 
@@ -200,14 +144,10 @@ def test_n_best_outputs_are_the_first_of_each_sentence(run):
     [
         ("model.ckpt-9", {}, "dev.9"),
         ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
-        (
-            "best/model.ckpt-7",
-            {"beam_size": 8, "alpha": 1.0},
-            "dev.7.best.beam_size=8,alpha=1.0",
-        ),
+        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
         ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
     ],
-)
+)  # fmt: skip
 def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name):
     assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
     run.write_decode_record(DECODED)
@@ -221,13 +161,8 @@ def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name
 
 
 def test_checkpoints_outside_the_run_have_own_records(run):
-    folders = (
-        f"{run}/best",
-        f"{run}/../other/best",
-        f"{run}/../another/best",
-        f"{run}/../other",
-    )
-    names = [run.decode_name("dev", f"{folder}/model.ckpt-9") for folder in folders]
+    folders = "best", "../other/best", "../another/best", "../other"
+    names = [run.decode_name("dev", f"{run}/{name}/model.ckpt-9") for name in folders]
     assert [re.sub("-[0-9a-f]{8}$", "-HASH", name) for name in names] == [
         "dev.9.best", "dev.9.best-HASH", "dev.9.best-HASH", "dev.9.other-HASH",
     ]  # fmt: skip
@@ -275,37 +210,24 @@ def test_hparams_without_a_version_are_read(run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '{"format_version": 2, "hidden_size": 32}',
-            r"hparams\.json must have format_version 1, .* Received: 2\.",
-        ),
-        ("", r"hparams\.json is damaged: Input data was truncated\."),
+        ('{"format_version": 2, "hidden_size": 32}', r"hparams\.json must have format_version 1, .* Received: 2\."),
         ('{"num_heads": 4', r"hparams\.json is damaged: Input data was truncated\."),
         ("[1, 2]", r"is damaged: Expected `object`, got `array`\."),
-        ("null", r"is damaged: Expected `object`, got `null`\."),
         ('{"num_heads": NaN}', r"is damaged: JSON is malformed: .*\."),
         (f'{{"num_heads": {"9" * 5000}}}', r"hparams\.json is damaged: "),
-        ("[" * 5000, r"is damaged: JSON must be nested at most 100 deep\."),
+        ('{"num_heads": [4]}', r"is damaged: Expected `bool \| int \| float \| str"),
         ('{"num_head": 4}', r"is damaged: hparams has no field 'num_head'\."),
         ('{"num_heads": "4"}', r"is damaged: num_heads must be of type int\."),
     ],
-)
+)  # fmt: skip
 def test_damaged_hparams(run, text, message):
     (run.path / "hparams.json").write_text(text)
     with pytest.raises(ValueError, match=message):
         run.hparams()
 
 
-@pytest.mark.parametrize(
-    ("folder", "refused"),
-    [
-        ("data", True),
-        ("data/twenty_words", True),
-        ("other", False),
-        ("data/twenty_words/new", False),
-    ],
-)
-def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
+@pytest.mark.parametrize("folder", ["data", "data/twenty_words"])
+def test_folder_that_holds_data_is_refused(tmp_path, folder):
     """Itself, or of several problems, as --data_dir names it; a folder with another
     run, or below the data, is not.
     """
@@ -316,16 +238,10 @@ def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
         (tmp_path / path).mkdir(parents=True)
         (tmp_path / path / "manifest.json").write_text(json.dumps(manifest))
         (tmp_path / path).parent.joinpath("notes.txt").touch()
-    if not refused:
-        RunFolder(tmp_path / folder).check_path()
-        return
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"must be a folder of its own\. Received: \S+, which holds data\. Use"
-            r" another"
-        ),
-    ):
+    for other in ("other", "data/twenty_words/new"):
+        RunFolder(tmp_path / other).check_path()
+    message = r"must be a folder of its own\. Received: \S+, which holds data\. Use an"
+    with pytest.raises(ValueError, match=message):
         RunFolder(tmp_path / folder).check_path()
 
 
@@ -333,13 +249,8 @@ def test_the_run_of_a_checkpoint(run):
     for folder in (run.path, run.best_folder):
         folder.mkdir(exist_ok=True)
         (folder / "model.ckpt-3.index").touch()
-    for path in (
-        run.path,
-        run.path / "model.ckpt-3",
-        run.best_folder,
-        run.best_folder / "model.ckpt-3",
-    ):
-        assert run_of(path).path == run.path
+        for path in (folder, folder / "model.ckpt-3"):
+            assert run_of(path).path == run.path
 
 
 @pytest.mark.parametrize(
@@ -352,7 +263,7 @@ def test_the_run_of_a_checkpoint(run):
         {"splits": {"../train": {}}},
         {"vocabulary": {"file": "../vocab.model", "size": 1, "bytes": 1, "sha256": ""}},
     ],
-)
+)  # fmt: skip
 def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
     """Files are named after them, in a run that somebody sends too."""
     change_manifest(tiny_run_copy, **changes)
@@ -360,15 +271,9 @@ def test_names_in_a_manifest_are_no_paths(tiny_run_copy, changes):
         RunFolder(tiny_run_copy).manifest()
 
 
-@pytest.mark.parametrize("flags", [True, False])
-@pytest.mark.parametrize("folder", ["", "averaged"])
-def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures, flags, folder):
+def test_a_run_of_tensor2tensor_is_named(tmp_path, fixtures):
     theirs = fixtures / "tensor2tensor" / "trained_wsj" / "hparams.json"
     (tmp_path / "hparams.json").write_bytes(theirs.read_bytes())
-    if flags:
-        (tmp_path / "flags_t2t.txt").write_text("--model=transformer\n")
-    (tmp_path / "averaged").mkdir()
-    with pytest.raises(
-        ValueError, match=r", a run of tensor2tensor\. .* t2t-import --"
-    ):
-        RunFolder(tmp_path / folder).hparams()
+    message = r", a run of tensor2tensor\. .* t2t-import --"
+    with pytest.raises(ValueError, match=message):
+        RunFolder(tmp_path).hparams()

@@ -10,8 +10,46 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 PRESENT, PAST, FUTURE = TENSES = ("present", "past", "future")
+
+
+class Forms(tuple[str, ...]):
+    """The forms of a word in one language, and the options of a verb."""
+
+    infinitive: str
+    past = ""  # in German: only if it replaces the perfect
+    particle = ""  # turn ON, AUF|machen
+    preposition = ""  # look FOR, AUF ... warten
+    case = ""  # of its object in German, if it is not the accusative
+    perfect = ""  # in German: be, if it is not "have"
+
+    def __new__(cls, column: str) -> Forms:
+        """What a column says: forms, then options, as in `gehe/geht/gehen gegangen
+        perfect=be`. `-` stands for an empty form.
+        """
+        words = [word.strip("-") for word in column.split()]
+        forms = super().__new__(cls, [word for word in words if "=" not in word])
+        forms.infinitive = "".join(forms[:1]).split("/")[-1]
+        for word in words[len(forms) :]:
+            option, _, value = word.partition("=")
+            setattr(forms, option, value)
+        return forms
+
+    def at(self, index: int) -> str:
+        """The form with this index; the last one stands for all after it."""
+        return self[min(index, len(self) - 1)]
+
+    def finite(self, tense: str, person: int) -> str:
+        """Of a verb: the form for I, he, we or they, of the past, or of the present in
+        any other tense.
+        """
+        forms = self[0]
+        if tense == PAST:
+            forms = self.past or self[1]
+        persons = forms.split("/")
+        return persons[min(person, len(persons) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,67 +61,36 @@ class Expression:
 
 
 @dataclass(frozen=True, eq=False)
-class Lexeme:
-    """A noun, an adjective or a determiner: its label and its forms in the order that
-    lexicon.txt explains.
-    """
+class Word:
+    """A word. Its label says how it is used, as lexicon.txt explains."""
 
     label: str
-    english: tuple[str, ...]
-    german: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ProperName(Lexeme):
-    """The name of a person or a city, or a pronoun. Its verb has the form of `person`:
-    0 for I, 1 for he, 2 for we, 3 for they.
-    """
-
-    kind: str
+    english: Forms
+    german: Forms
+    kind: str = ""  # name, pronoun, or unsaid
 
     @property
     def person(self) -> int:
+        """Of a name: the form of its verb, 0 for I, 1 for he, 2 for we, 3 for they."""
         return int(self.label)
-
-
-@dataclass(frozen=True, eq=False)
-class Conjugation:
-    """A verb in one language."""
-
-    infinitive: str
-    present: str  # I/he/we/they
-    past: str = ""  # in German: only if it replaces the perfect
-    participle: str = ""
-    particle: str = ""  # turn ON, AUF|machen
-    preposition: str = ""  # look FOR, AUF ... warten
-    case: str = "accusative"  # of its object in German
-    perfect: str = "have"  # or "be": ist gegangen
-
-    def finite(self, tense: str, person: int) -> str:
-        """The form for I, he, we or they: of the past, or of the present in any other
-        tense.
-        """
-        forms = (self.past if tense == PAST else self.present).split("/")
-        return forms[min(person, len(forms) - 1)]
-
-
-@dataclass(frozen=True, eq=False)
-class Verb:
-    """A verb, the nouns that can be its object, and its traits, which lexicon.txt
-    explains.
-    """
-
-    english: Conjugation
-    german: Conjugation
-    objects: tuple[Lexeme, ...]
-    traits: frozenset[str]
 
     @property
     def name(self) -> str:
+        """Of a verb."""
         return self.english.infinitive
 
+    @cached_property
+    def objects(self) -> tuple[Word, ...]:
+        """The nouns that can be the object of a verb."""
+        return suiting(NOUNS, self.label.split()[0])
 
-def suiting(words: Sequence[Lexeme], kinds: str) -> tuple[Lexeme, ...]:
+    @cached_property
+    def traits(self) -> list[str]:
+        """What else lexicon.txt says of a verb."""
+        return self.label.split()[1:]
+
+
+def suiting(words: Sequence[Word], kinds: str) -> tuple[Word, ...]:
     """The nouns or adjectives of one of these kinds."""
     return tuple(word for word in words if set(word.label) & set(kinds))
 
@@ -100,63 +107,11 @@ def read_tables(name: str) -> dict[str, list[list[str]]]:
     return tables
 
 
-def _lexemes(section: str) -> list[Lexeme]:
-    """The lexemes in a section."""
-    lexemes = []
-    for label, *columns in _TABLES[section]:
-        lexemes.append(Lexeme(label, *map(_forms, columns)))
-    return lexemes
-
-
-def _forms(column: str) -> tuple[str, ...]:
-    """The forms in a column; `-` stands for an empty one."""
-    return tuple(form.strip("-") for form in column.split())
-
-
-def _names(section: str, kind: str) -> list[ProperName]:
-    """The names in a section."""
-    names = []
+def _words(section: str, kind: str = "") -> tuple[Word, ...]:
+    words = []
     for label, english, german in _TABLES[section]:
-        names.append(ProperName(label, _cases(english), _cases(german), kind))
-    return names
-
-
-def _cases(column: str) -> tuple[str, ...]:
-    """The forms of a name in each case; a single one stands for all."""
-    forms = _forms(column)
-    return forms * 4 if len(forms) == 1 else forms
-
-
-def _conjugation(column: str, names: str) -> Conjugation:
-    """A verb's column: forms with these names, then options, as in `gehe/geht/gehen
-    gegangen perfect=be`.
-    """
-    forms = []
-    options = {}
-    for word in column.split():
-        name, equals, value = word.partition("=")
-        if equals:
-            options[name] = value
-        else:
-            forms.append(word)
-    given = dict(zip(names.split(), forms, strict=True))
-    given.setdefault("infinitive", given["present"].split("/")[-1])
-    return Conjugation(**(given | options))
-
-
-def _verbs(section: str) -> tuple[Verb, ...]:
-    """The verbs in a section."""
-    verbs = []
-    for label, english, german in _TABLES[section]:
-        kinds, *traits = label.split()
-        verb = Verb(
-            _conjugation(english, "present past"),
-            _conjugation(german, "present participle"),
-            suiting(NOUNS, kinds),
-            frozenset(traits),
-        )
-        verbs.append(verb)
-    return tuple(verbs)
+        words.append(Word(label, Forms(english), Forms(german), kind))
+    return tuple(words)
 
 
 def _expressions(section: str) -> dict[str, Expression]:
@@ -169,40 +124,35 @@ def _adverbials(*texts: str) -> tuple[Expression, ...]:
     in two days, in two weeks, ...
     """
     slots = re.findall(r"{(\w+)}", texts[0])
-    choices = [_FILLERS[slot] for slot in slots]
     adverbials = []
-    for rows in itertools.product(*choices):
-        words = zip(*rows, strict=True) if rows else [(), ()]  # English, then German
+    for rows in itertools.product(*map(_FILLERS.__getitem__, slots)):
         translations = []
-        for text, fillers in zip(texts, words, strict=True):
-            translations.append(text.format(**dict(zip(slots, fillers, strict=True))))
+        for language, text in enumerate(texts):
+            words = [row[language] for row in rows]
+            translations.append(text.format(**dict(zip(slots, words, strict=True))))
         adverbials.append(Expression(*translations))
     return tuple(adverbials)
 
 
-def determiner(label: str) -> Lexeme:
+def determiner(label: str) -> Word:
     """A determiner; a number from 100 is written in digits."""
     if label in DETERMINERS:
         return DETERMINERS[label]
-    return Lexeme(label, ("CD", label), (label, "none", "strong"))
+    return Word(label, Forms(f"CD {label}"), Forms(f"{label} none strong"))
 
 
 _TABLES = read_tables("lexicon.txt")
-ADJECTIVES = _lexemes("adjectives")
-NOUNS = _lexemes("nouns")
+ADJECTIVES = _words("adjectives")
+NOUNS = _words("nouns")
 NOUNS_OF = {kind: suiting(NOUNS, letters) for kind, letters in _TABLES["kinds"]}
 ADJECTIVES_OF = {noun: suiting(ADJECTIVES, noun.label) for noun in NOUNS}
-DETERMINERS = {}
-for _lexeme in _lexemes("determiners") + _lexemes("numbers"):
-    DETERMINERS[_lexeme.label] = _lexeme
-PEOPLE = _names("people", "name")
-CITIES = _names("cities", "name")
-PRONOUNS = _names("pronouns", "pronoun")  # I, he, she, we, they
-UNSAID = ProperName("1", ("",), ("",), "unsaid")  # a subject that is not said
+DETERMINERS = {word.label: word for word in _words("determiners") + _words("numbers")}
+PEOPLE = _words("people", "name")
+CITIES = _words("cities", "name")
+PRONOUNS = _words("pronouns", "pronoun")  # I, he, she, we, they
+UNSAID = Word("1", Forms("-"), Forms("-"), "unsaid")  # a subject that is not said
 # German, by gender (masculine, feminine, neuter, plural), then case.
-INFLECTIONS = {}
-for _label, *_columns in _TABLES["endings"]:
-    INFLECTIONS[_label] = [_forms(_column) for _column in _columns]
+INFLECTIONS = {label: list(map(Forms, rows)) for label, *rows in _TABLES["endings"]}
 PREPOSITIONS = _expressions("prepositions")
 CONJUNCTIONS = _expressions("conjunctions")
 QUESTIONS = _expressions("questions")
@@ -212,13 +162,13 @@ NOTHING = ADVERBS[""]
 VERBS = {}
 for _section in _TABLES:
     if _section.endswith(" verbs"):
-        VERBS[_section.removesuffix(" verbs")] = _verbs(_section)
+        VERBS[_section.removesuffix(" verbs")] = _words(_section)
 BE = VERBS["auxiliary"][0]
 CAN, MUST, WANT = VERBS["modal"]
 # By slot of an adverbial: its possible words, each in both languages.
 _FILLERS = collections.defaultdict(list)
-for _slot, *_words in _TABLES["fillers"]:
-    _FILLERS[_slot].append(_words)
+for _slot, *_translations in _TABLES["fillers"]:
+    _FILLERS[_slot].append(_translations)
 for _year in range(1950, 2026):
     _FILLERS["year"].append([str(_year), str(_year)])
 # Groups of adverbials by tense: first a group is drawn, then one of its members.

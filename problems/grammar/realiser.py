@@ -15,8 +15,7 @@ from t2tlite.problems.grammar.lexicon import (
     TENSES,
     UNSAID,
     Expression,
-    ProperName,
-    Verb,
+    Word,
 )
 from t2tlite.problems.grammar.structure import Clause, Nominal, PrepositionalPhrase
 
@@ -39,20 +38,20 @@ class Realiser:
         self,
         language: str,
         forms: Mapping[str, Getter],
-        finite: Callable[[Verb, str, int], str],
+        finite: Callable[[Word, str, int], str],
     ) -> None:
         self._language = language
         self._finite = finite
         self._texts = dict(forms)
         self._template = functools.cache(self._parsed)
-        rules = {}
+        rules = []
         for section, rows in lexicon.read_tables("rules.txt").items():
-            if section.startswith(language):
+            section_language, _, name = section.partition(" ")
+            if section_language == language:
                 lines: list[Any] = []
-                rules[section] = lines, rows
-                name = section.removeprefix(f"{language} ")
+                rules.append((lines, rows))
                 self._texts[name] = functools.partial(_constituent, lines)
-        for lines, rows in rules.values():
+        for lines, rows in rules:
             for conditions, text in rows:
                 tests = [self._test(condition) for condition in conditions.split()]
                 lines.append((tests, *self._template(text)))
@@ -105,7 +104,7 @@ class Realiser:
             return text % tuple([slot(clause, case) for slot in slots])
         if isinstance(content, PrepositionalPhrase):
             return self._say(content.preposition, content, case)
-        if isinstance(content, Verb):
+        if isinstance(content, Word) and not content.kind:
             tense = case if case in TENSES else clause.tense
             return self._finite(content, tense, clause.person)
         return self._texts["noun_phrase"](content, case)
@@ -158,7 +157,7 @@ def german_text(clause: Clause) -> str:
     return text[0].upper() + text[1:] + ("?" if clause.question else ".")
 
 
-def _english_finite(verb: Verb, tense: str, person: int) -> str:
+def _english_finite(verb: Word, tense: str, person: int) -> str:
     tag = "VBZ" if person == 1 else "VBP"
     if tense == PAST:
         tag = "VBD"
@@ -167,22 +166,14 @@ def _english_finite(verb: Verb, tense: str, person: int) -> str:
 
 def _english_words(phrase: Nominal, _: str) -> str:
     """Determiner, adjective and noun."""
-    adjective = ""
-    if phrase.adjective:
-        adjective = f"(JJ {phrase.adjective.english[0]})"
     tag, *words = lexicon.determiner(phrase.determiner).english
-    determiner = ""
-    if tag:
-        determiner = f"({tag} {words[-phrase.plural]})"
     next_word = (phrase.adjective or phrase.noun).english[0]
+    determiner = f"({tag} {words[-phrase.plural]})" if tag else ""
     if phrase.determiner == "a" and next_word[0] in "aeiou":
         determiner = "(DT an)"
+    adjective = f"(JJ {next_word})" if phrase.adjective else ""
     tag = "NNS" if phrase.plural else "NN"
     return f"{determiner} {adjective} ({tag} {phrase.noun.english[phrase.plural]})"
-
-
-def _german_form(name: Any, case: str) -> str:
-    return name.german[CASES.index(case)]
 
 
 def _german_words(phrase: Nominal, case: str) -> str:
@@ -190,7 +181,7 @@ def _german_words(phrase: Nominal, case: str) -> str:
     label = "no" if phrase.is_none else phrase.determiner
     stem, article_endings, endings = lexicon.determiner(label).german
     article = stem + _ending(article_endings, phrase, case)
-    if isinstance(phrase.owner, ProperName):
+    if isinstance(phrase.owner, Word):
         article = phrase.owner.german[0] + "s"
         endings = "strong"
     adjective = ""
@@ -202,7 +193,9 @@ def _german_words(phrase: Nominal, case: str) -> str:
 
 def _relative_pronoun(clause: Clause, _: str) -> str:
     phrase: Any = clause.antecedent
-    case = "nominative" if clause.subject is UNSAID else clause.verb.german.case
+    case = clause.verb.german.case or "accusative"
+    if clause.subject is UNSAID:
+        case = "nominative"
     if case == "dative" and phrase.plural:
         return "denen"
     return _ending("the", phrase, case)
@@ -217,7 +210,7 @@ def _ending(table: str, phrase: Nominal, case: str) -> str:
 ENGLISH = Realiser(
     "english",
     {
-        "form": lambda name, case: name.english[case != "nominative"],
+        "form": lambda name, case: name.english.at(CASES.index(case)),
         "words": _english_words,
     },
     _english_finite,
@@ -225,7 +218,7 @@ ENGLISH = Realiser(
 GERMAN = Realiser(
     "german",
     {
-        "form": _german_form,
+        "form": lambda name, case: name.german.at(CASES.index(case)),
         "words": _german_words,
         "relative_pronoun": _relative_pronoun,
     },

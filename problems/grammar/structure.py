@@ -12,9 +12,7 @@ from t2tlite.problems.grammar.lexicon import (
     QUESTIONS,
     UNSAID,
     Expression,
-    Lexeme,
-    ProperName,
-    Verb,
+    Word,
 )
 
 # determiners of what is new, so that it follows German "nie"
@@ -27,10 +25,10 @@ class Nominal:
 
     # a label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
     determiner: str
-    noun: Lexeme
+    noun: Word
     plural: bool = False
     is_none: bool = False  # "not a" or "no", German "kein"
-    adjective: Lexeme | None = None
+    adjective: Word | None = None
     owner: Phrase | None = None
     place: PrepositionalPhrase | None = None
     # without its subject (who sleeps) or its object (whom I see)
@@ -62,7 +60,7 @@ class Coordination:
     person = 3
 
 
-Phrase = Nominal | ProperName | Coordination
+Phrase = Nominal | Word | Coordination
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +75,7 @@ class PrepositionalPhrase:
 class Clause:
     """A verb with its subject, objects, adverbials and further clauses."""
 
-    verb: Verb
+    verb: Word
     tense: str  # PRESENT, PAST or FUTURE
     # UNSAID is not said: who sleeps? the cat that sleeps, tries to sleep
     subject: Phrase = UNSAID
@@ -85,13 +83,13 @@ class Clause:
     recipient: Phrase | None = None
     goal: PrepositionalPhrase | None = None  # required by the verb
     place: PrepositionalPhrase | None = None  # any other
-    adjective: Lexeme | None = None  # of the subject, after "be"
+    adjective: Word | None = None  # of the subject, after "be"
     degree: Expression = NOTHING  # of the adjective: very, too
     than: Phrase | None = None  # the subject is compared with it
     time: Expression = NOTHING
     frequency: str = ""  # often, always, sometimes; only without negation
     negation: str = ""  # not, never
-    modal: Verb | None = None
+    modal: Word | None = None
     infinitive: Clause | None = None  # tries, begins, forgets TO OPEN THE DOOR
     # a verb with the same subject: opens the door AND SEES THE DOG
     second: Clause | None = None

@@ -156,9 +156,8 @@ class BatchPlan:
                 self._boundaries, longer[self._corpus], MAX_SHAPES
             )
         # [num_pairs], the bucket of each pair
-        self._buckets: np.ndarray = np.searchsorted(
-            self._boundaries, longer[self._corpus]
-        ).astype(np.int32)
+        buckets = np.searchsorted(self._boundaries, longer[self._corpus])
+        self._buckets: np.ndarray = buckets.astype(np.int32)
         # for each bucket, the rows that fit at its boundary
         rows: np.ndarray = batch_tokens // self._boundaries
         if batch_squares is not None:
@@ -198,14 +197,12 @@ class BatchPlan:
         has the same number of rows in each of them. Its pairs are in bucket b or a
         shorter one, and no source (target) is longer than the longest of these buckets.
         """
-        # [num_batches], the bucket of a batch's longest pair, and its rows
+        # [num_batches], the bucket of a batch's longest pair
         buckets = np.sort(self._buckets)[self._cuts[1:] - 1]
-        batch_rows = np.diff(self._cuts)
-        if self._few_shapes:
-            rows = self._rows
-            sources = targets = self._boundaries
-        else:
-            rows = self._greatest(buckets, batch_rows)
+        rows = self._rows
+        sources = targets = self._boundaries
+        if not self._few_shapes:
+            rows = self._greatest(buckets, np.diff(self._cuts))
             longest_sources = self._greatest(self._buckets, self._sources)
             longest_targets = self._greatest(self._buckets, self._targets)
             sources = np.maximum.accumulate(longest_sources)
@@ -296,11 +293,10 @@ def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | 
         return None
     if len(weights) != len(corpus_pairs) or len(weights) == 1:
         raise ValueError(
-            "corpus_weights needs data of several corpora, and one weight for each."
-            f" Received: corpus_weights={hparams.corpus_weights}; corpora in the data:"
-            f" {len(corpus_pairs)}. Each file of t2t-datagen --train_source=a,b becomes"
-            " a corpus: give a weight for each, or make such data in another"
-            " --data_dir."
+            "corpus_weights needs data of several corpora, such as t2t-datagen"
+            " --train_source=a,b makes, and one weight for each. Received:"
+            f" corpus_weights={hparams.corpus_weights}; corpora in the data:"
+            f" {len(corpus_pairs)}."
         )
     return np.repeat(weights, corpus_pairs)
 

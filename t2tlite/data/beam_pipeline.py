@@ -75,6 +75,7 @@ class Pipeline:
     def _beam(self) -> tuple[ModuleType, Any]:
         """The module apache_beam, and its PipelineOptions."""
         beam = _import_beam()
+        from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
         from apache_beam.runners.runner import create_runner
 
         runner = DASK_RUNNER if self.runner == DASK else self.runner
@@ -96,26 +97,19 @@ class Pipeline:
                 "--beam_runner and --beam_options must be those of Apache Beam."
                 f" Received: {error}"
             ) from error
-        arguments = [f"--runner={runner}", *defaults, *given]
-        return beam, self._pipeline_options(arguments)
-
-    def _pipeline_options(self, arguments: list[str]) -> Any:
-        """Beam's options, which also ends the program for a bad value of one."""
-        from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
-
-        options = PipelineOptions(arguments)
+        # ends the program for a bad value
+        options = PipelineOptions([f"--runner={runner}", *defaults, *given])
         if self.runner == "DirectRunner":
             # otherwise it downloads and runs another runner, Prism
             options.view_as(TypeOptions).allow_unsafe_triggers = True
-        known = options.get_all_options()
         all_given = options.get_all_options(retain_unknown_options=True)
-        unknown = sorted({*all_given} - {*known})
+        unknown = sorted({*all_given} - {*options.get_all_options()})
         if unknown:
             raise ValueError(
                 "--beam_options must be options of Apache Beam. Received: unknown"
                 f" options {', '.join(unknown)}."
             )
-        return options
+        return beam, options
 
 
 def _import_beam() -> ModuleType:

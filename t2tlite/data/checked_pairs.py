@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,33 @@ from t2tlite.texts import described
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 Pair = tuple[str, str]
-HASHED_PAIRS = 500  # at a time, which is faster than one by one
+
+
+class ReadText:
+    """The pairs of a problem, read split by split: their numbers, and a hash."""
+
+    def __init__(self, problem: Problem, tmp_dir: Path | None) -> None:
+        self.pairs = dict.fromkeys(problem.splits(), 0)  # split -> read so far
+        self._problem = problem
+        self._tmp_dir = tmp_dir
+        self._digests = {split: hashlib.sha256() for split in self.pairs}
+
+    def chunks(self, split: str) -> Iterator[list[Pair]]:
+        """Yields the pairs of a split in chunks, with a progress bar."""
+        pairs = checked_pairs(self._problem, split, self._tmp_dir)
+        bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
+        for chunk in encode_shards.chunks(bar):
+            self.pairs[split] += len(chunk)
+            lines = [*itertools.chain.from_iterable(chunk), ""]
+            self._digests[split].update("\n".join(lines).encode())
+            yield chunk
+
+    def sha256(self) -> str:
+        """Identifies what was read, however it is divided into chunks."""
+        text = hashlib.sha256()
+        for split, digest in self._digests.items():
+            text.update(f"{split}\n".encode() + digest.digest())
+        return text.hexdigest()
 
 
 def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterator[Pair]:
@@ -42,44 +68,11 @@ def is_of_t2tlite(problem: Problem) -> bool:
     return type(problem).__module__.startswith("t2tlite.problems.")
 
 
-class ReadText:
-    """The pairs of a problem, read split by split: their numbers, and a hash."""
-
-    def __init__(self, problem: Problem, tmp_dir: Path | None) -> None:
-        self.pairs = dict.fromkeys(problem.splits(), 0)  # split -> read so far
-        self._problem = problem
-        self._tmp_dir = tmp_dir
-        self._digests = {split: hashlib.sha256() for split in self.pairs}
-
-    def chunks(self, split: str) -> Iterator[list[Pair]]:
-        """Yields the pairs of a split in chunks, with a progress bar."""
-        pairs = checked_pairs(self._problem, split, self._tmp_dir)
-        bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
-        for chunk in encode_shards.chunks(bar):
-            self.pairs[split] += len(chunk)
-            _update(self._digests[split], chunk)
-            yield chunk
-
-    def read(self) -> str:
-        """Reads all text and returns its hash."""
-        for split in self.pairs:
-            for _ in self.chunks(split):
-                pass
-        return self.sha256()
-
-    def sha256(self) -> str:
-        """Identifies what was read, however it is divided into chunks."""
-        text = hashlib.sha256()
-        for split, digest in self._digests.items():
-            text.update(f"{split}\n".encode() + digest.digest())
-        return text.hexdigest()
-
-
 def _explained_pairs(
     problem: Problem, split: str, tmp_dir: Path | None, place: str
 ) -> Iterator[Any]:
     """Yields what `problem.pairs` does. Raises an exception of a user's code with the
-    line that raised it.
+    line of `pairs` that raised it.
     """
     number = 1
     try:
@@ -89,16 +82,12 @@ def _explained_pairs(
     except Exception as error:
         if is_of_t2tlite(problem):
             raise
-        where = ""
-        frames = traceback.extract_tb(error.__traceback__)[1:]  # without this one
-        if frames:
-            inside = [frame for frame in frames if frame.filename == frames[0].filename]
-            where = f", raised in {inside[-1].filename}, line {inside[-1].lineno}"
+        where = "pairs"
+        for frame in traceback.extract_tb(error.__traceback__)[1:2]:
+            where = f"{frame.filename}, line {frame.lineno}"
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
-        raise kind(
-            f"{place} {number}: {type(error).__name__}: {error}{where}. Correct the"
-            " method `pairs`, which must yield source, target, or what it reads."
-        ) from error
+        name = type(error).__name__
+        raise kind(f"{place} {number}: {name}: {error}, in {where}.") from error
 
 
 def _check_pair(pair: Any) -> None:
@@ -106,21 +95,12 @@ def _check_pair(pair: Any) -> None:
     if not (is_pair and isinstance(pair[0], str) and isinstance(pair[1], str)):
         raise ValueError(
             "a pair (source, target) of two strings is required. Received:"
-            f" {described(pair)}. Yield source, target, such as example['inputs'],"
-            " example['targets']."
+            f" {described(pair)}. Yield source, target."
         )
     source, target = pair
     if "\n" in source or "\n" in target:
         raise ValueError(
-            "a text must not contain a line break. Received:"
-            f" {described(pair)}. Replace it with a space."
+            f"a text must not contain a line break. Received: {described(pair)}."
         )
     check_unicode(source)
     check_unicode(target)
-
-
-def _update(text: hashlib._Hash, chunk: Sequence[Pair]) -> None:
-    """Adds pairs to the hash of the text before them."""
-    for start in range(0, len(chunk), HASHED_PAIRS):
-        texts = itertools.chain.from_iterable(chunk[start : start + HASHED_PAIRS])
-        text.update("\n".join([*texts, ""]).encode())

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -89,10 +90,8 @@ def open_dataset(
     """
     data_dir = Path(data_dir)
     check_name(data_dir)
-    finished = []
-    for path in sorted(data_dir.glob(f"*/{MANIFEST}")):
-        if holds_data(path.parent):
-            finished.append(path.parent.name)
+    paths = [path.parent for path in sorted(data_dir.glob(f"*/{MANIFEST}"))]
+    finished = [path.name for path in paths if holds_data(path)]
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
@@ -143,11 +142,12 @@ def check_contents(
 
     Reads about 1.5 GB/s per core.
     """
-
-    def check(entry: VocabularyEntry | ShardEntry) -> None:
-        check_sha256(folder / entry.file, entry.sha256, REGENERATE_HINT)
-
+    paths = []
+    hashes = []
+    for entry in entries:
+        paths.append(folder / entry.file)
+        hashes.append(entry.sha256)
     # hashing releases Python's lock
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for _ in threads.map(check, entries):
-            pass  # raises what `check` raised
+        advice = itertools.repeat(REGENERATE_HINT)
+        list(threads.map(check_sha256, paths, hashes, advice))

@@ -11,14 +11,15 @@ import dataclasses
 import functools
 import json
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
 
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.manifest import ShardEntry, SplitEntry
-from t2tlite.data.splits import is_training
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import (
     file_sha256,
@@ -70,10 +71,9 @@ class LengthLimits:
 class ChunkTask:
     """What is needed to write one shard."""
 
-    split: str
-    path: Path  # the shard; one that exists is kept, and only its entry is computed
+    path: Path  # the shard; one that exists is kept
     pairs: list[tuple[str, str]]
-    limits: LengthLimits  # of training pairs
+    limits: LengthLimits | None = None  # of training pairs
     # reason -> pairs already left out of `pairs`
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -94,42 +94,29 @@ def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
         yield chunk
 
 
-def texts_of(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """The sources and the targets of pairs."""
-    sources = []
-    targets = []
-    for source, target in pairs:
-        sources.append(source)
-        targets.append(target)
-    return sources, targets
-
-
-def encode_all(
+def encode_here(
     tasks: Iterable[ChunkTask], vocabularies: list[Path], num_threads: int
-) -> Iterator[tuple[str, SplitEntry]]:
-    """Writes every shard and yields the split and the entry of each, in order; a chunk
-    is encoded on `num_threads` threads.
+) -> None:
+    """Writes every shard; a chunk is encoded on `num_threads` threads.
 
     `vocabularies` are one file, or the source's and the target's. Raises OSError if a
     shard cannot be written.
     """
     encoders = _encoders(vocabularies)
     for task in tasks:
-        yield _encode_chunk(task, encoders, num_threads)
+        _encode_chunk(encoders, task, num_threads)
 
 
 def encode_in(
     pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]
-) -> list[ChunkTask]:
-    """Writes the shards that do not exist on the workers of a pipeline; returns the
-    tasks without their pairs.
+) -> None:
+    """Writes the shards that do not exist on the workers of a pipeline.
 
     Each chunk waits in a file beside its shard, so this needs as much disk as the text.
     Raises as `Pipeline.run`, and ChildProcessError if this machine does not see the
     shards that the workers wrote.
     """
     chunks_of: dict[Path, Path] = {}
-    done = []
     try:
         for task in tasks:
             # workers have other current folders
@@ -137,7 +124,6 @@ def encode_in(
             if not task.path.exists():
                 chunks_of[task.path] = temporary_path(task.path)
                 chunks_of[task.path].write_bytes(pickle.dumps(task))
-            done.append(dataclasses.replace(task, pairs=[]))
         if chunks_of:
             absolute = [path.absolute() for path in vocabularies]
             start = functools.partial(_start_encoding, absolute)
@@ -150,10 +136,34 @@ def encode_in(
         if not path.exists():
             raise ChildProcessError(
                 "The workers of a pipeline must see --data_dir under the same path as"
-                f" this machine. Received: no {path}, although all have finished. Use a"
-                " file system that all share."
+                f" this machine. Received: no {path}. Use a file system that all share."
             )
-    return done
+
+
+def split_entry(paths: list[Path]) -> SplitEntry:
+    """The manifest's entry for a split of these shards."""
+    store = TokenStore(paths)
+    shards = []
+    dropped: Counter[str] = Counter()
+    unknown: np.ndarray = np.zeros(2, int)  # of sources and targets
+    for path in paths:
+        notes = read_notes(path)
+        pairs = len(TokenStore([path]))
+        size = path.stat().st_size
+        shards.append(ShardEntry(path.name, pairs, size, file_sha256(path)))
+        dropped.update(json.loads(notes["dropped"]))
+        unknown += json.loads(notes.get("unknown", "[0, 0]"))
+    return SplitEntry(
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
+        dropped=dict(dropped),
+        shards=tuple(shards),
+        source_unknown=int(unknown[0]),
+        target_unknown=int(unknown[1]),
+    )
 
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
@@ -162,91 +172,45 @@ def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
-    _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
+    _encode_chunk(encoders, pickle.loads(chunk.read_bytes()))
 
 
 def _encode_chunk(
-    task: ChunkTask, encoders: list[TextEncoder], num_threads: int = 1
-) -> tuple[str, SplitEntry]:
-    """Writes a shard, unless it exists; returns its split and the manifest's entry for
-    it alone.
-    """
+    encoders: list[TextEncoder], task: ChunkTask, num_threads: int = 1
+) -> None:
+    """Writes a shard, unless it exists."""
     if task.path.exists():
-        store = TokenStore([task.path])
-        notes = read_notes(task.path)
-        lengths = store.source_lengths, store.target_lengths
-        return task.split, _entry(task.path, *lengths, notes)
-    source_texts, target_texts = texts_of(task.pairs)
+        return
+    dropped = dict.fromkeys(DROPPED, 0) | task.dropped
+    source_texts = [source for source, _ in task.pairs]
+    target_texts = [target for _, target in task.pairs]
+    texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     sources = encoders[0].encode_batch(source_texts, num_threads)
     targets = encoders[-1].encode_batch(target_texts, num_threads)
-    texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
-    dropped = dict.fromkeys(DROPPED, 0) | task.dropped
-    if is_training(task.split):
+    if task.limits is not None:
+        rows = zip(task.pairs, sources, targets, strict=True)
         texts = None
-        rows = _within_limits(task, sources, targets, dropped)
-        sources = [sources[row] for row in rows]
-        targets = [targets[row] for row in rows]
-    unknown = (
-        _unknown_tokens(encoders[0], sources),
-        _unknown_tokens(encoders[-1], targets),
-    )
+        sources, targets = [], []
+        for pair, source, target in rows:
+            reason = task.limits.reason_to_drop(pair, len(source), len(target))
+            if reason is None:
+                sources.append(source)
+                targets.append(target)
+            else:
+                dropped[reason] += 1
     notes = {"dropped": json.dumps(dropped)}
+    unknown = []
+    for encoder, side in ((encoders[0], sources), (encoders[-1], targets)):
+        unknown.append(sum(map(methodcaller("count", encoder.unknown), side)))
     if any(unknown):
         notes["unknown"] = json.dumps(unknown)
-    lengths = write_shard(
+    write_shard(
         task.path,
         sources,
         targets,
         vocab_size=max(encoder.vocab_size for encoder in encoders),
         texts=texts,
         notes=notes,
-    )
-    return task.split, _entry(task.path, *lengths, notes)
-
-
-def _unknown_tokens(encoder: TextEncoder, rows: Sequence[list[int]]) -> int:
-    if encoder.unknown is None:
-        return 0
-    return sum(ids.count(encoder.unknown) for ids in rows)
-
-
-def _within_limits(
-    task: ChunkTask,
-    sources: Sequence[list[int]],
-    targets: Sequence[list[int]],
-    dropped: dict[str, int],
-) -> list[int]:
-    """The indices of the pairs to train on; counts the others in `dropped`."""
-    kept = []
-    for row, pair in enumerate(task.pairs):
-        lengths = len(sources[row]), len(targets[row])
-        reason = task.limits.reason_to_drop(pair, *lengths)
-        if reason is None:
-            kept.append(row)
-        else:
-            dropped[reason] += 1
-    return kept
-
-
-def _entry(
-    path: Path, sources: np.ndarray, targets: np.ndarray, notes: dict[str, str]
-) -> SplitEntry:
-    """The entry of a shard with these notes, whose sources and targets have these
-    lengths, int32 [N] each.
-    """
-    source_unknown, target_unknown = json.loads(notes.get("unknown", "[0, 0]"))
-    pairs = len(sources)
-    shard = ShardEntry(path.name, pairs, path.stat().st_size, file_sha256(path))
-    return SplitEntry(
-        pairs=pairs,
-        source_tokens=int(sources.sum()),
-        target_tokens=int(targets.sum()),
-        longest_source=int(sources.max(initial=0)),
-        longest_target=int(targets.max(initial=0)),
-        dropped=json.loads(notes["dropped"]),
-        shards=(shard,),
-        source_unknown=source_unknown,
-        target_unknown=target_unknown,
     )
 
 

@@ -15,7 +15,6 @@ from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.vocabularies.normalisation import NONE
 
 
 def options(problem: Problem) -> dict[str, Any]:
@@ -29,11 +28,6 @@ def options(problem: Problem) -> dict[str, Any]:
     fields["vocab_file"] = [file_sha256(path) for path in vocabularies]
     fields["drop"] = sorted(set(problem.drop))
     return _as_recorded(fields)
-
-
-def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
-    """The options as a manifest has them: a tuple becomes a list, a path text."""
-    return json.loads(json.dumps(fields, default=str))
 
 
 def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
@@ -52,7 +46,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     if not (folder / MANIFEST).exists():
         return False
     manifest = read_manifest(folder)
-    changes = _changes(problem, manifest, tmp_dir)
+    changes = _changes(problem, manifest, raw_files(problem, tmp_dir))
     if not changes and _yields_other_pairs(problem, manifest, tmp_dir):
         changes = [f"{problem.name()} now yields other pairs"]
     if changes:
@@ -76,27 +70,33 @@ def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
         return []
 
 
-def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
-    """What has changed since the data was made, in words."""
+def _changes(problem: Problem, manifest: Manifest, paths: list[Path]) -> list[str]:
+    """What has changed since the data was made, in words: options, or raw files."""
+    are_there = all(path.is_file() for path in paths)
+    # the content of files counts, not their path
+    names = {path.name for path in paths if are_there}
+    defaults = {}
+    for field in registry.option_fields(type(problem)):
+        defaults[field.name] = field.default
+    # an option that the manifest lacks is newer than the data, which its default would
+    # make
+    then = _as_recorded(defaults) | manifest.options
+    then["splits"] = list(manifest.splits)
+    now = {**options(problem), "splits": list(problem.splits())}
     changes = []
-    # the same files may be another split's
-    then = ",".join(manifest.splits)
-    now = ",".join(problem.splits())
-    if then != now:
-        changes.append(f"splits were {then}, now {now}")
-    paths = raw_files(problem, tmp_dir)
-    are_there = paths and all(path.is_file() for path in paths)
-    if are_there:
-        recorded = manifest.made_from
-        if len(paths) != len(recorded):
-            changes.append(f"{len(recorded)} files then, {len(paths)} now")
-        elif not changes:
-            for path, entry in zip(paths, recorded, strict=True):
-                if not entry.is_of(path):
-                    changes.append(f"{path} is not the {entry.file} it was made from")
-    # The content of files matters, not their path: options that name them may differ.
-    names = {path.name for path in paths} if are_there else set()
-    return changes + _changed_options(problem, manifest, names)
+    for key, value in sorted(now.items()):
+        before, after = _texts(then[key]), _texts(value)
+        if before != after and not any(Path(text).name in names for text in after):
+            shown = [",".join(texts) or "none" for texts in (before, after)]
+            changes.append(f"{key} was {shown[0]}, now {shown[1]}")
+    if changes or not paths or not are_there:
+        return changes
+    if len(paths) != len(manifest.made_from):
+        return [f"{len(manifest.made_from)} files then, {len(paths)} now"]
+    for path, entry in zip(paths, manifest.made_from, strict=True):
+        if not entry.is_of(path):
+            changes.append(f"{path} is not the {entry.file} it was made from")
+    return changes
 
 
 def _yields_other_pairs(
@@ -110,50 +110,24 @@ def _yields_other_pairs(
         is_known = is_known and path.is_file()
     if is_known or not manifest.text_sha256:
         return False
+    text = ReadText(problem, tmp_dir)
     try:
-        return ReadText(problem, tmp_dir).read() != manifest.text_sha256
-    except FileNotFoundError:
-        return False
+        for split in text.pairs:
+            for _ in text.chunks(split):
+                pass
     except (OSError, ValueError) as error:
         say(
             f"Its data is kept, since the pairs cannot be read to compare them: {error}"
         )
         return False
+    return text.sha256() != manifest.text_sha256
 
 
-def _changed_options(
-    problem: Problem, manifest: Manifest, file_names: set[str]
-) -> list[str]:
-    """The options that have changed, except those that name one of these files."""
-    defaults = {}
-    for field in registry.option_fields(type(problem)):
-        defaults[field.name] = field.default
-    # an option that the manifest lacks is newer than the data, which its default would
-    # make
-    then = _as_recorded(defaults) | manifest.options
-    now = options(problem)
-    if "normalization" not in manifest.options:
-        # made before there was the rule: it stays, unless another is asked for
-        then["normalization"] = NONE
-        if problem.normalization == defaults["normalization"]:
-            now["normalization"] = NONE
-    changes = []
-    for key in sorted(now):  # an option that is gone had its effect on the files alone
-        before, after = then.get(key), now[key]
-        if before != after and not _names_file(after, file_names):
-            changes.append(
-                f"{key} was {_option_text(before)}, now {_option_text(after)}"
-            )
-    return changes
+def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
+    """The options as a manifest has them: a tuple becomes a list, a path text."""
+    return json.loads(json.dumps(fields, default=str))
 
 
-def _names_file(value: Any, names: set[str]) -> bool:
-    values = value if isinstance(value, list) else [value]
-    texts = [value for value in values if isinstance(value, str)]
-    return any(Path(text).name in names for text in texts)
-
-
-def _option_text(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(str(item) for item in value) or "none"
-    return str(value)
+def _texts(value: Any) -> list[str]:
+    """The entries of an option, a list or a single value."""
+    return list(map(str, value if isinstance(value, list) else [value]))

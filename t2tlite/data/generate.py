@@ -20,9 +20,9 @@ import pickle
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
@@ -37,11 +37,11 @@ from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
     default_vocab_size,
+    learn_vocabulary,
     vocabulary_names,
 )
 from t2tlite.data.manifest import (
     MANIFEST,
-    NO_PAIRS,
     FileEntry,
     Languages,
     Manifest,
@@ -55,7 +55,6 @@ from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
     check_name,
     copy_file,
-    file_sha256,
     full_disk_is_named,
     remove_temporary_files,
 )
@@ -121,38 +120,23 @@ def generate(
     return Generated(dataset, time.monotonic() - started, already_there)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Origin:
-    """What incomplete data is made from: the content of `unfinished.json`."""
-
-    problem: str
-    options: dict[str, Any]
-    text_sha256: str
-    chunk: tuple[int, int]  # the largest, pairs and characters
-    vocabulary_sha256: tuple[str, ...]
-
-
+@dataclasses.dataclass
 class DataBuild:
     """Makes a problem's data in a folder, in the four steps of its methods."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        folder: Path,
-        tmp_dir: Path | None,
-        num_threads: int,
-        pipeline: Pipeline | None,
-    ) -> None:
-        self.problem = problem
-        self.folder = folder
-        self.tmp_dir = tmp_dir
-        self.num_threads = num_threads
-        self.pipeline = pipeline
-        self.limits = LengthLimits(problem.max_length, problem.max_length_ratio)
-        self.vocabularies = [folder / name for name in vocabulary_names(problem)]
+    problem: Problem
+    folder: Path
+    tmp_dir: Path | None
+    num_threads: int
+    pipeline: Pipeline | None
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        self.vocabularies = [self.folder / name for name in vocabulary_names(problem)]
         # filled by `read_corpus`
         self.made_from: dict[Path, FileEntry] = {}
-        self.text = ReadText(problem, tmp_dir)
+        self.shards: dict[str, list[Path]] = {}  # of each split
+        self.text = ReadText(problem, self.tmp_dir)
         self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
     def is_complete(self) -> bool:
@@ -165,15 +149,11 @@ class DataBuild:
         """Raises ValueError if a file that will be written is one that is read, or a
         link.
         """
-        records = [self.folder / MANIFEST, self.folder / UNFINISHED]
-        outputs = [*self.vocabularies, *records]
-        for path in own(self.folder).glob("*.arrow"):
-            if SHARD.fullmatch(path.name):
-                outputs.append(path)
+        outputs = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
+        outputs += own(self.folder).glob("*.arrow")
         inputs = [(str(path), path) for path in self._raw_files()]
         for name in self.problem.vocab_file:
-            path = Path(name).expanduser()
-            inputs.append((f"--vocab_file={path}", path))
+            inputs.append((f"--vocab_file={name}", Path(name).expanduser()))
         check_not_overwritten(
             [(f"{path}, which holds the data", path) for path in outputs], inputs
         )
@@ -191,132 +171,139 @@ class DataBuild:
                 # another process may have finished meanwhile
                 if self.is_complete():
                     return
-                self.learn_vocabulary(sample)
+                manifest = self.make_vocabulary(sample)
                 del sample  # encoding needs its memory
-                self.write_manifest(self.write_shards(spool))
+                splits = self.write_shards(spool)
+                self.write_manifest(manifest, splits)
 
     def read_corpus(self, spool: BinaryIO) -> TextSample:
         """Step 1: checks and counts all pairs, copies them to `spool`, and reports
         those that would spoil a result; returns a sample of the training text.
         """
-        name = self.problem.name()
+        problem = self.problem
         self._record_files()
         sample = TextSample()
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.pairs, key=is_training):
             misread = MisreadText()
+            self.shards[split] = []
             usable = 0
             for number, chunk in enumerate(self.text.chunks(split)):
                 misread.add(chunk)
-                kept = chunk
-                dropped: dict[str, int] = {}
+                path = self.folder / f"{split}-{number:05d}.arrow"
+                self.shards[split].append(path)
                 if is_training(split):
                     kept, dropped = self.audit.audit(split, chunk)
-                    usable += sample.add_all(kept)
+                    limits = LengthLimits(problem.max_length, problem.max_length_ratio)
+                    task = ChunkTask(path, kept, limits, dropped)
+                    usable += sample.add(kept)
                 else:
                     self.audit.add_evaluated(chunk)
+                    task = ChunkTask(path, chunk)
                     usable += len(chunk)
-                path = self.folder / f"{split}-{number:05d}.arrow"
-                task = ChunkTask(split, path, kept, self.limits, dropped)
                 pickle.dump(task, spool)
             if not usable:
-                kind = "pair with text on both sides" if is_training(split) else "pair"
+                kind = " with text on both sides" if is_training(split) else ""
                 received = counted(self.text.pairs[split], "pair")
-                if self.problem.drop:
-                    received += f", drop={','.join(self.problem.drop)}"
+                if problem.drop:
+                    received += f", drop={','.join(problem.drop)}"
                 raise ValueError(
-                    f"{name} needs at least one {kind} in {split}. Received:"
-                    f" {received}. Check its files."
+                    f"{problem.name()} needs at least one pair{kind} in {split}."
+                    f" Received: {received}. Check its files."
                 )
-            misread.report(f"{name}, {split}")
+            misread.report(f"{problem.name()}, {split}")
         self.audit.report()
         return sample
 
-    def learn_vocabulary(self, sample: TextSample) -> None:
+    def make_vocabulary(self, sample: TextSample) -> Manifest:
         """Step 2: learns or copies the vocabulary, unless an interrupted run made it
-        from this text.
+        from this text. Returns the manifest without what step 3 finds out.
         """
         # the manifest of data with a missing or changed file
         remove(self.folder / MANIFEST)
         remove_temporary_files(self.folder)
         unfinished = self.folder / UNFINISHED
-        begun = None
         with contextlib.suppress(FileNotFoundError, ValueError):
-            begun = read_record(unfinished, _Origin, f"Delete {self.folder}.")
-        if begun == self._origin():
-            return
-        problem = self.problem
-        if problem.vocab_file:
-            for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
-                copy_file(Path(given).expanduser(), path)
+            manifest = self._manifest()
+            if read_record(unfinished, Manifest, "") == manifest:
+                return manifest
+        if self.problem.vocab_file:
+            given = [Path(name).expanduser() for name in self.problem.vocab_file]
+            for source, path in zip(given, self.vocabularies, strict=True):
+                copy_file(source, path)
         else:
             self._learn(sample)
         remove(unfinished)
         remove_files(self.folder, SHARD.fullmatch)
-        write_record(unfinished, self._origin())
-
-    def _learn(self, sample: TextSample) -> None:
-        problem = self.problem
-        training_pairs = 0
-        for split, pairs in self.text.pairs.items():
-            if is_training(split):
-                training_pairs += pairs
-        vocab_size = problem.vocab_size
-        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
-        if problem.vocab_type == PIECES:
-            vocab_size = vocab_size or default_vocab_size(training_pairs)
-            learned = f"{vocab_size:,} pieces"
-        symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
-        with progress_bar(
-            bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"
-        ) as bar:
-            sample.learn_vocabulary(
-                vocab_size,
-                self.vocabularies[0],
-                tuple(dict.fromkeys(symbols)),  # each once
-                fit=problem.vocab_size == type(problem).vocab_size,  # the default
-                limits=self.limits,
-                normalization=problem.normalization,
-                vocab_type=problem.vocab_type,
-            )
-            bar.refresh()
+        manifest = self._manifest()
+        write_record(unfinished, manifest)
+        return manifest
 
     def write_shards(self, spool: BinaryIO) -> dict[str, SplitEntry]:
         """Step 3: writes the shards of the pairs in `spool`; returns the manifest's
         entry for each split.
         """
-        tasks: Iterable[ChunkTask] = _tasks(spool)
+        total = sum(map(len, self.shards.values()))
+        tasks = progress_bar(
+            _tasks(spool), desc="encoding", total=total, unit=" shards"
+        )
         if self.pipeline is not None:
-            tasks = encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
-        splits = dict.fromkeys(self.text.pairs, NO_PAIRS)
-        total = sum(self.text.pairs.values())
-        entries = encode_shards.encode_all(tasks, self.vocabularies, self.num_threads)
-        with progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
-            for split, entry in entries:
-                splits[split] += entry
-                bar.update(entry.pairs + sum(entry.dropped.values()))
+            encode_shards.encode_in(self.pipeline, tasks, self.vocabularies)
+        else:
+            encode_shards.encode_here(tasks, self.vocabularies, self.num_threads)
+        splits = {}
+        for split in self.text.pairs:
+            splits[split] = encode_shards.split_entry(self.shards[split])
         return splits
 
-    def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
+    def write_manifest(self, manifest: Manifest, splits: dict[str, SplitEntry]) -> None:
         """Step 4: writes the manifest. Raises ValueError if a corpus has no training
         pairs.
         """
         problem = self.problem
-        for split, split_entry in splits.items():
-            if is_training(split) and split_entry.pairs == 0:
+        for split, corpus in self.audit.corpora.items():
+            if not splits[split].pairs:
                 raise ValueError(
                     f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {self.text.pairs[split]:,}, all dropped by"
+                    f" {corpus.pairs:,}, all dropped by"
                     f" max_length={problem.max_length},"
                     f" max_length_ratio={problem.max_length_ratio} or"
                     f" drop={','.join(problem.drop)}."
                 )
-        for split, corpus in self.audit.corpora.items():
             findings = {name: count for name, count in corpus.counts.items() if count}
             splits[split] = dataclasses.replace(splits[split], findings=findings)
         self._record_files()  # those that were downloaded
+        made_from = tuple(self.made_from[path] for path in self._raw_files())
+        write_record(
+            self.folder / MANIFEST,
+            dataclasses.replace(manifest, splits=splits, made_from=made_from),
+        )
+        remove(self.folder / UNFINISHED)
+
+    def _learn(self, sample: TextSample) -> None:
+        problem = self.problem
+        vocab_size = problem.vocab_size
+        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
+        if problem.vocab_type == PIECES:
+            pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
+            vocab_size = vocab_size or default_vocab_size(pairs)
+            learned = f"{vocab_size:,} pieces"
+        symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
+        with progress_bar(
+            bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"
+        ) as bar:
+            learn_vocabulary(
+                problem, sample.pairs(), vocab_size, symbols, self.vocabularies[0]
+            )
+            bar.refresh()
+
+    def _manifest(self) -> Manifest:
+        """The manifest, with the vocabulary that is there, and without splits and raw
+        files.
+        """
+        problem = self.problem
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
-        manifest = Manifest(
+        return Manifest(
             problem=problem.name(),
             task=problem.task,
             t2tlite=t2tlite.__version__,
@@ -327,12 +314,9 @@ class DataBuild:
             decode_defaults=dict(problem.decode_defaults),
             vocabulary=entries[0],
             target_vocabulary=entries[1] if len(entries) == 2 else None,
-            splits=splits,
-            made_from=tuple(self.made_from[path] for path in self._raw_files()),
+            splits={},
             text_sha256=self.text.sha256(),
         )
-        write_record(self.folder / MANIFEST, manifest)
-        remove(self.folder / UNFINISHED)
 
     def _raw_files(self) -> list[Path]:
         """The raw files that are there, without pipes. Reading the pairs may download
@@ -348,16 +332,6 @@ class DataBuild:
         for path in self._raw_files():
             if path not in self.made_from:
                 self.made_from[path] = FileEntry.of(path)
-
-    def _origin(self) -> _Origin:
-        there = [path for path in self.vocabularies if path.exists()]
-        return _Origin(
-            problem=self.problem.name(),
-            options=finished_data.options(self.problem),
-            text_sha256=self.text.sha256(),
-            chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
-            vocabulary_sha256=tuple(file_sha256(path) for path in there),
-        )
 
 
 def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:

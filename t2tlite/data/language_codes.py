@@ -4,29 +4,19 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import re
 
 from t2tlite.data.manifest import RunManifest
 
-LANGUAGE_NAMES = {
-    "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian",
-    "bn": "Bengali", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh",
-    "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto",
-    "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish",
-    "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati", "he": "Hebrew",
-    "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
-    "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese",
-    "ka": "Georgian", "kk": "Kazakh", "ko": "Korean", "la": "Latin",
-    "lb": "Luxembourgish", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian",
-    "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål", "ne": "Nepali",
-    "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
-    "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
-    "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog",
-    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese",
-    "zh": "Chinese", "zh-Hans": "Chinese (simplified)",
-    "zh-Hant": "Chinese (traditional)",
-}  # fmt: skip
+
+def _read_names() -> dict[str, str]:
+    file = importlib.resources.files(__package__).joinpath("languages.txt")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
+
+
+LANGUAGE_NAMES = _read_names()
 CODES = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 # language, script, region and variants: de, gsw, pt-BR, zh-Hans, de-1996
 CODE = re.compile(
@@ -44,10 +34,9 @@ ALSO = {
 
 def canonical(text: str) -> str:
     """A code in the spelling of BCP 47, `pt_br` as `pt-BR`; other text as it is."""
-    code = text.strip().replace("_", "-")
-    if not CODE.fullmatch(code):
+    if not is_code(text):
         return text
-    language, *parts = code.lower().split("-")
+    language, *parts = text.strip().replace("_", "-").lower().split("-")
     for index, part in enumerate(parts):
         if len(part) == 2:
             parts[index] = part.upper()
@@ -95,9 +84,8 @@ def parse_pair(text: str) -> tuple[str, str]:
         pair = "-".join(parts[:middle]), "-".join(parts[middle:])
         if is_code(pair[0]) and is_code(pair[1]):
             pairs.append(pair)
-    if len(pairs) > 1:
-        as_written = [pair for pair in pairs if pair == _canonical_pair(pair)]
-        pairs = as_written or pairs
+    as_written = [pair for pair in pairs if pair == _canonical_pair(pair)]
+    pairs = as_written or pairs
     if len(pairs) != 1:
         raise ValueError(
             "A language pair must be SOURCE-TARGET, two codes of BCP 47 such as en-de"

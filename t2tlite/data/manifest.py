@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,7 @@ from t2tlite.files.records import Count, Language, Name, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
-# findings of the other direction
-SWAPPED = {
-    "source_overlap": "target_overlap",
-    "target_overlap": "source_overlap",
-}
+OTHER_SIDE = {"source": "target", "target": "source"}
 
 # The tasks of reversed problems that are not translation: a reversed parser translates
 # sequences of brackets to sentences.
@@ -90,14 +86,13 @@ class SplitEntry:
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
         """Both splits together, with the shards of `other` last."""
-        dropped = _sums(self.dropped, other.dropped)
         return SplitEntry(
             pairs=self.pairs + other.pairs,
             source_tokens=self.source_tokens + other.source_tokens,
             target_tokens=self.target_tokens + other.target_tokens,
             longest_source=max(self.longest_source, other.longest_source),
             longest_target=max(self.longest_target, other.longest_target),
-            dropped=dropped,
+            dropped=_sums(self.dropped, other.dropped),
             shards=self.shards + other.shards,
             findings=_sums(self.findings, other.findings),
             source_unknown=self.source_unknown + other.source_unknown,
@@ -106,19 +101,8 @@ class SplitEntry:
 
     def reversed(self) -> SplitEntry:
         """The same split with source and target swapped."""
-        findings = {}
-        for name, count in self.findings.items():
-            findings[SWAPPED.get(name, name)] = count
-        return dataclasses.replace(
-            self,
-            source_tokens=self.target_tokens,
-            target_tokens=self.source_tokens,
-            longest_source=self.longest_target,
-            longest_target=self.longest_source,
-            findings=findings,
-            source_unknown=self.target_unknown,
-            target_unknown=self.source_unknown,
-        )
+        swapped = SplitEntry(**_swapped(vars(self)))
+        return dataclasses.replace(swapped, findings=_swapped(self.findings))
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
@@ -136,6 +120,15 @@ class SplitEntry:
 def _sums(counts: dict[str, int], others: dict[str, int]) -> dict[str, int]:
     """The sum for each name."""
     return {name: counts.get(name, 0) + others.get(name, 0) for name in counts | others}
+
+
+def _swapped(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with source and target swapped in their names."""
+    swapped = {}
+    for name, value in values.items():
+        words = [OTHER_SIDE.get(word, word) for word in name.split("_")]
+        swapped["_".join(words)] = value
+    return swapped
 
 
 NO_PAIRS = SplitEntry(0, 0, 0, 0, 0, {}, ())
@@ -280,19 +273,16 @@ class RunManifest(Manifest):
         The name in brackets is the source file's, if the data was made from files.
         """
         splits = dev_splits(self.splits)
-        paths = []
+        files: list[str] = []
         for option in ("dev_source", "dev_tsv", "dev_tmx"):
-            names = self.options.get(option)
-            paths += names if isinstance(names, list) else []
-        if len(paths) != len(splits):
+            files += self.options.get(option) or []
+        if len(files) != len(splits):
             return dict(zip(splits, splits, strict=True))
-        files = [Path(str(path)).name for path in paths]
-        if len(set(files)) < len(files):  # such as news/dev.en and talks/dev.en
-            files = paths
-        names = {}
-        for split, file in zip(splits, files, strict=True):
-            names[split] = f"{split} ({file})"
-        return names
+        short = [Path(file).name for file in files]
+        if len(set(short)) == len(short):  # unlike news/dev.en and talks/dev.en
+            files = short
+        rows = zip(splits, files, strict=True)
+        return {split: f"{split} ({file})" for split, file in rows}
 
     @property
     def training(self) -> SplitEntry:

@@ -4,19 +4,25 @@ numbers, quotes that a program's export added, sentences that end in CR.
 
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Sequence
 
 from t2tlite.console import counted, say
 from t2tlite.data.language_codes import CODES
 
-SIDES = ("source", "target")
-NUMBER = re.compile(r"[+-]?[\d.,:/-]*\d")  # a column of ids, scores or dates
+# a text that is a number or a date, or in quotes
+ODD = re.compile(r'(?P<numbers>[+-]?[\d.,:/-]*\d)|(?P<quotes>".+")', re.DOTALL)
+ADVICE = {
+    "numbers": "are numbers. Check that these are the right columns.",
+    "quotes": "are in quotes, which the model learns to write. If an export added them,"
+    " export again without quotes.",
+}
 SHARE = 0.5  # of the texts of a side; fewer may be meant
 # the names of columns; each may have a number, or be of several words
 HEADER_WORDS = {
-    *("source", "src", "target", "tgt", "trg", "text", "sentence", "translation"),
-    *("input", "inputs", "output", "outputs", "targets", "original", "reference"),
+    *"source src target tgt trg text sentence translation input inputs output".split(),
+    *"outputs targets original reference".split(),
     *CODES,
     *CODES.values(),
 }
@@ -29,8 +35,7 @@ class MisreadText:
         self._pairs = 0
         self._header = ""
         self._broken = 0  # pairs with a CR
-        self._numbers = dict.fromkeys(SIDES, 0)
-        self._quoted = dict.fromkeys(SIDES, 0)
+        self._odd: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def add(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Looks at the next pairs of the split."""
@@ -39,11 +44,10 @@ class MisreadText:
         self._pairs += len(pairs)
         for pair in pairs:
             self._broken += "\r" in pair[0] or "\r" in pair[1]
-            for side, text in zip(SIDES, pair, strict=True):
-                if text[:1] == '"':
-                    self._quoted[side] += len(text) > 1 and text[-1] == '"'
-                elif text[-1:].isdecimal():
-                    self._numbers[side] += NUMBER.fullmatch(text) is not None
+            for side, text in zip(("source", "target"), pair, strict=True):
+                match = ODD.fullmatch(text)
+                if match and match.lastgroup:
+                    self._odd[match.lastgroup, side] += 1
 
     def report(self, split: str) -> None:
         """Says what was found, and what to do."""
@@ -52,19 +56,10 @@ class MisreadText:
                 f"{split}: the first pair seems to be a header, {self._header}. If so,"
                 " remove it: tail -n +2 OLD > NEW."
             )
-        for side, count in self._numbers.items():
+        for (kind, side), count in sorted(self._odd.items()):
             if count > SHARE * self._pairs:
-                say(
-                    f"{split}: {count:,} of {counted(self._pairs, side)} are numbers."
-                    " Check that these are the right columns."
-                )
-        for side, count in self._quoted.items():
-            if count > SHARE * self._pairs:
-                say(
-                    f"{split}: {count:,} of {counted(self._pairs, side)} are in quotes,"
-                    " which the model learns to write. If an export added them, export"
-                    " again without quotes."
-                )
+                texts = counted(self._pairs, side)
+                say(f"{split}: {count:,} of {texts} {ADVICE[kind]}")
         if self._broken:
             say(
                 f"{split}: {counted(self._broken, 'pair')} with a carriage return (CR)"

@@ -21,16 +21,17 @@ from t2tlite.vocabularies.normalisation import normalise
 DUPLICATE, SOURCE, TARGET, COPY = 1, 2, 4, 8
 # the values of --drop, in the order in which dropped pairs are counted -> their bits
 REASONS = {"duplicates": DUPLICATE, "test_overlap": SOURCE | TARGET, "copies": COPY}
-# finding -> the bits that are looked at, those that are set, and what it is
+# finding -> the reason to drop it, its bits of those of the reason, and what it is
 FINDINGS = {
-    "duplicates": (DUPLICATE, DUPLICATE, "that repeat an earlier one"),
-    "source_overlap": (SOURCE | TARGET, SOURCE, "with a source of dev or test"),
-    "target_overlap": (SOURCE | TARGET, TARGET, "with a target of dev or test"),
-    "pair_overlap": (SOURCE | TARGET, SOURCE | TARGET, "with both of dev or test"),
-    "copies": (COPY, COPY, "with a target equal to the source"),
+    "duplicates": ("duplicates", DUPLICATE, "that repeat an earlier one"),
+    "source_overlap": ("test_overlap", SOURCE, "with a source of dev or test"),
+    "target_overlap": ("test_overlap", TARGET, "with a target of dev or test"),
+    "pair_overlap": ("test_overlap", SOURCE | TARGET, "with both of dev or test"),
+    "copies": ("copies", COPY, "with a target equal to the source"),
 }
 MAX_EXAMPLES = 3
 SHOWN_CHARACTERS = 60  # of each side of an example
+NO_HASH = 2**63 - 1  # of a pair with a blank side
 
 
 class CorpusAudit:
@@ -40,29 +41,26 @@ class CorpusAudit:
         self.pairs = 0
         self.counts = dict.fromkeys(FINDINGS, 0)
         self.examples: dict[str, list[str]] = {name: [] for name in FINDINGS}
-        self._seen: np.ndarray = np.zeros(0, np.int64)  # hashes of pairs, ascending
+        self._seen = np.array([NO_HASH])  # hashes of pairs, ascending
 
     def add(self, bits: np.ndarray, hashes: np.ndarray, pairs: Sequence[Pair]) -> None:
-        """Counts the next pairs [n], whose bits lack DUPLICATE, which is added.
-
-        `hashes`, int64 [n], are 0 for a pair with a blank side.
+        """Counts the next pairs [n], whose bits lack DUPLICATE, which is added, and
+        whose hashes are int64 [n].
         """
-        fresh, first = np.unique(hashes, return_index=True)
-        at: np.ndarray = np.asarray(np.searchsorted(self._seen, fresh))
-        is_new: np.ndarray = np.ones(len(fresh), bool)
-        inside = at < len(self._seen)
-        is_new[inside] = self._seen[at[inside]] != fresh[inside]
-        repeats = hashes != 0
+        unique, first = np.unique(hashes, return_index=True)
+        at: np.ndarray = np.asarray(np.searchsorted(self._seen, unique))
+        is_new = self._seen[at] != unique
+        repeats = hashes != NO_HASH
         repeats[first[is_new]] = False
         bits[repeats] |= DUPLICATE
-        self._seen = np.insert(self._seen, at[is_new], fresh[is_new])
-        for name, (looked_at, needed, _) in FINDINGS.items():
-            rows = np.flatnonzero(bits & looked_at == needed)
+        self._seen = np.insert(self._seen, at[is_new], unique[is_new])
+        for name, (reason, needed, _) in FINDINGS.items():
+            rows = np.flatnonzero(bits & REASONS[reason] == needed)
             self.counts[name] += len(rows)
-            for row in rows[: MAX_EXAMPLES - len(self.examples[name])].tolist():
-                texts = [text[:SHOWN_CHARACTERS] for text in pairs[row]]
-                number = self.pairs + row + 1
-                self.examples[name].append(f"{number:,}: {' | '.join(texts)}")
+            examples = self.examples[name]
+            for row in rows[: MAX_EXAMPLES - len(examples)].tolist():
+                source, target = (text[:SHOWN_CHARACTERS] for text in pairs[row])
+                examples.append(f"{self.pairs + row + 1:,}: {source} | {target}")
         self.pairs += len(pairs)
 
 
@@ -96,21 +94,20 @@ class PairAudit:
         """Records the next pairs of a training corpus. Returns those to train on, and
         the numbers of the others by the reason.
         """
-        corpus = self.corpora[split]
         bits: np.ndarray = np.zeros(len(pairs), np.uint8)
-        hashes: np.ndarray = np.zeros(len(pairs), np.int64)
+        hashes: np.ndarray = np.full(len(pairs), NO_HASH)
         for row, pair in enumerate(pairs):
             source, target = map(normalise, pair)
             if not source or not target:
                 continue
-            hashes[row] = hash((source, target)) or 1
+            hashes[row] = hash((source, target))
             if hash(source) in self._sources:
                 bits[row] |= SOURCE
             if hash(target) in self._targets:
                 bits[row] |= TARGET
             if source == target:
                 bits[row] |= COPY
-        corpus.add(bits, hashes, pairs)
+        self.corpora[split].add(bits, hashes, pairs)
         dropped = dict.fromkeys(self._drop, 0)
         kept = []
         for pair, mask in zip(pairs, bits.tolist(), strict=True):
@@ -124,18 +121,13 @@ class PairAudit:
     def report(self) -> None:
         """Says what was found, with examples and what to do."""
         for split, corpus in self.corpora.items():
-            for name, count in corpus.counts.items():
-                if count:
-                    say(self._line(split, corpus, name))
-
-    def _line(self, split: str, corpus: CorpusAudit, name: str) -> str:
-        looked_at, _, what = FINDINGS[name]
-        reason = next(key for key, bits in REASONS.items() if bits == looked_at)
-        action = f"--drop={reason} leaves them out"
-        if reason in self._drop:
-            action = f"left out, by --drop={reason}"
-        count = corpus.counts[name]
-        examples = "".join(f"\n    pair {example}" for example in corpus.examples[name])
-        return (
-            f"{split}: pairs {what}: {count:,} of {corpus.pairs:,}; {action}.{examples}"
-        )
+            for name, (reason, _, what) in FINDINGS.items():
+                action = f"--drop={reason} leaves them out"
+                if reason in self._drop:
+                    action = f"left out, by --drop={reason}"
+                count = f"{corpus.counts[name]:,} of {corpus.pairs:,}"
+                lines = [f"{split}: pairs {what}: {count}; {action}."]
+                for example in corpus.examples[name]:
+                    lines.append(f"    pair {example}")
+                if corpus.counts[name]:
+                    say("\n".join(lines))

@@ -8,6 +8,7 @@ problem.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -36,23 +37,21 @@ class Problem(CheckedFields):
     vocab_size: int = option(
         0,
         "Pieces in the vocabulary that source and target share; 0: by the number of"
-        " training pairs, 50 times its square root in thousands, 1,000 to 32,000. A"
-        " corpus too small for the default yields the largest vocabulary possible, one"
-        " whose characters need more a larger one.",
+        " training pairs, 1,000 to 32,000. A text that allows no vocabulary of the"
+        " default size has the nearest that it allows.",
     )
     vocab_type: str = option(
         PIECES,
         "What a learned vocabulary consists of. sentencepiece: pieces of words, and the"
-        " bytes of UTF-8 for other characters; characters, words (what white space"
-        " separates): those of the training text, vocab_size of them, or all if it is"
-        " 0; what is not among them is unknown.",
+        " bytes of UTF-8 for other characters; characters, words: those of the training"
+        " text, the most frequent if vocab_size is not 0; others are unknown.",
         choices=VOCAB_TYPES,
     )
     vocab_file: tuple[str, ...] = option(
         (),
-        "Vocabulary to use instead of learning one; vocab_size is then ignored. A"
-        " .model or tensor2tensor's .subwords file, or the source's and the target's,"
-        " comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+        "Vocabulary to use instead of learning one: a .model or tensor2tensor's"
+        " .subwords file, or the source's and the target's, comma-separated. A run's is"
+        " RUN/vocab.model or RUN/vocab.subwords.",
     )
     user_symbols: tuple[str, ...] = option(
         (),
@@ -61,11 +60,9 @@ class Problem(CheckedFields):
     )
     normalization: str = option(
         NFC,
-        "How the learned vocabulary reads text. nfc: letters and accents composed, any"
-        " white space as a space, single and none at the ends, zero-width"
-        " characters removed; nfkc: full-width letters, ligatures and"
-        " superscripts as plain ones too; none: as it is written. A vocab_file has"
-        " its own rule.",
+        "How the learned vocabulary reads text. nfc: accents composed, white space as"
+        " single spaces, zero-width characters removed; nfkc: full-width letters,"
+        " ligatures and superscripts as plain ones too; none: as it is written.",
         choices=NORMALIZATIONS,
     )
     max_length: int = option(
@@ -83,8 +80,8 @@ class Problem(CheckedFields):
     drop: tuple[str, ...] = option(
         (),
         "Training pairs to leave out, comma-separated: duplicates repeat an earlier"
-        " pair of their corpus, test_overlap have a source or target of dev or test,"
-        " copies have a target equal to the source. Without it they are only reported.",
+        " pair, test_overlap have a source or target of dev or test, copies have a"
+        " target equal to the source. All are reported.",
     )
     # swap source and target (NAME_rev); both directions share one data directory
     reverse: bool = False
@@ -106,12 +103,9 @@ class Problem(CheckedFields):
 
     def __post_init__(self) -> None:
         for field in registry.option_fields(type(self)):
-            value = getattr(self, field.name)
-            if isinstance(field.default, tuple) and isinstance(value, str):
-                raise ValueError(
-                    f"{field.name} must be a tuple. Received: {value!r}. Write"
-                    f" ({value!r},)."
-                )
+            if isinstance(field.default, tuple):
+                value = _texts(field.name, getattr(self, field.name))
+                object.__setattr__(self, field.name, value)
         super().__post_init__()
         for language in (self.source_language, self.target_language):
             if language:
@@ -165,3 +159,18 @@ class Problem(CheckedFields):
         generated data.
         """
         return []
+
+
+def _texts(name: str, value: object) -> tuple[object, ...]:
+    """An option of several: one text or path, or a list of them."""
+    if isinstance(value, str | os.PathLike):
+        value = [value]
+    if not isinstance(value, list | tuple):
+        raise ValueError(
+            f"{name} must be a text or path, or a list of them. Received: a value of"
+            f" type {type(value).__name__}. Sentences are read from files."
+        )
+    texts = []
+    for item in value:
+        texts.append(os.fspath(item) if isinstance(item, os.PathLike) else item)
+    return tuple(texts)

@@ -40,29 +40,19 @@ class Generated:
 
 def _size_note(manifest: RunManifest) -> str:
     """Why a vocabulary that was learned has its size; "" if it was asked for."""
-    vocabulary = manifest.vocabulary
-    if vocabulary.type != "sentencepiece" or manifest.options["vocab_file"]:
+    if manifest.options["vocab_file"]:
         return ""
     vocab_type = manifest.options.get("vocab_type", PIECES)
     if vocab_type != PIECES:
         return f": special tokens and {vocab_type}"
     training = manifest.training
     pairs = training.pairs + sum(training.dropped.values())
-    asked_for = manifest.options["vocab_size"]
-    wanted = asked_for or default_vocab_size(pairs)
-    if vocabulary.size < wanted:
-        return (
-            ", the most that this text allows: it is too small for the default,"
-            f" {wanted:,}"
-        )
-    if vocabulary.size > wanted:
-        return (
-            f", more than the default, {wanted:,}: each character and symbol of this"
-            " text needs one"
-        )
-    if not asked_for:
-        return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
-    return ""
+    wanted = manifest.options["vocab_size"] or default_vocab_size(pairs)
+    if manifest.vocabulary.size != wanted:
+        return f", as near to the default, {wanted:,}, as this text allows"
+    if manifest.options["vocab_size"]:
+        return ""
+    return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
 
 
 def _split_lines(name: str, split: SplitEntry) -> list[str]:

@@ -275,7 +275,7 @@ class TextDecoder:
         """The problem's decoding defaults with changes, such as `beam_size=8`;
         ValueError for a bad one.
         """
-        return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
+        return DecodeHParams(**{**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
         """Raises TooLong, naming the line, where a sentence exceeds the limit."""

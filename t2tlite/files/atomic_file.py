@@ -179,8 +179,5 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
 
 def file_sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

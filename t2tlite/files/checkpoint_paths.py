@@ -59,10 +59,19 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     else:
         paths = [run if text == NEWEST else run / text]
     for path in paths:
-        checkpoint = _checkpoint_at(path)
-        if checkpoint:
+        if checkpoint := _checkpoint_at(path):
             return checkpoint
-    raise FileNotFoundError(_not_found(paths[0], _advice(run, text)))
+    others = []
+    for folder in (run, run / BEST, run / AVERAGED):
+        for other in list_checkpoints(folder):
+            others.append(str(Path(other).relative_to(run)))
+    if not others:
+        raise _not_found(paths[0])
+    raise _not_found(
+        paths[0],
+        f"{run} has {', '.join(others)}. Choose newest, best, averaged, a step, or a"
+        f" path with a {os.sep}.",
+    )
 
 
 def checkpoint_at(path: str | Path) -> str:
@@ -70,10 +79,9 @@ def checkpoint_at(path: str | Path) -> str:
     is none.
     """
     path = Path(path).expanduser()
-    checkpoint = _checkpoint_at(path)
-    if checkpoint is None:
-        raise FileNotFoundError(_not_found(path, "Train first, or name another."))
-    return checkpoint
+    if checkpoint := _checkpoint_at(path):
+        return checkpoint
+    raise _not_found(path)
 
 
 def _checkpoint_at(path: Path) -> str | None:
@@ -83,25 +91,12 @@ def _checkpoint_at(path: Path) -> str | None:
     return next(reversed(list_checkpoints(path)), None)
 
 
-def _not_found(where: Path, advice: str) -> str:
-    return (
+def _not_found(
+    where: Path, advice: str = "Train first, or name another."
+) -> FileNotFoundError:
+    return FileNotFoundError(
         f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and"
         f" its data file, as t2t-trainer writes them. {advice}"
-    )
-
-
-def _advice(run: Path, chosen: str) -> str:
-    """What to choose instead of a checkpoint that the run does not have."""
-    others = [Path(path).name for path in list_checkpoints(run)]
-    for name in (BEST, AVERAGED):
-        if checkpoint := _checkpoint_at(run / name):
-            others.append(f"{name} (step {step_of(checkpoint):,})")
-    if not others:
-        return "Train first, or name another."
-    makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
-    return (
-        f"{run} has {', '.join(others)}.{makes} Choose newest, best, averaged, a step,"
-        f" or a path with a {os.sep}."
     )
 
 

@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 STANDARD_INPUT = Path("-")  # as a path to read from
-
-Stream = lzma.LZMADecompressor | bz2.BZ2Decompressor  # of one of several in a file
-
 BLOCK = 1 << 16  # bytes of compressed data
 XZ_PADDING = b"\0"  # may be between streams
 
@@ -25,8 +22,13 @@ class Compression(NamedTuple):
 
     name: str
     magic: bytes  # its first bytes
-    writer: Callable[[BinaryIO], Any]  # a file that compresses into an open one
-    reader: Callable[[BinaryIO], Any]  # a file that decompresses an open one
+    open: Callable[..., Any]  # a file that is compressed, by an open one
+    # decompresses one of several streams; None: `open` reads all of them
+    stream: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor] | None = None
+
+    def reader(self, file: BinaryIO) -> Any:
+        """A file that decompresses an open one."""
+        return _Streams(file, self.stream) if self.stream else self.open(file, "rb")
 
 
 class _Streams(io.RawIOBase):
@@ -35,7 +37,7 @@ class _Streams(io.RawIOBase):
     LZMAFile and BZ2File end without an error if a second stream is damaged.
     """
 
-    def __init__(self, file: BinaryIO, start: Callable[[], Stream]) -> None:
+    def __init__(self, file: BinaryIO, start: Callable[[], Any]) -> None:
         self._file = file
         self._start = start
         self._stream = start()
@@ -45,10 +47,13 @@ class _Streams(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fills the buffer with the next bytes; returns their number, 0 at the end."""
-        while True:
+        unpacked = b""
+        while not unpacked:
             data = b""
             if self._stream.eof:
-                data = self._next_stream()
+                data = self._stream.unused_data.lstrip(XZ_PADDING)
+                while not data and (block := self._file.read(BLOCK)):
+                    data = block.lstrip(XZ_PADDING)
                 if not data:
                     return 0
                 self._stream = self._start()
@@ -57,47 +62,20 @@ class _Streams(io.RawIOBase):
                 if not data:
                     raise EOFError("it ends in the middle of a stream")
             unpacked = self._stream.decompress(data, len(buffer))
-            if unpacked:
-                buffer[: len(unpacked)] = unpacked
-                return len(unpacked)
-
-    def _next_stream(self) -> bytes:
-        """The start of the stream after the present one, or nothing at the end."""
-        data = self._stream.unused_data.lstrip(XZ_PADDING)
-        while not data:
-            block = self._file.read(BLOCK)
-            if not block:
-                break
-            data = block.lstrip(XZ_PADDING)
-        return data
+        buffer[: len(unpacked)] = unpacked
+        return len(unpacked)
 
 
-def _gzip_writer(file: BinaryIO) -> gzip.GzipFile:
+def _gzip_file(file: BinaryIO, mode: str) -> gzip.GzipFile:
     # without name and time, so that equal lines give equal files
-    return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)
-
-
-def _xz_writer(file: BinaryIO) -> lzma.LZMAFile:
-    return lzma.LZMAFile(file, "wb")
+    return gzip.GzipFile(filename="", mode=mode, fileobj=file, mtime=0)
 
 
 # by the endings of their names
 COMPRESSED = {
-    ".gz": Compression(
-        "gzip", b"\x1f\x8b", _gzip_writer, lambda file: gzip.GzipFile(fileobj=file)
-    ),
-    ".xz": Compression(
-        "xz",
-        b"\xfd7zXZ\0",
-        _xz_writer,
-        lambda file: _Streams(file, lzma.LZMADecompressor),
-    ),
-    ".bz2": Compression(
-        "bzip2",
-        b"BZh91AY&SY",
-        lambda file: bz2.BZ2File(file, "wb"),
-        lambda file: _Streams(file, bz2.BZ2Decompressor),
-    ),
+    ".gz": Compression("gzip", b"\x1f\x8b", _gzip_file),
+    ".xz": Compression("xz", b"\xfd7zXZ\0", lzma.LZMAFile, lzma.LZMADecompressor),
+    ".bz2": Compression("bzip2", b"BZh91AY&SY", bz2.BZ2File, bz2.BZ2Decompressor),
 }
 
 
@@ -113,7 +91,7 @@ def compressed(
     `.xz` or `.bz2`, otherwise the open file.
     """
     if path.suffix in COMPRESSED:
-        writer = COMPRESSED[path.suffix].writer(file)
+        writer = COMPRESSED[path.suffix].open(file, "wb")
         return cast(contextlib.AbstractContextManager[BinaryIO], writer)
     return contextlib.nullcontext(file)
 

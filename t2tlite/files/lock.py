@@ -45,17 +45,13 @@ def locked(path: Path, what: str, wait: bool = False) -> Iterator[int]:
     try:
         yield handle
     finally:
-        # otherwise it has content, which stays
         is_empty = os.fstat(handle).st_size == 0
-        # Windows removes no file that a process has open; elsewhere the file must go
-        # before another process locks it
-        is_first_closed = os.name == "nt"
-        if is_first_closed:
+        if os.name == "nt":  # Windows removes no file that a process has open
             os.close(handle)
-        if is_empty:
+        if is_empty:  # otherwise it has content, which stays
             with contextlib.suppress(PermissionError):
                 path.unlink(missing_ok=True)
-        if not is_first_closed:
+        if os.name != "nt":  # the file must go before another process locks it
             os.close(handle)
 
 

@@ -13,13 +13,13 @@ import msgspec
 
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
-from t2tlite.json_depth import check_depth
 
 R = TypeVar("R")
 
 # Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
+Scalar = bool | int | float | str | None
 # of a file, problem, split or language: they become parts of paths
 NAME = r"^\w[\w.-]*\Z"
 Name = Annotated[str, msgspec.Meta(pattern=NAME, max_length=200)]
@@ -51,12 +51,11 @@ def read_record(
     """
     content = path.read_bytes()
     try:
-        check_depth(content)
         version = msgspec.json.decode(content, type=_Header).format_version
         is_known = version == FORMAT_VERSION or (unversioned and not version)
         if is_known:
             record = msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged: {str(error).rstrip('.')}. {advice}"
         ) from error

@@ -26,21 +26,22 @@ def check_not_overwritten(
     standard input are recognised. Devices and pipes may be read and written.
     """
     read = {_identity(path): name for name, path in inputs}
-    written: dict[tuple[int, int] | str, str] = {}
+    written: dict[object, str] = {}
     for name, path in outputs:
         identity = _identity(path)
-        if identity is not None and identity in read:
+        if identity is None:  # a device or a pipe
+            continue
+        if identity in read:
             raise ValueError(
                 "A command must not write over a file that it reads. Received: "
                 f"{name}, the same file as {read[identity]}. Name another file."
             )
-        key = identity or os.path.realpath(str(path))
-        if key in written and not _is_special(path):
+        if identity in written:
             raise ValueError(
                 f"Two outputs need two files. Received: {name}, the same file as"
-                f" {written[key]}. Name another file."
+                f" {written[identity]}. Name another file."
             )
-        written[key] = name
+        written[identity] = name
 
 
 def is_within(path: Path, folder: Path) -> bool:
@@ -56,19 +57,14 @@ def is_same_folder(first: Path, second: Path) -> bool:
     return os.path.realpath(first) == os.path.realpath(second)
 
 
-def _identity(path: str | Path | int) -> tuple[int, int] | None:
-    """Device and inode of a regular file; None of others and of no file."""
+def _identity(path: str | Path | int) -> object:
+    """What paths to one file have in common: device and inode, or the real path of a
+    file that does not exist; None of a device or a pipe.
+    """
     try:
         status = os.stat(path)
     except (OSError, ValueError):
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def _is_special(path: str | Path | int) -> bool:
-    """Whether a path leads to a device or a pipe."""
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+        return os.path.realpath(str(path))
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        return status.st_dev, status.st_ino
+    return None

@@ -16,7 +16,6 @@ from pathlib import Path
 from t2tlite.files import sgm
 from t2tlite.files.atomic_file import atomic_file, check_name, check_writable
 from t2tlite.files.compression import (
-    COMPRESSED,
     STANDARD_INPUT,
     compressed,
     opened,
@@ -32,14 +31,11 @@ OTHER_DATA = {
     b"\x28\xb5\x2f\xfd": "zstd data",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"\x04\x22\x4d\x18": "lz4 data",
-    b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
+    b"\xff\xfe": "UTF-16 or UTF-32",
     b"\xfe\xff": "UTF-16",
     b"%PDF-": "a PDF document",
 }
-TAR_MAGIC = b"ustar"
-TAR_MAGIC_AT = 257
 # endings of files without a sentence on each line
 NOT_LINES = re.compile(
     r"\.(tmx|xliff|xlf|sdlxliff|mqxliff|po|docx|odt|rtf|xlsx|ods|pptx|epub|html?|xml"
@@ -67,32 +63,32 @@ def check_file(path: str | Path) -> Path:
     return path
 
 
-def compressed_or_not(path: Path) -> Path:
-    """The path of a file, or that of its compressed form if only this is there:
-    `train.trees.gz` for `train.trees`.
-    """
-    for ending in ("", *COMPRESSED):
-        candidate = path.with_name(f"{path.name}{ending}")
-        if candidate.is_file():
-            return candidate
-    return path
-
-
 def read_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, which may be compressed, without their line
-    ends ("\\n" or "\\r\\n").
+    ends ("\\n" or "\\r\\n"); of an `.sgm` file, its segments (sgm.py).
 
     STANDARD_INPUT can be read only once. A byte order mark at the start of a line is
     skipped: in a file joined from several, each may begin with one. A last line
-    without a line end counts. Raises FileNotFoundError at once; while reading,
-    ValueError for damaged compressed data, for a format that is not text, for text
-    whose lines end in "\\r" alone, or with the number of a line that is not UTF-8.
-    With `report`, that is called with this last error, and the line is blank.
-
-    The lines of an `.sgm` file are its segments, see sgm.py. Raises ValueError at once
-    for other formats with markup, by the name.
+    without a line end counts. Raises while reading: FileNotFoundError; and ValueError
+    for damaged compressed data, for a format that is not text, for text whose lines end
+    in "\\r" alone, or with the number of a line that is not UTF-8. With `report`, that
+    is called with this last error, and the line is blank.
     """
-    return _lines(check_file(path), report)
+    name = plain_name(Path(path))
+    if name.lower().endswith(sgm.SGM_ENDINGS):
+        yield from read_segments(path)
+        return
+    lines = _text_lines(path, report)
+    for first in lines:
+        if markup := NOT_LINES.search(name) or MARKUP.match(first):
+            raise ValueError(
+                f"Text must have a sentence on each line. Received: {shown(path)}, with"
+                f" {markup[0].strip()!r}. Save its text in that way; or its pairs as"
+                " .tmx, for t2t-datagen --train_tmx."
+            )
+        yield first
+        break
+    yield from lines
 
 
 def read_parallel(
@@ -101,22 +97,19 @@ def read_parallel(
     """Yields (source, target) line by line from pairs of files, one pair after the
     other.
 
-    Raises as `read_lines` does, and ValueError: at once if the numbers of files differ,
-    at the end of the shorter file if one file of a pair has more lines than the other,
-    and for empty files.
+    Raises as `read_lines` does, and ValueError at the end of the shorter file if one
+    file of a pair has more lines than the other, and for empty files.
     """
-    if len(source_paths) != len(target_paths):
-        sources = ", ".join(map(str, source_paths)) or "none"
-        targets = ", ".join(map(str, target_paths)) or "none"
-        raise ValueError(
-            "There must be as many source files as target files. Received:"
-            f" {len(source_paths)} source ({sources}) and {len(target_paths)} target"
-            f" ({targets})."
-        )
-    pairs = []
-    for source, target in zip(source_paths, target_paths, strict=True):
-        pairs.append((check_file(source), check_file(target)))
-    return itertools.chain.from_iterable(itertools.starmap(_parallel, pairs))
+    for paths in zip(source_paths, target_paths, strict=True):
+        source_count = 0
+        target_count = 0
+        for source, target in itertools.zip_longest(*map(read_lines, paths)):
+            source_count += source is not None
+            target_count += target is not None
+            if source is not None and target is not None:
+                yield source, target
+        counts = {str(paths[0]): source_count, str(paths[1]): target_count}
+        check_line_counts(counts, "Check that they belong together and are complete.")
 
 
 def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
@@ -126,7 +119,17 @@ def read_tsv(path: str | Path) -> Iterator[tuple[str, str]]:
     Raises as `read_lines` does, and ValueError with the number of a line that has not
     one tab, and for an empty file.
     """
-    return _tsv(check_file(path))
+    number = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise ValueError(
+                f"{path}, line {number}: a line must have two columns, source and"
+                f" target, with a tab between them. Received: {len(columns)},"
+                f" {line[:80]!r}. cut -f1,2 OLD > NEW keeps the first two."
+            )
+        yield columns[0], columns[1]
+    check_line_counts({str(path): number}, "Check that it is complete.")
 
 
 def check_line_counts(
@@ -163,42 +166,15 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
             output.write(f"{line}\n".encode())
 
 
-def read_segments(path: str | Path) -> list[str]:
-    """The texts of the `<seg>` elements of a file with any name; raises as `read_lines`
-    and `sgm.segments`.
+def read_segments(path: str | Path) -> Iterator[str]:
+    """Yields the texts of the `<seg>` elements of a file with any name; raises as
+    `read_lines` and `sgm.segments`.
     """
-    return list(sgm.segments(_text_lines(check_file(path)), shown(path)))
+    return sgm.segments(_text_lines(path), shown(path))
 
 
-def _lines(path: Path, report: Report | None = None) -> Iterator[str]:
-    """The lines of a file with one sentence each, or the segments of an .sgm file."""
-    name = plain_name(path)
-    if NOT_LINES.search(name):
-        raise _not_lines(shown(path))
-    if name.lower().endswith(sgm.SGM_ENDINGS):
-        return sgm.segments(_text_lines(path), shown(path))
-    return _without_markup(path, report)
-
-
-def _without_markup(path: Path, report: Report | None) -> Iterator[str]:
-    lines = _text_lines(path, report)
-    for first in lines:
-        if MARKUP.match(first):
-            raise _not_lines(f"{shown(path)}, which begins with {first[:40]!r}")
-        yield first
-        break
-    yield from lines
-
-
-def _not_lines(received: str) -> ValueError:
-    return ValueError(
-        f"Text must have a sentence on each line. Received: {received}. Save its text"
-        " in that way; or its pairs as .tmx, for t2t-datagen --train_tmx."
-    )
-
-
-def _text_lines(path: Path, report: Report | None = None) -> Iterator[str]:
-    with opened(path) as file:
+def _text_lines(path: str | Path, report: Report | None = None) -> Iterator[str]:
+    with opened(check_file(path)) as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
                 _check_start(line, path)
@@ -209,8 +185,8 @@ def _text_lines(path: Path, report: Report | None = None) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 fault = ValueError(
                     f"{shown(path)}, line {number}: text must be UTF-8. Received: byte"
-                    f" 0x{error.object[error.start]:02x} after {error.start} bytes of"
-                    " the line. Convert the file with iconv, or correct the line."
+                    f" 0x{line[error.start]:02x} after {error.start} bytes of the line."
+                    " Convert the file with iconv, or correct the line."
                 )
                 if report is None:
                     raise fault from None
@@ -220,57 +196,24 @@ def _text_lines(path: Path, report: Report | None = None) -> Iterator[str]:
                 yield text.removesuffix("\n").removesuffix("\r")
 
 
-def _check_start(line: bytes, path: Path) -> None:
+def _check_start(line: bytes, path: str | Path) -> None:
     """Raises ValueError if the first line shows that a file is not text with lines."""
-    kind = None
-    if line[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
-        kind = "a tar archive"
-    elif line.count(0) * 3 > len(line):
-        kind = "UTF-16"
+    kind = "a tar archive or UTF-16" if line.count(0) * 3 > len(line) else ""
     for magic, name in OTHER_DATA.items():
         if line.startswith(magic):
             kind = name
-            break
     if kind:
         raise ValueError(
             f"Text must be UTF-8. Received: {shown(path)}, which is {kind}. Unpack it,"
             " or convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
         )
-    returns = line[:-1].count(b"\r")
-    if returns and not line.endswith(b"\n"):
+    if b"\r" in line[:-1] and not line.endswith(b"\n"):
         raise ValueError(
-            f"A line must end with LF or CR LF. Received: {shown(path)}, which has"
-            f" {returns:,} CR and no LF. Convert it: tr '\\r' '\\n' < OLD > NEW."
+            f"A line must end with LF or CR LF. Received: {shown(path)}, which has CR"
+            " and no LF. Convert it: tr '\\r' '\\n' < OLD > NEW."
         )
 
 
 def shown(path: str | Path) -> str:
     """The name of an input file in messages."""
     return "standard input" if Path(path) == STANDARD_INPUT else str(path)
-
-
-def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
-    source_count = 0
-    target_count = 0
-    pairs = itertools.zip_longest(_lines(source_path), _lines(target_path))
-    for source, target in pairs:
-        source_count += source is not None
-        target_count += target is not None
-        if source is not None and target is not None:
-            yield source, target
-    counts = {str(source_path): source_count, str(target_path): target_count}
-    check_line_counts(counts, "Check that they belong together and are complete.")
-
-
-def _tsv(path: Path) -> Iterator[tuple[str, str]]:
-    number = 0
-    for number, line in enumerate(_lines(path), start=1):
-        columns = line.split("\t")
-        if len(columns) != 2:
-            raise ValueError(
-                f"{path}, line {number}: a line must have two columns, source and"
-                f" target, with a tab between them. Received: {len(columns)},"
-                f" {line[:80]!r}. cut -f1,2 OLD > NEW keeps the first two."
-            )
-        yield columns[0], columns[1]
-    check_line_counts({str(path): number}, "Check that it is complete.")

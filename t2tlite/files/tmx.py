@@ -4,7 +4,7 @@ a stream in constant memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,66 +20,41 @@ Unit = dict[str, str]  # the text of a translation unit in each language
 
 
 def read_tmx(
-    path: Path,
-    source_language: str,
-    target_language: str,
-    report: Callable[[str], None],
+    path: Path, source_language: str, target_language: str
 ) -> Iterator[tuple[str, str]]:
     """Yields (source, target) of each translation unit that has both languages.
 
-    Codes are compared without case, and `en` is also `en-US`. If both are empty, the
-    file must have two languages; the one that comes first is the source, and `report`
-    gets a note. The markup of documents in a segment is left out, and each text is one
-    line.
+    Codes are compared without case, and `en` is also `en-US`. The markup of documents
+    in a segment is left out, and each text is one line.
 
-    Raises ValueError while reading: if the file is not well-formed TMX, lacks the
-    languages, or if one code is given without the other.
+    Raises ValueError while reading if the file is not well-formed TMX, or lacks the
+    languages.
     """
-    languages = source_language, target_language
-    if any(languages) and not all(languages):
-        raise ValueError(
-            "source_language and target_language must be given together to read TMX."
-            f" Received: {source_language or target_language} alone."
-        )
     pairs = 0
     seen: dict[str, None] = {}  # in order
     for unit in _units(path):
         if len(seen) < SHOWN_LANGUAGES:
             seen.update(dict.fromkeys(unit))
-        if all(languages):
-            source = _chosen(unit, source_language)
-            target = _chosen(unit, target_language)
-        elif len(seen) == 2:
-            source, target = seen
-        else:
-            source = target = ""
-        if source in unit and target in unit and source != target:
+        source = _in_unit(unit, source_language)
+        target = _in_unit(unit, target_language)
+        if source and target and source != target:
             pairs += 1
             yield unit[source], unit[target]
-        elif len(seen) > 2 and not all(languages):
-            pairs = 0
-            break
     if not pairs:
         raise ValueError(
-            "A TMX file must have translation units in"
-            f" {' and '.join(languages) if all(languages) else 'two languages'}."
-            f" Received: {path}, with {', '.join(seen) or 'no units'}. Choose its"
-            " languages by --source_language and --target_language."
-        )
-    if not all(languages):
-        report(
-            f"{path}: the source is {source}, the target {target}, in the order of the"
-            " file; --source_language and --target_language choose."
+            "A TMX file must have translation units in --source_language and"
+            f" --target_language. Received: {source_language or 'none'} and"
+            f" {target_language or 'none'}; {path} has {', '.join(seen) or 'no units'}."
         )
 
 
-def _chosen(unit: Unit, language: str) -> str | None:
+def _in_unit(unit: Unit, language: str) -> str | None:
     """The language of a unit that has this code, or else one that differs by a region;
     None if there is neither.
     """
     wanted = _tag(language)
     near = None
-    for name in unit:
+    for name in unit if language else ():
         tag = _tag(name)
         if tag == wanted:
             return name
@@ -94,30 +69,25 @@ def _tag(language: str) -> str:
 
 
 def _units(path: Path) -> Iterator[Unit]:
-    received = "a document other than <tmx>"
-    with opened(path) as file:
-        try:
+    try:
+        with opened(path) as file:
             elements = ElementTree.iterparse(file, ("start", "end"))
             _, root = next(elements)
-            is_tmx = _local(root) == "tmx"
-            parents = [root]
-            for event, element in elements if is_tmx else ():
-                if event == "start":
-                    parents.append(element)
-                    continue
-                parents.pop()
-                if _local(element) == "tu":
+            if _local(root) != "tmx":
+                raise ValueError("a document other than <tmx>")
+            body = root
+            for event, element in elements:
+                if event == "start" and _local(element) == "body":
+                    body = element
+                elif event == "end" and _local(element) == "tu":
                     yield _unit(element)
-                    parents[-1].clear()  # of the units that were read
-        # LookupError and ValueError: encodings that expat does not know
-        except (ElementTree.ParseError, LookupError, ValueError) as error:
-            is_tmx = False
-            received = f"XML that cannot be read, {error}"
-    if not is_tmx:
+                    body.clear()  # of the units that were read
+    # LookupError and ValueError: encodings that expat does not know
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise ValueError(
-            f"{path} must be TMX in plain XML. Received: {received}. Export it again,"
-            " in UTF-8 and without a DTD."
-        )
+            f"{path} must be TMX in plain XML. Received: {error}. Export it again, in"
+            " UTF-8 and without a DTD."
+        ) from error
 
 
 def _unit(element: ElementTree.Element) -> Unit:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
+from t2tlite.layers.kv_cache import CacheSlot, empty_cache, enlarge, merge_slots, write
 from t2tlite.layers.sublayer import Dense, Dropout
 from t2tlite.types import PAD, Config, Seed, Tensor
 
@@ -79,9 +79,9 @@ class MultiHeadAttention(keras.layers.Layer):
         value_channels = value_channels or hidden_size
         if num_heads < 1 or key_channels % num_heads or value_channels % num_heads:
             raise ValueError(
-                "num_heads must divide key_channels and value_channels, by default"
-                f" hidden_size. Received: num_heads={num_heads},"
-                f" key_channels={key_channels}, value_channels={value_channels}."
+                "num_heads must divide the channels of keys and values, by default"
+                f" hidden_size. Received: {num_heads}, {key_channels} and"
+                f" {value_channels}."
             )
         self.num_heads = num_heads
         self.causal = causal
@@ -231,22 +231,18 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend_rows(queries, cache.keys, cache.values, bias)
 
     @staticmethod
-    def resize_self(
-        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor
+    def resize(
+        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor | None = None
     ) -> AttentionCache:
-        """Keeps some sentences, int32 [N], and makes room for more positions."""
-        return cache._replace(
-            keys=resize(cache.keys, sentences, capacity),
-            values=resize(cache.values, sentences, capacity),
-        )
-
-    @staticmethod
-    def resize_cross(cache: AttentionCache, sentences: Tensor) -> AttentionCache:
-        """Keeps some sentences, int32 [N]."""
-        return cache._replace(
-            keys=ops.take(cache.keys, sentences, axis=1),
-            values=ops.take(cache.values, sentences, axis=1),
-        )
+        """Keeps some sentences, int32 [N], and in self-attention makes room for
+        `capacity` positions.
+        """
+        keys = ops.take(cache.keys, sentences, axis=1)
+        values = ops.take(cache.values, sentences, axis=1)
+        if capacity is not None:
+            keys = enlarge(keys, capacity)
+            values = enlarge(values, capacity)
+        return cache._replace(keys=keys, values=values)
 
     def _query_kernel(self) -> Tensor:
         """The query kernel of each head, scaled by 1/sqrt(d_k): [H, D, K]."""

@@ -73,7 +73,7 @@ class Embedding(keras.layers.Layer):
         if isinstance(x, keras.KerasTensor):
             raise ValueError(
                 "Embedding.logits must be called inside the `call` of a layer or model."
-                f" Received: {x}, of a functional model."
+                f" Received: {x}."
             )
         weight = ops.cast(self.weight, self.compute_dtype)
         rows = ops.reshape(x, (-1, self.hidden_size))
@@ -113,27 +113,21 @@ class Positions(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
-        kinds = (*SINUSOIDS, "emb", "none")
-        if kind not in kinds:
+        is_known = kind in (*SINUSOIDS, "emb", "none")
+        lacks_rows = kind == "emb" and max_positions is None
+        if not is_known or lacks_rows or (kind in SINUSOIDS and hidden_size % 2):
             raise ValueError(
-                f"kind must be one of {', '.join(kinds)}. Received: {kind!r}."
-            )
-        if kind in SINUSOIDS and hidden_size % 2:
-            raise ValueError(
-                f"Sinusoids need an even hidden_size. Received: {hidden_size}."
+                f"Positions must be of kind {', '.join(SINUSOIDS)}, emb or none:"
+                " sinusoids with an even hidden_size, emb with max_positions, the rows"
+                f" of its table. Received: kind={kind!r}, hidden_size={hidden_size},"
+                f" max_positions={max_positions}."
             )
         self.supports_masking = True
         self.input_spec = keras.layers.InputSpec(axes={-1: hidden_size})
         self.kind = kind
         self.hidden_size = hidden_size
         self.max_positions = max_positions
-        self.table = None
         if kind == "emb":
-            if max_positions is None:
-                raise ValueError(
-                    "Learned positions need max_positions, the rows of their table."
-                    " Received: None."
-                )
             self.table = self.add_weight(
                 name="table",
                 shape=(max_positions, hidden_size),
@@ -169,7 +163,7 @@ def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
         positions: [T], counted from 0.
         hidden_size: d, even; the result is float32 [T, d].
     """
-    rates = 10000.0 ** (-np.arange(0, hidden_size, 2, dtype=np.float64) / hidden_size)
+    rates = 10000.0 ** (-np.arange(0, hidden_size, 2) / hidden_size)
     angles = _angles(positions, rates)  # [T, d/2]
     both = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # [T, d/2, 2]
     return ops.reshape(both, (-1, hidden_size))
@@ -184,8 +178,7 @@ def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
         hidden_size: d, even; the result is float32 [T, d].
     """
     half = hidden_size // 2
-    steps: np.ndarray = np.arange(half, dtype=np.float64)
-    rates = np.exp(-steps * math.log(10000.0) / max(half - 1, 1))
+    rates = np.exp(-np.arange(half) * math.log(10000.0) / max(half - 1, 1))
     angles = _angles(positions, rates)  # [T, d/2]
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 

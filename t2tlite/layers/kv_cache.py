@@ -42,12 +42,9 @@ def empty_cache(
     return tf.ensure_shape(cache, (heads, known_batch, None, slots, size))
 
 
-def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """Keeps some sentences, int32 [N], and adds positions, which are zeros: [H, B, C,
-    M, K] -> [H, N, capacity, M, K].
-    """
+def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:
+    """Adds positions, which are zeros: [H, N, C, M, K] -> [H, N, capacity, M, K]."""
     added = (0, capacity - ops.shape(cache)[2])
-    cache = ops.take(cache, sentences, axis=1)
     return ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
 
 

@@ -129,7 +129,7 @@ class Residual(keras.layers.Layer):
         if self.pre_norm:
             raise ValueError(
                 "Residual is called with post-norm only. Received: pre_norm=True. Use"
-                " x = residual.leave(x, sublayer(residual.enter(x)))."
+                " `enter` and `leave`."
             )
         return self.leave(x, y, seed)
 
@@ -306,8 +306,7 @@ class Dropout(keras.layers.Layer):
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
             raise ValueError(
-                "The rate of dropout must be at least 0 and less than 1. Received:"
-                f" {rate}."
+                f"rate must be at least 0 and less than 1. Received: {rate}."
             )
         self.supports_masking = True
         self.rate = rate

@@ -114,14 +114,10 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
         if len(translations) != len(lines):
             raise ValueError(
                 f"Each translation needs one reference. Received: {len(translations)}"
-                f" translations and {len(lines)} references. Give both in the same"
-                " order, one per line."
+                f" translations and {len(lines)} references."
             )
     if not translations:
-        raise ValueError(
-            "A score needs at least one translation. Received: none. Give translations"
-            " and their references."
-        )
+        raise ValueError("A score needs at least one translation. Received: none.")
     return all_lines
 
 
@@ -180,15 +176,14 @@ def paired_bootstrap(
     differences = []
     for name, signature in signatures.items():
         old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
-        # for equal scores sacrebleu reports its smallest p-value
-        p = 1.0 if old.score == new.score else new.p_value
         difference = Difference(
             metric=name,
             baseline=float(old.score),
             baseline_interval=(float(old.mean), float(old.ci)),
             system=float(new.score),
             system_interval=(float(new.mean), float(new.ci)),
-            p=float(p),
+            # for equal scores sacrebleu reports its smallest p-value
+            p=1.0 if old.score == new.score else float(new.p_value),
             signature=str(signature),
         )
         differences.append(difference)
@@ -237,6 +232,6 @@ def _seeded(seed: int) -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[_SEED_VARIABLE]
+        os.environ.pop(_SEED_VARIABLE)
         if before is not None:
             os.environ[_SEED_VARIABLE] = before

@@ -50,65 +50,59 @@ class Transformer(Model):
         shared = hparams.shared_embedding_and_softmax_weights
         if shared and source_vocab_size != target_vocab_size:
             raise ValueError(
-                "Shared embeddings need one vocabulary for source and target."
-                f" Received: vocabularies of {source_vocab_size} and"
-                f" {target_vocab_size}. Set shared_embedding_and_softmax_weights=false."
+                "Shared embeddings need one vocabulary for source and target. Received:"
+                f" vocabularies of {source_vocab_size} and {target_vocab_size}."
             )
 
-        dtype = self.dtype_policy
         size = hparams.hidden_size
-        name = "embedding" if shared else "target_embedding"
-        embedding = Embedding(target_vocab_size, size, name=name, dtype=dtype)
-        self.target_embedding = embedding
-        self.source_embedding = embedding
-        self.softmax_embedding = embedding
+        common = {"dtype": self.dtype_policy}
+        self.target_embedding = Embedding(
+            target_vocab_size,
+            size,
+            name="embedding" if shared else "target_embedding",
+            **common,
+        )
+        self.source_embedding = self.target_embedding
+        self.softmax_embedding = self.target_embedding
         if not shared:
             self.source_embedding = Embedding(
-                source_vocab_size, size, name="source_embedding", dtype=dtype
+                source_vocab_size, size, name="source_embedding", **common
             )
             self.softmax_embedding = Embedding(
-                target_vocab_size, size, name="softmax_embedding", dtype=dtype
+                target_vocab_size, size, name="softmax_embedding", **common
             )
         positions = (hparams.pos, size, hparams.max_positions)
-        self.source_positions = Positions(
-            *positions, name="source_positions", dtype=dtype
-        )
-        self.target_positions = Positions(
-            *positions, name="target_positions", dtype=dtype
-        )
+        self.source_positions = Positions(*positions, name="source_positions", **common)
+        self.target_positions = Positions(*positions, name="target_positions", **common)
         self.target_space = None
         if hparams.use_target_space_embedding:
             self.target_space = self.add_weight(
                 name="target_space", shape=(size,), initializer="zeros"
             )
         rate = hparams.layer_prepostprocess_dropout
-        self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
+        self.embedding_dropout = Dropout(rate, name="embedding_dropout", **common)
         self.encoder_layers = []
         for i in range(hparams.encoder_layers):
-            encoder_layer = EncoderLayer(hparams, name=f"encoder_{i}", dtype=dtype)
-            self.encoder_layers.append(encoder_layer)
+            layer = EncoderLayer(hparams, name=f"encoder_{i}", **common)
+            self.encoder_layers.append(layer)
         self.decoder_layers = []
         for i in range(hparams.decoder_layers):
-            decoder_layer = DecoderLayer(hparams, name=f"decoder_{i}", dtype=dtype)
-            self.decoder_layers.append(decoder_layer)
-        self.encoder_norm = self.decoder_norm = None
-        # with pre-norm, the output of the last layer is not normalised
+            layer = DecoderLayer(hparams, name=f"decoder_{i}", **common)
+            self.decoder_layers.append(layer)
+        # with post-norm, the output of the last layer is normalised already
+        norm = keras.layers.Identity
         if hparams.pre_norm:
-            epsilon = hparams.norm_epsilon
-            self.encoder_norm = LayerNormalization(
-                epsilon=epsilon, name="encoder_norm", dtype=dtype
-            )
-            self.decoder_norm = LayerNormalization(
-                epsilon=epsilon, name="decoder_norm", dtype=dtype
-            )
+            norm = LayerNormalization
+            common["epsilon"] = hparams.norm_epsilon
+        self.encoder_norm = norm(name="encoder_norm", **common)
+        self.decoder_norm = norm(name="decoder_norm", **common)
 
     def build(self, input_shape: object = None) -> None:
         """Creates all weights."""
         for layer in (*self.encoder_layers, *self.decoder_layers):
             layer.build()
         for norm in (self.encoder_norm, self.decoder_norm):
-            if norm is not None:
-                norm.build((None, self.hparams.hidden_size))
+            norm.build((None, self.hparams.hidden_size))
 
     def call(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
         """Logits float32 [B, T, V] of each target token, given the source and the
@@ -152,9 +146,7 @@ class Transformer(Model):
         for i, layer in enumerate(self.encoder_layers):
             layer_seed = fold(seed, ENCODER_SEED + 10 * (i + 1))
             x = layer(x, bias, seed=layer_seed, record=record)
-        if self.encoder_norm is not None:
-            x = self.encoder_norm(x)
-        return x, bias
+        return self.encoder_norm(x), bias
 
     def decode(
         self,
@@ -258,9 +250,7 @@ class Transformer(Model):
 
     def _logits(self, x: Tensor) -> Tensor:
         """The decoder's output [..., D] -> float32 [..., V]."""
-        if self.decoder_norm is not None:
-            x = self.decoder_norm(x)
-        return self.softmax_embedding.logits(x)
+        return self.softmax_embedding.logits(self.decoder_norm(x))
 
 
 def _cached_positions(

@@ -8,7 +8,7 @@ DecoderLayer.
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import keras
 from keras import ops
@@ -30,13 +30,59 @@ class LayerCache(NamedTuple):
 
 
 class TransformerLayer(keras.layers.Layer):
-    """The base class: a layer of sublayers, each with a residual connection."""
+    """The base class: sublayers, each with a residual connection. The sublayer
+    `self_attention` has the residual connection `self_attention_residual`.
+    """
 
-    sublayers: ClassVar[tuple[str, ...]]
+    sublayers: tuple[str, ...] = ()
+    self_attention: MultiHeadAttention
+    self_attention_residual: Residual
+    cross_attention: MultiHeadAttention
+    cross_attention_residual: Residual
+    feed_forward: FeedForward
+    feed_forward_residual: Residual
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
         self.hparams = hparams
+
+    def add(
+        self, name: str, layer: type[keras.layers.Layer], **options: object
+    ) -> None:
+        """Adds a sublayer with these options."""
+        common = {"name": name, "dtype": self.dtype_policy}
+        setattr(self, name, layer(self.hparams.hidden_size, **options, **common))
+        residual = Residual(
+            dropout=self.hparams.layer_prepostprocess_dropout,
+            pre_norm=self.hparams.pre_norm,
+            epsilon=self.hparams.norm_epsilon,
+            name=f"{name}_residual",
+            dtype=self.dtype_policy,
+        )
+        setattr(self, residual.name, residual)
+        self.sublayers += (name,)
+
+    def add_attention(self, name: str, radius: int = 0, causal: bool = False) -> None:
+        """Adds attention, restricted to the radius unless it is 0."""
+        options: Config = {
+            "num_heads": self.hparams.num_heads,
+            "key_channels": self.hparams.key_channels,
+            "value_channels": self.hparams.value_channels,
+            "dropout": self.hparams.attention_dropout,
+            "causal": causal,
+        }
+        if radius:
+            self.add(name, RestrictedAttention, radius=radius, **options)
+        else:
+            self.add(name, MultiHeadAttention, **options)
+
+    def add_feed_forward(self) -> None:
+        self.add(
+            "feed_forward",
+            FeedForward,
+            filter_size=self.hparams.filter_size,
+            dropout=self.hparams.relu_dropout,
+        )
 
     def build(self, input_shape: object = None) -> None:
         """Creates all weights. In checkpoints the name of a sublayer's weight includes
@@ -47,44 +93,6 @@ class TransformerLayer(keras.layers.Layer):
             residual.build((None, self.hparams.hidden_size))
             with keras.name_scope(residual.name):
                 getattr(self, name).build()
-
-    def _attention(
-        self, name: str, radius: int = 0, causal: bool = False
-    ) -> tuple[MultiHeadAttention, Residual]:
-        """Attention, restricted to the radius unless it is 0."""
-        arguments: Config = {
-            "hidden_size": self.hparams.hidden_size,
-            "num_heads": self.hparams.num_heads,
-            "key_channels": self.hparams.key_channels,
-            "value_channels": self.hparams.value_channels,
-            "dropout": self.hparams.attention_dropout,
-            "causal": causal,
-            "name": name,
-            "dtype": self.dtype_policy,
-        }
-        if radius:
-            restricted = RestrictedAttention(**arguments, radius=radius)
-            return restricted, self._residual(name)
-        return MultiHeadAttention(**arguments), self._residual(name)
-
-    def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
-        feed_forward = FeedForward(
-            hidden_size=self.hparams.hidden_size,
-            filter_size=self.hparams.filter_size,
-            dropout=self.hparams.relu_dropout,
-            name=name,
-            dtype=self.dtype_policy,
-        )
-        return feed_forward, self._residual(name)
-
-    def _residual(self, sublayer: str) -> Residual:
-        return Residual(
-            dropout=self.hparams.layer_prepostprocess_dropout,
-            pre_norm=self.hparams.pre_norm,
-            epsilon=self.hparams.norm_epsilon,
-            name=f"{sublayer}_residual",
-            dtype=self.dtype_policy,
-        )
 
     def get_config(self) -> Config:
         return super().get_config() | {"hparams": dataclasses.asdict(self.hparams)}
@@ -98,16 +106,10 @@ class TransformerLayer(keras.layers.Layer):
 class EncoderLayer(TransformerLayer):
     """Self-attention, then feed-forward (Figure 1, left)."""
 
-    sublayers = "self_attention", "feed_forward"
-
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention(
-            "self_attention", hparams.self_attention_radius
-        )
-        self.feed_forward, self.feed_forward_residual = self._feed_forward(
-            "feed_forward"
-        )
+        self.add_attention("self_attention", hparams.self_attention_radius)
+        self.add_feed_forward()
 
     def call(
         self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
@@ -134,19 +136,12 @@ class DecoderLayer(TransformerLayer):
     (Figure 1, right).
     """
 
-    sublayers = "self_attention", "cross_attention", "feed_forward"
-
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention(
-            "self_attention", hparams.self_attention_radius, causal=True
-        )
-        self.cross_attention, self.cross_attention_residual = self._attention(
-            "cross_attention"
-        )
-        self.feed_forward, self.feed_forward_residual = self._feed_forward(
-            "feed_forward"
-        )
+        radius = hparams.self_attention_radius
+        self.add_attention("self_attention", radius, causal=True)
+        self.add_attention("cross_attention")
+        self.add_feed_forward()
 
     def call(
         self,
@@ -218,10 +213,8 @@ class DecoderLayer(TransformerLayer):
         y, filled = self.self_attention.self_step(y, cache.self_attention, slot, bias)
         x = self.self_attention_residual.leave(x, y)
         y = self.cross_attention_residual.enter(x)
-        beam_size = bias.shape[1]
-        y = self.cross_attention.cross_step(
-            y, cache.cross_attention, beam_size, memory_bias
-        )
+        memory = cache.cross_attention
+        y = self.cross_attention.cross_step(y, memory, bias.shape[1], memory_bias)
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
         y = self.feed_forward.step(y, cache.feed_forward)
@@ -232,11 +225,8 @@ class DecoderLayer(TransformerLayer):
         self, cache: LayerCache, sentences: Tensor, capacity: int | Tensor
     ) -> LayerCache:
         """Keeps some sentences, int32 [N], and makes room for more positions."""
-        return cache._replace(
-            self_attention=self.self_attention.resize_self(
-                cache.self_attention, sentences, capacity
-            ),
-            cross_attention=self.cross_attention.resize_cross(
-                cache.cross_attention, sentences
-            ),
+        attention = self.self_attention.resize(
+            cache.self_attention, sentences, capacity
         )
+        memory = self.cross_attention.resize(cache.cross_attention, sentences)
+        return cache._replace(self_attention=attention, cross_attention=memory)

@@ -68,8 +68,7 @@ def token_classes(vocabulary: TextEncoder) -> np.ndarray:
     if not has_brackets:
         raise ValueError(
             "tree_constraint requires brackets with labels as tokens of the"
-            f" vocabulary. Received: {vocabulary.path}, which has none. Decode with"
-            " tree_constraint=false."
+            f" vocabulary. Received: {vocabulary.path}, which has none."
         )
     return classes
 

@@ -18,7 +18,6 @@ from t2tlite.trees.words import ends_in_punctuation, tree_word
 from t2tlite.vocabularies.normalisation import words as split_words
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 
 
@@ -69,21 +68,21 @@ class ParsingTask(Task):
         them.
         """
         words = split_words(source)
+        if not words:
+            return list(hypotheses[:wanted])
         parses: list[tuple[int, Output]] = []
         aligned = 0
         for each in hypotheses:
-            text, tree, repairs = "", None, Counter[str]()
-            misaligned = 0
-            if words:
-                restored = self.linearisation.read(each.text, words)
-                misaligned = restored.misaligned
-                tree, repairs = restored.tree, restored.repairs
-                text = format_tree(tree)
+            restored = self.linearisation.read(each.text, words)
             parse = dataclasses.replace(
-                each, text=text, decoded=each.text, tree=tree, repairs=repairs
+                each,
+                text=format_tree(restored.tree),
+                decoded=each.text,
+                tree=restored.tree,
+                repairs=restored.repairs,
             )
-            parses.append((misaligned, parse))
-            aligned += misaligned == 0
+            parses.append((restored.misaligned, parse))
+            aligned += restored.misaligned == 0
             if aligned == wanted:
                 # no later hypothesis is better than these, and restoring trees takes
                 # time
@@ -123,36 +122,29 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The numbers of sequences, of repaired ones, of repairs by kind, of last words
-        like `end.`
+        """The numbers of sequences, of repaired ones, of last words like `end.`, and of
+        repairs by kind.
         """
         tally = Counter(sequences=len(outputs))
         for parse in outputs:
-            repairs = parse.repairs or {}
-            tally["repaired"] += bool(repairs)
-            for kind, times in repairs.items():
-                tally[REPAIR + kind] += times
+            tally["repaired"] += bool(parse.repairs)
+            tally.update(parse.repairs or {})
             if parse.tree is not None:
-                last_word = parse.tree.words()[-1]
-                tally["glued"] += ends_in_punctuation(last_word)
+                tally["glued"] += ends_in_punctuation(parse.tree.words()[-1])
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
         """How many sequences were repaired, and how; and how many sentences seem to be
         raw text.
         """
-        kinds: Counter[str] = Counter()
-        for name, times in tally.items():
-            if name.startswith(REPAIR):
-                kinds[name.removeprefix(REPAIR)] = times
-        line = (
-            f"Sequences repaired to make trees: {tally.get('repaired', 0):,} of"
-            f" {tally.get('sequences', 0):,}"
-        )
+        kinds = Counter(tally)
+        sequences = kinds.pop("sequences", 0)
+        repaired = kinds.pop("repaired", 0)
+        glued = kinds.pop("glued", 0)
+        line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
         repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
         if repairs:
             line += f" ({', '.join(repairs)})"
-        glued = tally.get("glued", 0)
         if glued:
             line += (
                 "\nSentences whose last word ends in punctuation, which --raw_text"

@@ -31,6 +31,9 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DevEvaluation
 from t2tlite.types import Seq2SeqModel, Variable
 
+STORED = "/.ATTRIBUTES/VARIABLE_VALUE"  # the end of a variable's key
+OTHER_SIZE = "it has {:,} weights, and hparams and vocabularies describe {:,}"
+
 
 class Checkpoints:
     """The checkpoints of a run: the newest `keep` in its directory, the best by dev in
@@ -43,15 +46,12 @@ class Checkpoints:
     def __init__(
         self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int
     ) -> None:
-        self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self._step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._optimizer = _by_path(optimizer.variables)
-        self._checkpoint = _checkpoint(
-            model=self._weights, optimizer=self._optimizer, step=self.step
-        )
         self._run = run
         self._keep = keep
-        self._saved_step = -1
+        self._saved_step: int | None = None
 
     def restore(self) -> int:
         """Restores the newest checkpoint and returns its step, or 0 if there is none.
@@ -61,11 +61,13 @@ class Checkpoints:
         undone.
         """
         paths = self._run.checkpoints()
-        self._check_later(step_of(paths[-1]) if paths else None)
+        self._check_later(paths)
         if not paths:
             return 0
-        _restore(self._checkpoint, self._weights, paths[-1], everything=True)
-        self._saved_step = int(self.step.numpy())
+        with _reading(paths[-1]) as reader:
+            _assign(self._weights, reader, "model")
+            _assign(self._optimizer, reader, "optimizer")
+            self._saved_step = int(reader.get_tensor(f"step{STORED}"))
         return self._saved_step
 
     def save(self, step: int) -> None:
@@ -77,12 +79,16 @@ class Checkpoints:
         """
         if step == self._saved_step:
             return
-        name = _not_finite(self._weights | self._optimizer)
-        if name:
-            raise diverged(f"{name} has values that are not finite", step)
-        self.step.assign(step)
+        self._check_finite(step)
+        self._step.assign(step)
         if self._run.writes:
-            _write(self._checkpoint, self._run.path, step)
+            _write(
+                self._run.path,
+                step,
+                model=self._weights,
+                optimizer=self._optimizer,
+                step=self._step,
+            )
             for path in self._run.checkpoints()[: -self._keep]:
                 remove_checkpoint(path)
         self._saved_step = step
@@ -92,10 +98,9 @@ class Checkpoints:
         checkpoint was deleted.
         """
         best = self._run.best()
-        if best is None:
-            return None
-        kept = [step_of(path) for path in list_checkpoints(self._run.best_folder)]
-        if best.step in kept:
+        if best is None or self.best_path(best) in list_checkpoints(
+            self._run.best_folder
+        ):
             return best
         say(
             f"The best checkpoint, of step {best.step:,}, was deleted from"
@@ -113,29 +118,36 @@ class Checkpoints:
         """
         if not self._run.writes:
             return
-        path = copy_checkpoint(
-            str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"),
-            self._run.best_folder,
-        )
+        saved = self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"
+        path = copy_checkpoint(str(saved), self._run.best_folder)
         self._run.write_best(best)
         remove_other_checkpoints(path)
 
-    def _check_later(self, step: int | None) -> None:
-        """Raises ValueError if a best or averaged checkpoint is later than the newest,
-        of `step`; None: there is no checkpoint.
+    def _check_finite(self, step: int) -> None:
+        finite = {}  # computed for all variables before the first result is read
+        for name, variable in (self._weights | self._optimizer).items():
+            if variable.dtype.is_floating:
+                finite[name] = tf.reduce_all(tf.math.is_finite(variable))
+        for name, all_finite in finite.items():
+            if not all_finite:
+                raise diverged(f"{name} has values that are not finite", step)
+
+    def _check_later(self, paths: Sequence[str]) -> None:
+        """Raises ValueError if a best or averaged checkpoint is later than the newest
+        of `paths`.
         """
+        newest = step_of(paths[-1]) if paths else -1
         later = []
         for folder in (self._run.best_folder, self._run.averaged_folder):
-            steps = [step_of(path) for path in list_checkpoints(folder)]
-            if steps and (step is None or max(steps) > step):
+            if max(map(step_of, list_checkpoints(folder)), default=-1) > newest:
                 later.append(str(folder))
         if later:
-            newest = "missing" if step is None else f"of step {step:,}"
+            is_newest = f"of step {newest:,}" if paths else "missing"
             raise ValueError(
                 "The best and averaged checkpoints of a run must not be later than its"
-                f" newest. Received: {self._run}, whose newest is {newest}, and later"
-                f" ones in {' and '.join(later)}. Delete these to train from there, or"
-                " put the missing checkpoints back."
+                f" newest. Received: {self._run}, whose newest is {is_newest}, and"
+                f" later ones in {' and '.join(later)}. Delete these to train from"
+                " there, or put the missing checkpoints back."
             )
 
 
@@ -143,8 +155,8 @@ def diverged(reason: str, step: int) -> FloatingPointError:
     """FloatingPointError that training diverged at `step`."""
     return FloatingPointError(
         f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints"
-        " from before are intact. Try a lower learning_rate_constant, a longer"
-        " warm-up, or dtype_policy=float32."
+        " from before are intact. Try a lower learning_rate_constant, a longer warm-up,"
+        " or dtype_policy=float32."
     )
 
 
@@ -155,18 +167,18 @@ def check_size(path: str, parameters: int) -> None:
     Call it before the model is built: damaged hparams can describe a model too large
     for any memory.
     """
-    with _restoring(path) as readable:
-        stored = sum(math.prod(shape) for shape in _stored_shapes(readable).values())
+    with _reading(path) as reader:
+        stored = sum(map(math.prod, _stored_shapes(reader, "model").values()))
         if parameters > 2 * stored:
-            raise ValueError(_other_size(stored, parameters))
+            raise ValueError(OTHER_SIZE.format(stored, parameters))
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
     """Gives a built model the weights of a checkpoint. Raises ValueError if it is
     damaged or does not fit.
     """
-    weights = _by_path(model.trainable_variables)
-    _restore(_checkpoint(model=weights), weights, path, everything=False)
+    with _reading(path) as reader:
+        _assign(_by_path(model.trainable_variables), reader, "model")
 
 
 def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
@@ -176,19 +188,12 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
     Raises ValueError if it is damaged, or has another number of weights than
     `parameters`.
     """
-    with _restoring(path) as readable:
-        reader = tf.train.load_checkpoint(readable)
-        weights = {}
-        stored = 0
-        for name in _stored_shapes(readable):
-            weights[name] = reader.get_tensor(_stored_as(name))
-            stored += weights[name].size
+    with _reading(path) as reader:
+        shapes = _stored_shapes(reader, "model")
+        stored = sum(map(math.prod, shapes.values()))
         if stored != parameters:
-            raise ValueError(_other_size(stored, parameters))
-        for name, array in weights.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} has values that are not finite")
-    return weights
+            raise ValueError(OTHER_SIZE.format(stored, parameters))
+        return {name: _read(reader, "model", name) for name in shapes}
 
 
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
@@ -221,45 +226,30 @@ def save_weights(
     The folder is made if needed. With `saving`, an open `saving_folder`, it appears
     when that is closed.
     """
-    return _write(
-        _checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving
-    )
-
-
-def _checkpoint(
-    **content: Mapping[str, tf.Variable] | tf.Variable,
-) -> tf.train.Checkpoint:
-    checkpoint = tf.train.Checkpoint(**content)
-    # `restore` makes TensorFlow's count of savings, and asserts that it was stored
-    _ = checkpoint.save_counter
-    return checkpoint
+    weights = _by_path(model.trainable_variables)
+    return _write(folder, step, saving, model=weights)
 
 
 def _write(
-    checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Path | None = None
+    folder: Path,
+    number: int,
+    saving: Path | None = None,
+    **content: Mapping[str, tf.Variable] | tf.Variable,
 ) -> str:
-    """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what
+    """Writes folder/model.ckpt-`number` and returns its path; an exception leaves what
     was there.
     """
-    name = f"{CHECKPOINT_PREFIX}-{step}"
-    with (
-        writing(name, folder),
-        contextlib.nullcontext(saving) if saving else saving_folder(folder) as where,
-    ):
-        checkpoint.write(str(where / name))
+    name = f"{CHECKPOINT_PREFIX}-{number}"
+    # Variables are named one by one: tf.train.Checkpoint finds none below a Keras 3
+    # model, without a warning.
+    checkpoint = tf.train.Checkpoint(**content)
+    with writing(name, folder):
+        if saving:
+            checkpoint.write(str(saving / name))
+        else:
+            with saving_folder(folder) as saving:
+                checkpoint.write(str(saving / name))
     return str(folder / name)
-
-
-def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
-    """The name of a variable with a value that is not finite, or None."""
-    finite = {}  # computed for all variables before the first result is read
-    for name, variable in variables.items():
-        if variable.dtype.is_floating:
-            finite[name] = tf.reduce_all(tf.math.is_finite(variable))
-    for name, all_finite in finite.items():
-        if not all_finite:
-            return name
-    return None
 
 
 @contextlib.contextmanager
@@ -274,7 +264,7 @@ def writing(what: str, folder: str | Path) -> Iterator[None]:
     except tf.errors.OpError as error:
         raise OSError(
             f"{what} must fit on the disk of {folder}. Received: {reason_of(error)}."
-            " Free some space and run the same command again: it resumes."
+            " Free some space; the same command resumes."
         ) from error
 
 
@@ -289,89 +279,61 @@ def reason_of(error: Exception) -> str:
 def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     """Keras variables by their path, such as
     transformer/encoder_0/self_attention/query/kernel.
-
-    They are named one by one: tf.train.Checkpoint finds no variables below a Keras 3
-    model, without a warning.
     """
     return {variable.path: variable.value for variable in variables}
 
 
-def _restore(
-    checkpoint: tf.train.Checkpoint,
-    weights: dict[str, tf.Variable],
-    path: str,
-    everything: bool,
-) -> None:
-    with _restoring(path) as readable:
-        _check_weights(weights, readable)
-        # or TensorFlow warns of each name as well
-        status = checkpoint.restore(readable).expect_partial()
-        status.assert_existing_objects_matched()
-        if everything:
-            status.assert_consumed()
-        name = _not_finite(weights)
-        if name:
-            raise ValueError(f"{name} has values that are not finite")
-
-
 @contextlib.contextmanager
-def _restoring(path: str) -> Iterator[str]:
-    """A path of the checkpoint that TensorFlow can read; an error becomes a ValueError
-    about `path`.
-    """
+def _reading(path: str) -> Iterator[tf.train.CheckpointReader]:
+    """Opens a checkpoint; an error in the block becomes a ValueError about `path`."""
     try:
         with readable_path(path) as readable:
-            yield readable
-    except (
-        tf.errors.OpError,
-        ValueError,
-        AssertionError,
-        IndexError,
-        RuntimeError,
-    ) as error:
+            yield tf.train.load_checkpoint(readable)
+    except (tf.errors.OpError, ValueError, IndexError, RuntimeError) as error:
         raise ValueError(
             f"Checkpoint {path} cannot be restored: {reason_of(error)}. Use another; if"
             " it is damaged, delete it to resume from the one before."
         ) from error
 
 
-def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
-    """Raises ValueError for a checkpoint of another model; TensorFlow names neither
-    weight nor shape.
+def _stored_shapes(
+    reader: tf.train.CheckpointReader, group: str
+) -> dict[str, list[int]]:
+    """The shapes of the variables of a group, "model" or "optimizer", by their Keras
+    path. TensorFlow escapes the path, the key of a dict.
     """
-    stored = _stored_shapes(path)
-    for name, variable in weights.items():
+    shapes = {}
+    for key, shape in reader.get_variable_to_shape_map().items():
+        if key.startswith(f"{group}/"):
+            name = key.split("/")[1].replace(".S", "/").replace("..", ".")
+            shapes[name] = list(shape)
+    return shapes
+
+
+def _read(reader: tf.train.CheckpointReader, group: str, name: str) -> np.ndarray:
+    key = name.replace(".", "..").replace("/", ".S")
+    value: np.ndarray = reader.get_tensor(f"{group}/{key}{STORED}")
+    if not np.isfinite(value).all():
+        raise ValueError(f"{name} has values that are not finite")
+    return value
+
+
+def _assign(
+    variables: Mapping[str, tf.Variable], reader: tf.train.CheckpointReader, group: str
+) -> None:
+    """Assigns the values in a checkpoint. Raises ValueError if it is that of another
+    model.
+    """
+    stored = _stored_shapes(reader, group)
+    for name, variable in variables.items():
         shape = stored.pop(name, None)
         if shape != list(variable.shape):
             other = "it has none" if shape is None else f"its shape there is {shape}"
             raise ValueError(
-                f"the model's {name} has the shape {list(variable.shape)}, but {other}."
+                f"the {group}'s {name} has the shape {list(variable.shape)}, but"
+                f" {other}."
             )
     if stored:
-        raise ValueError(f"it is of a model with more weights, such as {min(stored)}.")
-
-
-def _stored_shapes(path: str) -> dict[str, list[int]]:
-    """The shapes of the weights in a checkpoint by their Keras path."""
-    shapes = {}
-    for name, shape in tf.train.list_variables(path):
-        if name.startswith("model/"):
-            key = name.split("/")[1]
-            shapes[key.replace(".S", "/").replace("..", ".")] = list(shape)
-    return shapes
-
-
-def _stored_as(name: str) -> str:
-    """TensorFlow's name for the weight with this Keras path: it escapes the key of a
-    dict.
-    """
-    return (
-        f"model/{name.replace('.', '..').replace('/', '.S')}/.ATTRIBUTES/VARIABLE_VALUE"
-    )
-
-
-def _other_size(stored: int, parameters: int) -> str:
-    return (
-        f"it has {stored:,} weights, and hparams and vocabularies describe"
-        f" {parameters:,}"
-    )
+        raise ValueError(f"its {group} has more variables, such as {min(stored)}")
+    for name, variable in variables.items():
+        variable.assign(_read(reader, group, name))

@@ -3,43 +3,37 @@ building anything.
 """
 
 # D hidden size, F filter size, K and U channels of keys and of values (all heads
-# together), H heads, V vocabulary S source length, T target length, in tokens
+# together), H heads, V vocabulary, S source length, T target length, in tokens
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from t2tlite.config import HParams
 
 FLOAT32_BYTES = 4
+MASK = 0.25  # of dropout, in float32 numbers: a byte
 
 
 class ModelCost:
     """The formulas of a model's cost. This one knows none: its costs are 0."""
 
-    def parameter_counts(
-        self, hparams: HParams, source_vocab_size: int, target_vocab_size: int
-    ) -> dict[str, int]:
-        """The number of weights of each part of the model."""
-        return {}
+    def parameters(self, hparams: HParams, sizes: Sequence[int]) -> int:
+        """The number of weights, for these sizes of source and target vocabulary."""
+        return 0
 
     def forward_flops(
-        self,
-        hparams: HParams,
-        target_vocab_size: int,
-        source_length: float,
-        target_length: float,
-    ) -> dict[str, float]:
-        """Floating-point operations of one pair, forward, by part of the model."""
-        return {}
-
-    def activations(
-        self, hparams: HParams, source_length: float, target_length: float
+        self, hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
     ) -> float:
-        """Numbers that one pair keeps for the backward pass, without those over the
-        vocabulary.
+        """Floating-point operations of one pair (S, T), forward."""
+        return 0.0
+
+    def activations(self, hparams: HParams, lengths: tuple[float, float]) -> float:
+        """Numbers that one pair (S, T) keeps for the backward pass, without those over
+        the vocabulary.
         """
         return 0.0
 
@@ -47,40 +41,33 @@ class ModelCost:
 class TransformerCost(ModelCost):
     """The formulas of `transformer`."""
 
-    def parameter_counts(
-        self, hparams: HParams, source_vocab_size: int, target_vocab_size: int
-    ) -> dict[str, int]:
+    def parameters(self, hparams: HParams, sizes: Sequence[int]) -> int:
         d = hparams.hidden_size
         f = hparams.filter_size
-        k = hparams.key_channels
-        u = hparams.value_channels
         encoder = hparams.encoder_layers
         decoder = hparams.decoder_layers
-        # the matrices of source, target and softmax
-        rows = source_vocab_size + 2 * target_vocab_size
-        if hparams.shared_embedding_and_softmax_weights:
-            rows = target_vocab_size
-        attention = d * k + d * k + d * u + u * d  # W^Q, W^K, W^V, W^O; no biases
+        source_vocab_size, target_vocab_size = sizes
+        rows = target_vocab_size  # of the matrices of source, target and softmax
+        if not hparams.shared_embedding_and_softmax_weights:
+            rows += source_vocab_size + target_vocab_size
+        rows += 2 * (hparams.max_positions or 0)  # learned: of source and target
+        if hparams.use_target_space_embedding:
+            rows += 1
+        # W^Q, W^K, W^V, W^O; no biases
+        attention = 2 * d * (hparams.key_channels + hparams.value_channels)
         feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
         # one a sublayer, and after each stack
         norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)
-        return {
-            "embedding": rows * d,
-            # learned: of source and target
-            "positions": 2 * (hparams.max_positions or 0) * d,
-            "target space": d if hparams.use_target_space_embedding else 0,
-            "attention": (encoder + 2 * decoder) * attention,
-            "feed-forward": (encoder + decoder) * feed_forward,
-            "norms": norms * 2 * d,  # scale and shift
-        }
+        return (
+            rows * d
+            + (encoder + 2 * decoder) * attention
+            + (encoder + decoder) * feed_forward
+            + norms * 2 * d  # scale and shift
+        )
 
     def forward_flops(
-        self,
-        hparams: HParams,
-        target_vocab_size: int,
-        source_length: float,
-        target_length: float,
-    ) -> dict[str, float]:
+        self, hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
+    ) -> float:
         """Only matrix products count, a multiplication and an addition each.
 
         Element-wise operations (biases, normalisation, softmax, residual sums) are left
@@ -90,85 +77,73 @@ class TransformerCost(ModelCost):
         encoder, for 2 r in the decoder.
         """
         d = hparams.hidden_size
-        f = hparams.filter_size
-        k = hparams.key_channels
-        u = hparams.value_channels
-        s = source_length
-        t = target_length
+        channels = hparams.key_channels + hparams.value_channels
+        s, t = lengths
+        positions = hparams.encoder_layers * s + hparams.decoder_layers * t
+        products = positions * 2 * d * hparams.filter_size  # feed-forward
+        products += t * d * target_vocab_size  # logits
+        for attention in _attentions(hparams, lengths):
+            projected = (attention.queries + attention.keys) * d * channels
+            # Q K^T, and the weighted sum of values
+            scores = attention.queries * attention.keys_of_a_query * channels
+            products += attention.layers * (projected + scores)
+        return 2 * products
 
-        def projections(queries: float, keys: float) -> float:
-            return 2 * (queries * (d * k + u * d) + keys * (d * k + d * u))
-
-        def scores(queries: float, keys: float) -> float:
-            return 2 * queries * keys * (k + u)  # Q K^T, and the weighted sum of values
-
-        encoder = hparams.encoder_layers
-        decoder = hparams.decoder_layers
-        source_queries, source_keys = _blocks(hparams, s, 3)
-        target_queries, target_keys = _blocks(hparams, t, 2)
-        of_encoder = projections(source_queries, s)
-        of_decoder = projections(target_queries, t) + projections(t, s)
-        encoder_scores = scores(source_queries, source_keys)
-        decoder_scores = scores(target_queries, target_keys) + scores(t, s)
-        return {
-            "attention projections": encoder * of_encoder + decoder * of_decoder,
-            "attention": encoder * encoder_scores + decoder * decoder_scores,
-            "feed-forward": 2 * (encoder * s + decoder * t) * (d * f + f * d),
-            "softmax": 2 * t * d * target_vocab_size,
-        }
-
-    def activations(
-        self, hparams: HParams, source_length: float, target_length: float
-    ) -> float:
+    def activations(self, hparams: HParams, lengths: tuple[float, float]) -> float:
         d = hparams.hidden_size
-        f = hparams.filter_size
-        k = hparams.key_channels
-        u = hparams.value_channels
-        h = hparams.num_heads
-        s = source_length
-        t = target_length
-        mask = 0.25  # of dropout: a byte
+        channels = hparams.key_channels + hparams.value_channels
+        s, t = lengths
 
-        def dropped(rate: float) -> float:
-            return 1 + mask if rate > 0 else 0  # the result of dropout and its mask
+        def kept(rate: float) -> float:
+            """Of a number: itself, the result of dropout, and its mask."""
+            return 2 + MASK if rate else 1
 
         # Around a sublayer: the norm's input, its factor, its result; dropout's mask.
-        residual = (3 + (mask if hparams.layer_prepostprocess_dropout > 0 else 0)) * d
-
-        def attention(queries: float, keys: float, keys_of_a_query: float) -> float:
-            weights = (
-                queries * keys_of_a_query * h * (1 + dropped(hparams.attention_dropout))
-            )
-            # queries, heads, keys, values, weights
-            return queries * (k + u + residual) + keys * (k + u) + weights
-
-        def self_attention(length: float, blocks: int) -> float:
-            queries, keys_of_a_query = _blocks(hparams, length, blocks)
-            # of a key: for each block of queries
-            copies = blocks if hparams.self_attention_radius else 1
-            return attention(queries, copies * queries, keys_of_a_query)
-
-        feed_forward = f * (1 + dropped(hparams.relu_dropout)) + residual
-        # s * d: embedded
-        encoder = s * d + hparams.encoder_layers * (
-            self_attention(s, 3) + s * feed_forward
-        )
-        decoder = t * d + hparams.decoder_layers * (
-            self_attention(t, 2) + attention(t, s, s) + t * feed_forward
-        )
-        return encoder + decoder
+        residual = (3 + MASK * (hparams.layer_prepostprocess_dropout > 0)) * d
+        feed_forward = hparams.filter_size * kept(hparams.relu_dropout) + residual
+        weight = hparams.num_heads * kept(hparams.attention_dropout)
+        numbers = (s + t) * d  # embedded
+        numbers += hparams.encoder_layers * s * feed_forward
+        numbers += hparams.decoder_layers * t * feed_forward
+        for attention in _attentions(hparams, lengths):
+            # queries and heads; keys and values; weights
+            of_a_query = channels + residual + attention.keys_of_a_query * weight
+            of_queries = attention.queries * of_a_query
+            numbers += attention.layers * (of_queries + attention.copies * channels)
+        return numbers
 
 
-def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]:
-    """The number of queries of a sentence in self-attention, and of keys that each has
-    a score for, padding included.
+class _Attention(NamedTuple):
+    """The sizes of attention in so many layers, for a pair."""
 
-    With a radius, a query has scores for so many `blocks` of keys.
-    """
+    layers: int
+    queries: float
+    keys: float
+    keys_of_a_query: float  # that it has scores for, padding included
+    copies: float  # of the keys, in all blocks
+
+
+def _attentions(
+    hparams: HParams, lengths: tuple[float, float]
+) -> tuple[_Attention, _Attention, _Attention]:
+    """Self-attention of both stacks, and cross-attention."""
+    s, t = lengths
+    return (
+        _self_attention(hparams, hparams.encoder_layers, s, 3),
+        _self_attention(hparams, hparams.decoder_layers, t, 2),
+        _Attention(hparams.decoder_layers, t, s, s, s),
+    )
+
+
+def _self_attention(
+    hparams: HParams, layers: int, length: float, blocks: int
+) -> _Attention:
+    """With a radius, a query has scores for so many `blocks` of keys."""
     if not hparams.self_attention_radius:
-        return length, length
+        return _Attention(layers, length, length, length, length)
     size = min(hparams.self_attention_radius, length)
-    return math.ceil(length / size) * size, blocks * size
+    queries = math.ceil(length / size) * size
+    return _Attention(layers, queries, length, blocks * size, blocks * queries)
 
 
 COSTS = {"transformer": TransformerCost()}  # by HParams.model
@@ -199,28 +174,18 @@ def estimate(
     lengths, which vary, cost a little more.
 
     Vocabulary sizes count all ids of source and target; lengths are the mean tokens of
-    a training pair's source and target, EOS included. Raises ValueError if one of them
-    is not above zero.
+    a training pair's source and target, EOS included.
 
     >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
     63045632
     """
-    names = (
-        "source vocabulary size",
-        "target vocabulary size",
-        "source length",
-        "target length",
-    )
-    for name, size in zip(names, (*vocabulary_sizes, *lengths), strict=True):
-        if not size > 0:
-            raise ValueError(f"The {name} must be above zero. Received: {size}.")
     pairs = hparams.batch_size / max(lengths)  # in a micro-batch
     flops = training_flops(hparams, vocabulary_sizes[1], *lengths)
-    memory = memory_parts(hparams, vocabulary_sizes, lengths, pairs)
+    memory = training_memory(hparams, vocabulary_sizes, lengths, pairs)
     return Cost(
         parameters=count_parameters(hparams, vocabulary_sizes),
         flops_per_step=flops * pairs * hparams.accumulate_steps,
-        memory_bytes=round(sum(memory.values())),
+        memory_bytes=round(memory),
     )
 
 
@@ -228,8 +193,7 @@ def count_parameters(hparams: HParams, vocabulary_sizes: Sequence[int]) -> int:
     """The number of weights of a model, equal to the built model's `count_params()`; 0
     if it has no formulas.
     """
-    counts = _formulas(hparams).parameter_counts(hparams, *vocabulary_sizes)
-    return sum(counts.values())
+    return _formulas(hparams).parameters(hparams, vocabulary_sizes)
 
 
 def training_flops(
@@ -240,19 +204,17 @@ def training_flops(
 
     The optimizer's own work, about ten operations a weight and step, is left out.
     """
-    parts = _formulas(hparams).forward_flops(
-        hparams, target_vocab_size, source_length, target_length
-    )
-    return 3.0 * sum(parts.values())
+    lengths = source_length, target_length
+    return 3.0 * _formulas(hparams).forward_flops(hparams, target_vocab_size, lengths)
 
 
-def memory_parts(
+def training_memory(
     hparams: HParams,
-    vocabulary_sizes: tuple[int, int],
+    vocabulary_sizes: Sequence[int],
     lengths: tuple[float, float],
     pairs: float,
-) -> dict[str, float]:
-    """Estimates the bytes that training holds at its peak, by part.
+) -> float:
+    """Estimates the bytes that training holds at its peak.
 
     It counts weights, gradients (twice with several micro-batches) and Adam's two
     moments, all float32; with mixed precision a copy of the weights in 16 bits; and
@@ -266,22 +228,32 @@ def memory_parts(
     estimate being 0.38. Models of 3 layers, 256 and 512 wide, took 0.98 to 1.24 times
     the estimate.
     """
-    parameters = count_parameters(hparams, vocabulary_sizes)
-    weights = parameters * FLOAT32_BYTES
-    gradients = 2 * weights if hparams.accumulate_steps > 1 else weights
-    cast_weights = 0.0
-    activations = (
-        pairs * _formulas(hparams).activations(hparams, *lengths) * FLOAT32_BYTES
-    )
-    if hparams.dtype_policy != "float32":
-        cast_weights = weights / 2
+    is_mixed = hparams.dtype_policy != "float32"
+    # weights, gradients, moments
+    copies = 1 + min(hparams.accumulate_steps, 2) + 2
+    weights = (copies + 0.5 * is_mixed) * count_parameters(hparams, vocabulary_sizes)
+    activations = _formulas(hparams).activations(hparams, lengths)
+    if is_mixed:
         activations /= 2
-    return {
-        "weights": weights,
-        "cast weights": cast_weights,
-        "gradients": gradients,
-        "Adam's moments": 2 * weights,
-        "activations": activations,
-        # float32 for every policy: logits, softmax minus the target, and its gradient
-        "logits": 3 * pairs * lengths[1] * vocabulary_sizes[1] * FLOAT32_BYTES,
-    }
+    # float32 for every policy: logits, softmax minus the target, and its gradient
+    logits = 3 * lengths[1] * vocabulary_sizes[1]
+    return FLOAT32_BYTES * (weights + pairs * (activations + logits))
+
+
+def largest_batch(
+    hparams: HParams,
+    vocabulary_sizes: Sequence[int],
+    shapes: Sequence[tuple[int, int, int]],
+    replicas: int,
+) -> tuple[int, int, int]:
+    """The shape (R, S, T) of the micro-batch that needs the most memory, R its rows.
+
+    `shapes` are those of the largest global batches, `BatchPlan.largest_shapes`.
+    """
+
+    def memory(shape: tuple[int, int, int]) -> float:
+        rows, source, target = shape
+        return training_memory(hparams, vocabulary_sizes, (source, target), rows)
+
+    parts = replicas * hparams.accumulate_steps
+    return max([(-(-rows // parts), s, t) for rows, s, t in shapes], key=memory)

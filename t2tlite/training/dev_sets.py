@@ -10,13 +10,11 @@ import time
 from collections.abc import Mapping
 
 from t2tlite.console import counted, say
-from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import LOSS, DevEvaluation
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, restore_weights
 from t2tlite.training.evaluation import (
     ALL_DEV_SETS,
-    Evaluated,
     Evaluation,
     make_evaluation,
     together,
@@ -35,7 +33,12 @@ LEAST_SCORE = 1.0
 
 
 class DevSets:
-    """The dev sets of a run that is at `step`, and what their evaluations decide."""
+    """The dev sets of a run that is at `step`, the evaluations up to there, the best,
+    and what they decide.
+
+    If the hook `score` decodes the dev sets, the score of the first decides which
+    evaluation is the best, otherwise its loss.
+    """
 
     def __init__(
         self,
@@ -51,14 +54,16 @@ class DevSets:
         self._checkpoints = checkpoints
         self._started = time.monotonic()
         self._deciding = next(iter(setup.dev_sets))
-        self._evaluations = {}
+        self._evaluate = {}
         for name, store in setup.dev_sets.items():
-            self._evaluations[name] = make_evaluation(
+            self._evaluate[name] = make_evaluation(
                 setup.strategy, setup.model, store, config.eval_steps
             )
-        self._record = DevRecord(
-            setup.run, checkpoints, step, by_score=hooks.score is not None
-        )
+        self._best = checkpoints.best()
+        # Without a best checkpoint, the newest is evaluated again, so that it becomes
+        # the best.
+        until = step if self._best else step - 1
+        self._evaluations = [e for e in setup.run.evaluations() if e.step <= until]
 
     def is_due(self, step: int) -> bool:
         """Whether the weights of a step are evaluated. Those of step 0 are if they were
@@ -71,40 +76,33 @@ class DevSets:
 
     def lacks(self, step: int) -> bool:
         """Whether the checkpoint of a step was to be evaluated, but is not recorded."""
-        return self.is_due(step) and not self._record.has(step)
+        return self.is_due(step) and step not in [e.step for e in self._evaluations]
 
     def stops_early(self) -> bool:
         """Whether the last evaluations were not better than the best."""
-        patience = self._config.early_stopping_evals
-        return 0 < patience <= self._record.worse_evaluations()
+        return 0 < self._config.early_stopping_evals <= self._worse_evaluations()
 
     def nothing_to_train(self, step: int) -> bool:
         """Whether a run at this step is finished; says why."""
         if step >= self._config.train_steps:
-            reason = (
-                f"the run is at step {step:,} of {self._config.train_steps:,}. More"
-                " needs --train_steps."
-            )
+            reason = f"is at step {step:,} of {self._config.train_steps:,}"
+            flag = "--train_steps"
         elif self.stops_early():
-            reason = (
-                f"the run stopped early at step {step:,}. More needs"
-                " --early_stopping_evals."
-            )
+            reason = f"stopped early at step {step:,}"
+            flag = "--early_stopping_evals"
         else:
             return False
-        say(f"Nothing to train: {reason}")
+        say(f"Nothing to train: the run {reason}. More needs {flag}.")
         return True
 
     def report_early_stop(self, step: int) -> None:
-        worse = counted(self._record.worse_evaluations(), "evaluation")
-        say(
-            f"Stopping early at step {step:,}: {worse} without a better"
-            f" {self._record.criterion}."
-        )
+        worse = counted(self._worse_evaluations(), "evaluation")
+        criterion = shown_metric(self._best.chosen_by if self._best else LOSS)
+        say(f"Stopping early at step {step:,}: {worse} without a better {criterion}.")
 
     def evaluate(self) -> Evaluation:
         """The metrics of the model on the dev set that decides; records nothing."""
-        return self._evaluations[self._deciding]()
+        return self._evaluate[self._deciding]()
 
     def evaluate_and_keep(
         self, step: int, signals: Signals, progress: Progress
@@ -118,45 +116,18 @@ class DevSets:
         """
         results = self._evaluated(step, signals, progress)
         dev = results.pop(self._deciding)
-        better = self._record.keep_if_best(step, dev, results)
+        better = self._keep_if_best(step, dev, results)
         progress.evaluated(step, dev, better, results)
-        self._record.write()
+        self._setup.run.write_evaluations(self._evaluations)
         if self._hooks.samples and self._shows_samples(step):
             progress.doing("decoding samples")
-            with signals.ending_at_once(step, "the decoding of samples"):
+            with signals.ending_at_once(step):
                 samples = self._hooks.samples()
             if samples:
                 progress.samples(step, samples)
         progress.doing("")
         signals.check(step)
-        return dev.evaluation
-
-    def _evaluated(
-        self, step: int, signals: Signals, progress: Progress
-    ) -> dict[str, Evaluated]:
-        """The results on each dev set by name, and on all together if there are
-        several. With the hook `score` they are decoded as well.
-        """
-        evaluations = {}
-        scores: Mapping[str, Score] = {}
-        with signals.ending_at_once(step):
-            progress.doing("evaluating dev")
-            for name, evaluate in self._evaluations.items():
-                evaluations[name] = evaluate()
-            if self._hooks.score is not None:
-                progress.doing("decoding dev")
-                scores = self._hooks.score(list(evaluations))
-        if len(evaluations) > 1:
-            evaluations[ALL_DEV_SETS] = together(evaluations.values())
-        results = {}
-        for name, evaluation in evaluations.items():
-            results[name] = Evaluated(evaluation, scores.get(name))
-        return results
-
-    def _shows_samples(self, step: int) -> bool:
-        if step >= self._config.train_steps or self.stops_early():
-            return True
-        return time.monotonic() - self._started > SAMPLES_AFTER_SECONDS
+        return dev
 
     def adopt_criterion(self, step: int, signals: Signals, progress: Progress) -> None:
         """Compares the best checkpoint so far by the metric that decides from here on.
@@ -164,10 +135,11 @@ class DevSets:
         If that is a score, the best is decoded once; then the model has the weights of
         the newest checkpoint, of `step`, again.
         """
-        best = self._record.best
-        if best is None or not self._record.criterion_changes():
+        best = self._best
+        if best is None or not self._criterion_changes():
             return
-        score = None
+        metrics = dict(best.metrics)
+        criterion = LOSS
         if self._hooks.score is not None:
             restore_weights(self._setup.model, self._checkpoints.best_path(best))
             progress.doing("decoding dev with the best so far")
@@ -175,113 +147,90 @@ class DevSets:
                 score = self._hooks.score([self._deciding])[self._deciding]
             progress.doing("")
             self._checkpoints.restore()
-        say(self._record.adopt_criterion(best, score))
-
-
-class DevRecord:
-    """The evaluations of a run up to the newest checkpoint, of `step`, and the best.
-
-    `by_score` is whether dev is decoded, so that its score decides from here on.
-    """
-
-    def __init__(
-        self, run: RunFolder, checkpoints: Checkpoints, step: int, by_score: bool
-    ) -> None:
-        self._run = run
-        self._checkpoints = checkpoints
-        self._by_score = by_score
-        # the best evaluation on dev, or None if there is none yet
-        self.best = checkpoints.best()
-        # Without a best checkpoint, the newest is evaluated again, so that it becomes
-        # the best.
-        until = step if self.best else step - 1
-        self.evaluations = [e for e in run.evaluations() if e.step <= until]
-
-    def has(self, step: int) -> bool:
-        """Whether the weights of a step have been evaluated."""
-        return any(evaluation.step == step for evaluation in self.evaluations)
-
-    def keep_if_best(
-        self, step: int, dev: Evaluated, others: Mapping[str, Evaluated]
-    ) -> bool:
-        """Adds the evaluation of the checkpoint of `step`, and keeps the checkpoint if
-        it is the best so far; returns whether it is.
-
-        `dev` decides; `others` are the results of other dev sets by name. The
-        checkpoint of a repeated evaluation may be the best already. It is kept again,
-        since keeping it may have been interrupted.
-        """
-        other_sets = {}
-        for name, result in others.items():
-            other_sets[name] = _finite(result.metrics)
-        metrics = _finite(dev.metrics)
-        record = DevEvaluation(step, metrics, other_sets or None)
-        before = self.best.metrics if self.best and self.best.step != step else {}
-        criterion = dev.score.name.lower() if dev.score else LOSS
-        better = is_better(metrics, before, criterion)
-        if better:
-            self.best = dataclasses.replace(record, criterion=criterion)
-            self._checkpoints.save_best(self.best)
-        self.evaluations.append(record)
-        return better
-
-    def write(self) -> None:
-        """Records the evaluations."""
-        self._run.write_evaluations(self.evaluations)
-
-    def criterion_changes(self) -> bool:
-        """Whether the best so far was chosen by its loss and a score decides from here
-        on, or the other way round.
-        """
-        if self.best is None:
-            return False
-        return (self.best.chosen_by == LOSS) == self._by_score
-
-    def adopt_criterion(self, best: DevEvaluation, score: Score | None) -> str:
-        """Makes the best so far comparable by the metric that decides from here on, and
-        returns a line on it.
-
-        `score` is that of the best; None if loss decides, which is recorded already.
-        """
-        metrics = best.metrics
-        criterion = LOSS
-        if score is not None:
-            metrics = metrics | score.metrics
+            metrics |= score.metrics
             criterion = score.name.lower()
-        evaluations = []
-        for evaluation in self.evaluations:
+        for i, evaluation in enumerate(self._evaluations):
             if evaluation.step == best.step:
-                evaluation = dataclasses.replace(evaluation, metrics=metrics)
-            evaluations.append(evaluation)
-        self.evaluations = evaluations
-        self.best = dataclasses.replace(best, metrics=metrics, criterion=criterion)
-        self._run.write_evaluations(self.evaluations)
-        self._run.write_best(self.best)
+                self._evaluations[i] = dataclasses.replace(evaluation, metrics=metrics)
+        self._best = dataclasses.replace(best, metrics=metrics, criterion=criterion)
+        self._setup.run.write_evaluations(self._evaluations)
+        self._setup.run.write_best(self._best)
         value = metrics.get(criterion, math.nan)
         digits = 4 if criterion == LOSS else 2
-        return (
+        say(
             f"The best so far, of step {best.step:,}, was chosen by"
             f" {shown_metric(best.chosen_by)}. From here on {shown_metric(criterion)}"
             f" decides, {value:.{digits}f} at step {best.step:,}."
         )
 
-    @property
-    def criterion(self) -> str:
-        """The name, in messages, of the metric by which the best was chosen."""
-        return shown_metric(self.best.chosen_by if self.best else LOSS)
+    def _evaluated(
+        self, step: int, signals: Signals, progress: Progress
+    ) -> dict[str, Evaluation]:
+        """The results on each dev set by name, and on all together if there are
+        several. With the hook `score` they are decoded as well.
+        """
+        evaluations = {}
+        scores: Mapping[str, Score] = {}
+        with signals.ending_at_once(step):
+            progress.doing("evaluating dev")
+            for name, evaluate in self._evaluate.items():
+                evaluations[name] = evaluate()
+            if self._hooks.score is not None:
+                progress.doing("decoding dev")
+                scores = self._hooks.score(list(evaluations))
+        if len(evaluations) > 1:
+            evaluations[ALL_DEV_SETS] = together(evaluations.values())
+        for name, score in scores.items():
+            evaluations[name] = dataclasses.replace(evaluations[name], score=score)
+        return evaluations
 
-    def worse_evaluations(self) -> int:
+    def _keep_if_best(
+        self, step: int, dev: Evaluation, others: Mapping[str, Evaluation]
+    ) -> bool:
+        """Adds the evaluation of the checkpoint of `step`, and keeps the checkpoint if
+        it is the best so far; returns whether it is.
+
+        The checkpoint of a repeated evaluation may be the best already. It is kept
+        again, since keeping it may have been interrupted.
+        """
+        metrics = _finite(dev.metrics)
+        other_sets = {name: _finite(result.metrics) for name, result in others.items()}
+        record = DevEvaluation(step, metrics, other_sets or None)
+        self._evaluations.append(record)
+        criterion = dev.score.name.lower() if dev.score else LOSS
+        best = self._best.metrics if self._best and self._best.step != step else {}
+        better = is_better(metrics, best, criterion)
+        if better:
+            self._best = dataclasses.replace(record, criterion=criterion)
+            self._checkpoints.save_best(self._best)
+        return better
+
+    def _criterion_changes(self) -> bool:
+        """Whether the best so far was chosen by its loss and a score decides from here
+        on, or the other way round.
+        """
+        by_score = self._hooks.score is not None
+        return self._best is not None and (self._best.chosen_by == LOSS) == by_score
+
+    def _worse_evaluations(self) -> int:
         """How many evaluations since the best were compared with it and not better."""
-        if self.best is None or self.criterion_changes():
+        if self._best is None or self._criterion_changes():
             return 0
-        criterion = self.best.chosen_by
+        criterion = self._best.chosen_by
         worse = 0
-        for evaluation in self.evaluations:
-            is_later = evaluation.step > self.best.step
+        for evaluation in self._evaluations:
+            is_later = evaluation.step > self._best.step
             is_compared = criterion == LOSS or criterion in evaluation.metrics
             if is_later and is_compared:
-                worse += not is_better(evaluation.metrics, self.best.metrics, criterion)
+                worse += not is_better(
+                    evaluation.metrics, self._best.metrics, criterion
+                )
         return worse
+
+    def _shows_samples(self, step: int) -> bool:
+        if step >= self._config.train_steps or self.stops_early():
+            return True
+        return time.monotonic() - self._started > SAMPLES_AFTER_SECONDS
 
 
 def is_better(

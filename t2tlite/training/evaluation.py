@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -30,20 +29,23 @@ class Evaluation:
     loss: float  # nats per target token, without label smoothing
     accuracy: float  # share of target tokens given the highest probability
     tokens: int  # target tokens evaluated
+    score: Score | None = None  # of the outputs, if the split was decoded
 
     def __str__(self) -> str:
-        return (
+        line = (
             f"loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy"
             f" {self.accuracy:.4f}"
         )
+        return f"{line}, {self.score}" if self.score else line
 
     @property
     def metrics(self) -> dict[str, float]:
-        return {
+        metrics = {
             "loss": self.loss,
             "perplexity": self.perplexity,
             "accuracy": self.accuracy,
         }
+        return metrics | self.score.metrics if self.score else metrics
 
     @property
     def perplexity(self) -> float:
@@ -51,26 +53,6 @@ class Evaluation:
         above float32.
         """
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
-
-
-class Evaluated(NamedTuple):
-    """The metrics of a model on a split, and the score of the outputs if the split was
-    decoded.
-    """
-
-    evaluation: Evaluation
-    score: Score | None = None
-
-    def __str__(self) -> str:
-        if self.score is None:
-            return str(self.evaluation)
-        return f"{self.evaluation}, {self.score}"
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        if self.score is None:
-            return self.evaluation.metrics
-        return self.evaluation.metrics | self.score.metrics
 
 
 def together(evaluations: Iterable[Evaluation]) -> Evaluation:
@@ -84,9 +66,7 @@ def together(evaluations: Iterable[Evaluation]) -> Evaluation:
 def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
     """The metrics from (summed loss, tokens, correct tokens) of each batch or split."""
     loss, tokens, correct = np.sum(rows, axis=0)
-    return Evaluation(
-        loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens)
-    )
+    return Evaluation(float(loss / tokens), float(correct / tokens), int(tokens))
 
 
 def make_evaluation(

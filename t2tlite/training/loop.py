@@ -12,10 +12,10 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import BatchPlan, training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.training.checkpoints import Checkpoints, diverged, restore_weights
+from t2tlite.training.cost import largest_batch, training_memory
 from t2tlite.training.dev_sets import DevSets
 from t2tlite.training.evaluation import Evaluation, left_out
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.progress import Progress
 from t2tlite.training.run_cost import CostMeter
@@ -35,8 +35,9 @@ def train(
     `config.train_steps`.
 
     Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite
-    or not a number, MemoryError if memory is not enough, and Interrupted if one of
-    `signals` comes, also before this call; then what is trained is saved.
+    or not a number, TensorFlow's ResourceExhaustedError if memory is not enough, and
+    Interrupted if one of `signals` comes, also before this call; then what is trained
+    is saved.
     """
     run = setup.run
     strategy = setup.strategy
@@ -53,12 +54,8 @@ def train(
         config.random_seed,
         setup.corpus_pairs,
     )
-    memory = MemoryNeed(
-        hparams,
-        setup.vocabulary_sizes,
-        plan.largest_shapes(),
-        replicas,
-        setup.available_memory,
+    shape = largest_batch(
+        hparams, setup.vocabulary_sizes, plan.largest_shapes(), replicas
     )
     with strategy.scope():
         optimizer = make_optimizer(model)
@@ -68,7 +65,7 @@ def train(
     if setup.warm_start:
         restore_weights(model, setup.warm_start)
         say(f"Starting from the weights of {setup.warm_start}.")
-    _report_start(setup, plan, memory, start if resumes else None)
+    _report_start(setup, plan, shape, start if resumes else None)
 
     # Is there anything to do?
     dev = DevSets(setup, config, hooks, checkpoints, start)
@@ -79,12 +76,10 @@ def train(
 
     gradients = make_gradients(model, optimizer)
     train_step = make_train_step(strategy, model, optimizer, gradients)
-    largest_batch = make_trial(
-        strategy, gradients, memory.shape, hparams.accumulate_steps
-    )
+    trial = make_trial(strategy, gradients, shape, hparams.accumulate_steps)
     cost = CostMeter(run, start, replicas, setup.flops_per_token)
     progress = Progress(run, optimizer, start, config.train_steps)
-    with memory.explaining_errors(), progress:
+    with progress:
         with cost.paused():
             dev.adopt_criterion(start, signals, progress)
             if was_interrupted:
@@ -106,12 +101,12 @@ def train(
                 hparams.accumulate_steps,
             )
         )
-        largest_batch()  # raises now if it does not fit in memory
+        trial()  # raises now if the largest batch does not fit in memory
         _stop_before_first_step(strategy, signals, start)
         if setup.warm_start:
             # all workers must have seen that there is no checkpoint before there is one
             wait_for_workers(strategy)
-            _save(0, checkpoints, largest_batch, cost, progress)
+            _save(0, checkpoints, trial, cost, progress)
             with cost.paused():
                 dev.evaluate_and_keep(0, signals, progress)  # the best may be the start
 
@@ -125,7 +120,7 @@ def train(
             stops = any_worker.agreed(signals.came, result.stops, at_once=evaluates)
             is_save_due = time.monotonic() - saved_at > config.save_checkpoints_secs
             if stops or evaluates or is_save_due:
-                _save(step, checkpoints, largest_batch, cost, progress)
+                _save(step, checkpoints, trial, cost, progress)
                 saved_at = time.monotonic()
             if stops:
                 raise signals.interrupted(step)
@@ -154,7 +149,7 @@ def _stop_before_first_step(
 def _save(
     step: int,
     checkpoints: Checkpoints,
-    largest_batch: Callable[[], float],
+    trial: Callable[[], float],
     cost: CostMeter,
     progress: Progress,
 ) -> None:
@@ -165,7 +160,7 @@ def _save(
     """
     progress.flush()
     progress.doing("saving")
-    loss = largest_batch()
+    loss = trial()
     if not loss < MAX_LOSS:
         raise diverged(f"the loss is {loss:.3g}", step)
     cost.save(step)
@@ -174,19 +169,20 @@ def _save(
 
 
 def _report_start(
-    setup: TrainingSetup, plan: BatchPlan, memory: MemoryNeed, resumed_at: int | None
+    setup: TrainingSetup,
+    plan: BatchPlan,
+    shape: tuple[int, int, int],
+    resumed_at: int | None,
 ) -> None:
-    """Says what the run trains on, what it leaves out, and what memory it needs.
+    """Says what the run trains on, what it leaves out, and what memory it needs for the
+    largest micro-batch.
 
     `resumed_at` is the step to resume from, or None for a new run.
     """
     hparams = setup.model.hparams
     if plan.left_out:
-        are_longer = "is longer" if plan.left_out == 1 else "are longer"
-        say(
-            f"{counted(plan.left_out, 'training pair')} {are_longer} than"
-            f" max_length={hparams.max_length} and left out."
-        )
+        longer = counted(plan.left_out, "training pair")
+        say(f"Longer than max_length={hparams.max_length} and left out: {longer}.")
     for name, store in setup.dev_sets.items():
         line = left_out(hparams, store, name)
         if line:
@@ -196,15 +192,17 @@ def _report_start(
         for pairs, weight in zip(setup.corpus_pairs, hparams.weights, strict=True):
             parts.append(f"{counted(pairs, 'pair')} x {weight}")
         say(f"Corpora by their weights: {', '.join(parts)}.")
-    num_batches = plan.num_batches
-    batches = "1 batch" if num_batches == 1 else f"{num_batches:,} batches"
+    batches = "batch" if plan.num_batches == 1 else "batches"
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if resumed_at is None else f"; resuming from step {resumed_at:,}"
     say(
         f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
-        f" in {batches} an epoch, {replicas}{resumes}."
+        f" in {plan.num_batches:,} {batches} an epoch, {replicas}{resumes}."
     )
-    estimate = str(memory)
-    if not memory.fits:
-        estimate += f" This will not fit. {memory.advice()}"
-    say(estimate)
+    rows, source, target = shape
+    sizes = setup.vocabulary_sizes
+    memory = training_memory(hparams, sizes, (source, target), rows)
+    say(
+        f"Memory of a replica, estimated: {memory / 1e9:.2g} GB in the largest batch,"
+        f" {counted(rows, 'pair')} of {source} + {target} tokens."
+    )

@@ -37,8 +37,6 @@ class TrainingSetup:
     # gets checkpoints, costs and TensorBoard events
     run: RunFolder
     vocabulary_sizes: tuple[int, int]  # of source and target
-    # bytes of a device before the model was built; None if unknown
-    available_memory: int | None = None
     # floating-point operations to train on one token, for cost.json
     flops_per_token: float = 0.0
     # of each corpus in `train_store`, for the hparam corpus_weights
@@ -102,9 +100,7 @@ class LoopOptions(CheckedFields):
         if self.early_stopping_evals and not self.local_eval_frequency:
             raise ValueError(
                 "early_stopping_evals requires evaluations during training. Received:"
-                " local_eval_frequency=0, with"
-                f" early_stopping_evals={self.early_stopping_evals}. Raise"
-                " local_eval_frequency, or leave it out."
+                " local_eval_frequency=0."
             )
 
 

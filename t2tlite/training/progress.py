@@ -19,7 +19,7 @@ from tqdm import tqdm
 from t2tlite.console import say
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import diverged, writing
-from t2tlite.training.evaluation import Evaluated
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # between readings of the losses from the devices
@@ -46,7 +46,6 @@ class Progress:
         self._events = tf.summary.create_noop_writer()
         if run.writes:
             self._events = tf.summary.create_file_writer(str(run))
-        self._terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=stop,
             initial=start,
@@ -55,9 +54,8 @@ class Progress:
             smoothing=0.1,
             mininterval=REPORT_SECONDS / 20,
             maxinterval=REPORT_SECONDS / 20,
-            disable=not self._terminal,
+            disable=not sys.stderr.isatty(),
         )
-        self._stop = stop
         self._line_at = time.monotonic()  # when the last line was shown
         self._results: list[tuple[int, StepResult]] = []  # by step, not yet read back
         self._since = time.monotonic()
@@ -91,8 +89,7 @@ class Progress:
         if not self._results:
             return
         losses = []
-        tokens = 0.0
-        positions = 0.0
+        tokens = positions = 0.0
         for step, result in self._results:
             loss = float(result.loss)
             if not math.isfinite(loss):
@@ -109,8 +106,8 @@ class Progress:
             f" {learning_rate:.2e}"
         )
         self._bar.set_postfix_str(shown)
-        if not self._terminal and time.monotonic() - self._line_at > LINE_SECONDS:
-            say(f"step {step:,} of {self._stop:,}: {shown}")
+        if self._bar.disable and time.monotonic() - self._line_at > LINE_SECONDS:
+            say(f"step {step:,} of {self._bar.total:,}: {shown}")
             self._line_at = time.monotonic()
         with self._recording():
             for done, value, norm in losses:
@@ -144,13 +141,13 @@ class Progress:
             tf.summary.text("samples", table, step=step)
 
     def evaluated(
-        self, step: int, dev: Evaluated, better: bool, others: Mapping[str, Evaluated]
+        self, step: int, dev: Evaluation, better: bool, others: Mapping[str, Evaluation]
     ) -> None:
         """Shows and records the metrics on the dev set that decides, and on others by
         name.
         """
         say(f"step {step:,}: dev {dev}" + (" (best so far)" if better else ""))
-        if not math.isfinite(dev.evaluation.perplexity):
+        if not math.isfinite(dev.perplexity):
             say(
                 "Training has diverged, or is about to. Delete the checkpoints since"
                 " then, and resume with a lower learning_rate_constant or a longer"

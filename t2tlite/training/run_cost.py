@@ -1,5 +1,4 @@
-"""The cost of training a run, in time and in floating-point operations, the two ways of
-Table 2.
+"""The cost of training a run, in time and in floating-point operations, as in Table 2.
 
 A resumed run adds to the cost of its checkpoint. So no work is counted twice, and work
 that was lost, by a kill or with deleted checkpoints, is not counted. `RunCost` explains
@@ -9,7 +8,6 @@ the fields.
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator
 
@@ -17,9 +15,6 @@ from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import NO_COST, RunCost
 from t2tlite.types import Tensor
-
-# footnote 5: sustained, single precision
-PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
 
 
 class CostMeter:
@@ -78,27 +73,14 @@ class CostMeter:
         self._since += time.monotonic() - paused_at
 
 
-def cost_line(cost: RunCost, gpu: str) -> str:
-    """The counted cost in a line; on a GPU that the paper names, also the paper's
-    estimate for Table 2.
-
-    The paper multiplies training time, number of devices and the sustained
-    single-precision capacity of each (footnote 5), which is used here for any dtype.
-    `gpu` is the name of the device, empty for a CPU.
-    """
+def cost_line(cost: RunCost) -> str:
+    """The counted cost in a line."""
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
     count = "1 device" if devices == 1 else f"{devices:.3g} devices"
     line = (
         f"Training cost: {cost.flops:.2e} FLOPs counted, in {_duration(cost.seconds)}"
         f" on {count}"
     )
-    for model, tflops in PAPER_TFLOPS.items():
-        if re.search(rf"\b{model}[a-z]?\b", gpu):
-            estimate = cost.device_seconds * tflops * 1e12
-            line += (
-                f"; the paper's way {estimate:.2e}, at {tflops:.3g} TFLOPS, its number"
-                f" for {model}"
-            )
     if cost.steps < cost.step:
         line += f", for {cost.steps:,} of {cost.step:,} steps"
     return f"{line}."

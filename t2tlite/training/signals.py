@@ -9,13 +9,8 @@ from collections.abc import Iterator
 
 from t2tlite.console import say
 
-STOPPING = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    if hasattr(signal, name)
-)
-
-REPEATED_EVALUATION = "the evaluation, which is repeated when the run resumes"
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on Windows
+STOPPING = tuple(number for number in signal.Signals if number.name in NAMES)
 
 
 @contextlib.contextmanager
@@ -43,18 +38,16 @@ class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and has saved a checkpoint unless it is at step 0."""
 
     def __init__(self, step: int, signal_number: int) -> None:
-        name = signal.Signals(signal_number).name
+        where = (
+            f"at step {step:,}; a checkpoint is saved. The same command resumes from"
+            " there."
+        )
         if step == 0:
-            message = (
-                f"Stopped by {name} before the first step. Nothing is trained yet; the"
-                " same command starts again."
+            where = (
+                "before the first step. Nothing is trained yet; the same command starts"
+                " again."
             )
-        else:
-            message = (
-                f"Stopped by {name} at step {step:,}; a checkpoint is saved. The same"
-                " command resumes from there."
-            )
-        super().__init__(message)
+        super().__init__(f"Stopped by {signal.Signals(signal_number).name} {where}")
         self.signal_number = signal_number
 
 
@@ -69,7 +62,6 @@ class Signals:
     def __init__(self) -> None:
         self.caught: int | None = None  # the number of the signal
         self._saved_step: int | None = None
-        self._what = ""
 
     def __enter__(self) -> Signals:
         self._handlers = {}
@@ -105,15 +97,12 @@ class Signals:
             raise self.interrupted(saved_step)
 
     @contextlib.contextmanager
-    def ending_at_once(
-        self, saved_step: int, what: str = REPEATED_EVALUATION
-    ) -> Iterator[None]:
+    def ending_at_once(self, saved_step: int) -> Iterator[None]:
         """Lets a signal raise Interrupted at any point of the block, which must not
-        write files, and report that `what` ends.
+        write files. A run that resumes repeats an evaluation.
         """
         self.check(saved_step)
         self._saved_step = saved_step
-        self._what = what
         try:
             yield
         finally:
@@ -122,11 +111,7 @@ class Signals:
     def _record(self, number: int, frame: object) -> None:
         self.caught = number
         self.__exit__()
-        name = signal.Signals(number).name
-        if self._saved_step is None:
-            say(
-                f"{name}: stopping, and saving what is trained; once more ends at once."
-            )
-        else:
-            say(f"{name}: ending {self._what}.")
+        if self._saved_step is not None:
             raise Interrupted(self._saved_step, number)
+        name = signal.Signals(number).name
+        say(f"{name}: stopping, and saving what is trained; once more ends at once.")

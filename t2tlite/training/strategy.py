@@ -47,7 +47,7 @@ def make_strategy(
         others = "several workers" if cluster else "a GPU"
         raise ValueError(
             "--worker_cpu is for training on the CPU of one machine. Received:"
-            f" {cpu_replicas} with {others}. Leave it out, or add --worker_gpu=0."
+            f" {cpu_replicas} with {others}."
         )
     if cluster is None:
         names = [f"GPU:{i}" for i in range(len(present[:gpus]))]
@@ -58,9 +58,8 @@ def make_strategy(
             return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise ConnectionError(
-            f"The workers of {VARIABLE} must reach each other. Received:"
-            f" {cluster.address}, which could not begin: {str(error).splitlines()[0]}"
-            " Check that it is a free port of this machine, and that all workers run."
+            f"{cluster.address}, of {VARIABLE}, must be a free port of this machine"
+            f" that others reach. Received: {str(error).splitlines()[0]}"
         ) from error
 
 
@@ -77,8 +76,8 @@ def _cpu_devices(count: int) -> list[str]:
             tf.config.threading.set_intra_op_parallelism_threads(cores_each(count))
         except RuntimeError as error:
             raise ValueError(
-                f"--worker_cpu={count} must be known before TensorFlow begins to"
-                " compute. Start a new process."
+                f"--worker_cpu={count} must be known before TensorFlow computes. Start"
+                " a new process."
             ) from error
     return [f"CPU:{i}" for i in range(count)]
 
@@ -93,21 +92,19 @@ def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
 
     def watch() -> None:
         while not done.wait(REPORT_ABSENT_SECONDS):
-            reasons = [_why_unreachable(address) for address in cluster.addresses]
-            absent = "; ".join(filter(None, reasons))
+            absent = "; ".join(filter(None, map(_why_unreachable, cluster.addresses)))
             if done.is_set():  # while this was waiting for an address
                 return
+            if absent:
+                say(f"Waiting for other workers: {absent}.")
             if time.monotonic() > until:
                 say(
                     f"All workers of {VARIABLE} must begin within"
-                    f" {WAIT_SECONDS / 60:.0f} minutes. Received:"
-                    f" {absent or 'no answer from some'}. Start all of them, and check"
+                    f" {WAIT_SECONDS / 60:.0f} minutes. Start all of them, and check"
                     " the addresses."
                 )
                 # TensorFlow would wait for an hour, and cannot be asked to stop
                 os._exit(1)
-            if absent:
-                say(f"Waiting for other workers: {absent}.")
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -137,10 +134,7 @@ def with_dtype_policy(
     policy = _policy(hparams, strategy, recorded)
     is_slow = not trains_on_gpu(strategy) and not cpu_has_bfloat16()
     if policy == "mixed_bfloat16" and is_slow:
-        say(
-            "dtype_policy=mixed_bfloat16 is slower than float32 on this CPU, which has"
-            " no bfloat16 instructions."
-        )
+        say("dtype_policy=mixed_bfloat16 is slower than float32 on this CPU.")
     return dataclasses.replace(hparams, dtype_policy=policy)
 
 
@@ -152,8 +146,13 @@ def _policy(
         return hparams.dtype_policy
     if recorded:
         return recorded.dtype_policy
-    on_gpu = trains_on_gpu(strategy)
-    fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
+    fast = cpu_has_bfloat16()
+    if trains_on_gpu(strategy):
+        capabilities = []
+        for gpu in tf.config.list_physical_devices("GPU"):
+            details = tf.config.experimental.get_device_details(gpu)
+            capabilities.append(details.get("compute_capability", (0, 0)))
+        fast = min(capabilities) >= BFLOAT16_CAPABILITY
     return "mixed_bfloat16" if fast else "float32"
 
 
@@ -171,41 +170,29 @@ def device_lines(
     was asked for: with 0 the CPU is not a surprise.
     """
     policy = _policy(hparams, strategy, recorded)
-    auto = " (dtype_policy=auto)" if hparams.dtype_policy == "auto" else ""
+    if hparams.dtype_policy == "auto":
+        policy += " (dtype_policy=auto)"
     xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
     on_gpu = trains_on_gpu(strategy)
-    count = strategy.num_replicas_in_sync
+    device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
     if on_gpu:
-        device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
-    else:
-        device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
-        if len(strategy.extended.worker_devices) > 1:
-            device = f"{count} replicas on {device}"
-        elif count > 1:
-            device = f"{count} x {device}"
-    lines = [f"Training on {device}, in {policy}{auto}, {xla}."]
+        device = gpu_name()
+    count = strategy.num_replicas_in_sync
+    if count > 1:
+        device = f"{count} x {device}" if on_gpu else f"{count} replicas on {device}"
+    lines = [f"Training on {device}, in {policy}, {xla}."]
+    is_hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     if on_gpu and not hparams.jit_compile:
         lines.append(
             "A GPU trains about three times as fast with --hparams=jit_compile=true,"
             " once XLA has compiled each shape of a batch."
         )
-    if on_gpu or gpus == 0 or not has_nvidia_driver():
-        return lines
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return lines  # hidden on purpose
-    lines.append(
-        "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
-        f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
-    )
+    elif not on_gpu and not is_hidden and has_nvidia_driver():
+        lines.append(
+            "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
+            f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
+        )
     return lines
-
-
-def _gpus_have_bfloat16() -> bool:
-    for gpu in tf.config.list_physical_devices("GPU"):
-        details = tf.config.experimental.get_device_details(gpu)
-        if details.get("compute_capability", (0, 0)) < BFLOAT16_CAPABILITY:
-            return False
-    return True
 
 
 def trains_on_gpu(strategy: tf.distribute.Strategy) -> bool:

@@ -119,11 +119,10 @@ def make_train_step(
         sources = part.inputs
         targets = part.targets
         tokens = tf.math.count_nonzero(sources) + tf.math.count_nonzero(targets)
-        positions = tf.size(sources) + tf.size(targets)
         result = StepResult(
             loss=loss,
             tokens=tf.cast(tokens, tf.float32),
-            positions=tf.cast(positions, tf.float32),
+            positions=tf.cast(tf.size(sources) + tf.size(targets), tf.float32),
             stops=stop,
             # equal on all replicas, and summed below
             gradient_norm=norm / strategy.num_replicas_in_sync,
@@ -191,8 +190,7 @@ def make_trial(
         # that trains often. If functions run eagerly, tracing one would take a second.
         if not tf.config.functions_run_eagerly():
             run = trial.get_concrete_function(iterator)
-        losses = strategy.experimental_local_results(run(iterator))
-        return float(losses[0])
+        return float(strategy.experimental_local_results(run(iterator))[0])
 
     return loss
 

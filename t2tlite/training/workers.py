@@ -26,12 +26,9 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
     """Whether this process writes the run directory: it is the only one, the chief, or
     worker 0 of a cluster without a chief.
     """
-    cluster = strategy.cluster_resolver
-    types = cluster.cluster_spec().jobs if cluster else []
-    if not types:
-        return True
-    chief = "chief" if "chief" in types else "worker"
-    return (cluster.task_type, cluster.task_id) == (chief, 0)
+    first = worker_names(strategy)[0]
+    resolver = strategy.cluster_resolver
+    return not first or first == f"{resolver.task_type} {resolver.task_id}"
 
 
 def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
@@ -79,18 +76,18 @@ def check_workers_agree(
     """Raises ValueError on every worker if their settings, which JSON can express,
     differ.
     """
-    texts = gather(strategy, json.dumps(settings))
-    received = [json.loads(text) for text in texts]
+    received = list(map(json.loads, gather(strategy, json.dumps(settings))))
     shown = []
-    for worker, other in zip(worker_names(strategy), received, strict=True):
-        for name in settings:
-            if any(other.get(name) != another.get(name) for another in received):
-                shown.append(f"{worker} has {name} {other.get(name)}")
+    for name in settings:
+        values = [other.get(name) for other in received]
+        if any(value != values[0] for value in values):
+            for worker, value in zip(worker_names(strategy), values, strict=True):
+                shown.append(f"{worker} has {name} {value}")
     if shown:
         raise ValueError(
             f"All workers must train the same. Received: {'; '.join(shown)}. Give all"
-            " the same command, the same version of t2tlite, and an --output_dir that"
-            " they share; without a shared folder, copy the chief's run to the others."
+            " the same command, version of t2tlite and --output_dir, or a copy of the"
+            " chief's."
         )
 
 
@@ -119,12 +116,11 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
     except LOST as error:
         if len(worker_names(strategy)) == 1:
             raise
-        lines = [line.strip() for line in str(error).splitlines()]
-        aborted = [line for line in lines if line.startswith(ABORTED)]
-        reason = [*aborted, *lines][0]
+        lines = str(error).splitlines()
+        lines.sort(key=lambda line: not line.strip().startswith(ABORTED))
         raise ConnectionError(
-            f"A worker was lost: its own messages say why ({reason}). Start all workers"
-            " again with the same command: training resumes from the newest checkpoint."
+            f"A worker was lost: its own messages say why ({lines[0].strip()}). Start"
+            " all workers again with the same command: training resumes."
         ) from error
 
 

@@ -30,6 +30,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
 from t2tlite.trees.evalb_parses import FOREST
@@ -80,22 +81,6 @@ class SentenceScore:
         return _percent(self.correct_tags, self.words)
 
 
-SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
-    "Number of sentence",
-    "Number of Error sentence",
-    "Number of Skip  sentence",
-    "Number of Valid sentence",
-    "Bracketing Recall",
-    "Bracketing Precision",
-    "Bracketing FMeasure",
-    "Complete match",
-    "Average crossing",
-    "No crossing",
-    "2 or less crossing",
-    "Tagging accuracy",
-)
-
-
 @dataclass(frozen=True)
 class ParsingScore:
     """A summary; `str(score)` is the text that EVALB prints."""
@@ -121,6 +106,22 @@ class ParsingScore:
         return "\n".join(lines)
 
 
+SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
+    "Number of sentence",
+    "Number of Error sentence",
+    "Number of Skip  sentence",
+    "Number of Valid sentence",
+    "Bracketing Recall",
+    "Bracketing Precision",
+    "Bracketing FMeasure",
+    "Complete match",
+    "Average crossing",
+    "No crossing",
+    "2 or less crossing",
+    "Tagging accuracy",
+)
+
+
 def evalb(
     gold: Sequence[Tree],
     predicted: Sequence[Tree | None],
@@ -135,8 +136,8 @@ def evalb(
     """
     if len(gold) != len(predicted):
         raise ValueError(
-            f"Each gold tree must have a predicted one. Received: {len(gold)} gold,"
-            f" {len(predicted)} predicted. Give None for a sentence without a parse."
+            f"Each gold tree must have a predicted one, or None. Received: {len(gold)}"
+            f" gold, {len(predicted)} predicted."
         )
     scores = []
     for gold_tree, tree in zip(gold, predicted, strict=True):
@@ -166,7 +167,7 @@ def score_sentence(
     if not any(parse.kept):
         return SentenceScore(length, SKIPPED)
     if sum(reference.kept) != sum(parse.kept):
-        _restore_quotes(reference, parse, parameters)
+        _restore_quotes(reference, parse)
     gold_words = reference.kept_words()
     words = parse.kept_words()
     if len(gold_words) != len(words):
@@ -178,8 +179,8 @@ def score_sentence(
             message = f"Words unmatch ({gold_word}|{word})"
             return SentenceScore(length, ERROR, message=message)
         correct_tags += parameters.same_label(gold_tag, tag)
-    gold_brackets = reference.scored_brackets(parameters)
-    brackets = parse.scored_brackets(parameters)
+    gold_brackets = reference.scored_brackets()
+    brackets = parse.scored_brackets()
     return SentenceScore(
         length,
         matched=_count_matched(gold_brackets, brackets, parameters),
@@ -191,18 +192,24 @@ def score_sentence(
     )
 
 
+def up_to_length(
+    scores: Sequence[SentenceScore], max_length: int | None
+) -> list[SentenceScore]:
+    """The scores of the sentences whose gold tree has at most `max_length` words; all
+    if it is None.
+    """
+    return [s for s in scores if max_length is None or s.length <= max_length]
+
+
 def summarise(
     scores: Sequence[SentenceScore], max_length: int | None = None
 ) -> ParsingScore:
-    """Summarises the scores of the sentences whose gold tree has at most `max_length`
-    words; of all sentences if it is None.
-    """
+    """Summarises the scores of the sentences `up_to_length`."""
+    scores = up_to_length(scores, max_length)
     statuses: Counter[int] = Counter()
     valid = []
     complete = no_crossing = two_or_less_crossing = 0
     for score in scores:
-        if max_length is not None and score.length > max_length:
-            continue
         statuses[score.status] += 1
         if score.status == SCORED:
             valid.append(score)
@@ -210,39 +217,37 @@ def summarise(
             no_crossing += score.crossing == 0
             two_or_less_crossing += score.crossing <= 2
     total = total_counts(valid)
+    recall = total.recall
+    precision = total.precision
     f1 = 0.0
-    if total.precision + total.recall:
-        f1 = 2 * total.precision * total.recall / (total.precision + total.recall)
+    if precision + recall:
+        f1 = 2 * precision * recall / (precision + recall)
     return ParsingScore(
-        sentences=statuses.total(),
+        sentences=len(scores),
         errors=statuses[ERROR],
         skipped=statuses[SKIPPED],
         valid=len(valid),
-        recall=total.recall,
-        precision=total.precision,
+        recall=recall,
+        precision=precision,
         f1=f1,
         complete_match=_percent(complete, len(valid)),
-        average_crossing=total.crossing / len(valid) if valid else 0.0,
+        average_crossing=total.crossing / max(len(valid), 1),
         no_crossing=_percent(no_crossing, len(valid)),
         two_or_less_crossing=_percent(two_or_less_crossing, len(valid)),
         tagging_accuracy=total.tagging_accuracy,
     )
 
 
+COUNTS = ("length", "matched", "gold", "predicted", "crossing", "words", "correct_tags")
+
+
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """Adds up the counts of all sentences."""
-    total = SentenceScore(length=0)
+    total: dict[str, Any] = dict.fromkeys(COUNTS, 0)
     for score in scores:
-        total = SentenceScore(
-            length=total.length + score.length,
-            matched=total.matched + score.matched,
-            gold=total.gold + score.gold,
-            predicted=total.predicted + score.predicted,
-            crossing=total.crossing + score.crossing,
-            words=total.words + score.words,
-            correct_tags=total.correct_tags + score.correct_tags,
-        )
-    return total
+        for name in COUNTS:
+            total[name] += getattr(score, name)
+    return SentenceScore(**total)
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:
@@ -277,18 +282,8 @@ class _Parse:
         self.words = tree.words()
         self.tags = tree.tags()
         self.kept = [tag not in parameters.delete_labels for tag in self.tags]
-        self.brackets: list[Bracket] = []  # spans in all words; outer brackets first
-        position = 0
-        unclosed: list[int] = []  # indices of brackets
-        for kind, node in tree.walk():
-            if kind == TAG:
-                position += 1
-            elif kind == OPEN:
-                unclosed.append(len(self.brackets))
-                self.brackets.append((node.label, position, position))
-            else:
-                index = unclosed.pop()
-                self.brackets[index] = (node.label, self.brackets[index][1], position)
+        self._tree = tree
+        self._parameters = parameters
 
     def take_tags(self, gold: _Parse) -> None:
         """Replaces the tags by the gold ones, unless the words differ. The gold tree
@@ -304,33 +299,44 @@ class _Parse:
         words = zip(self.words, self.tags, strict=True)
         return list(itertools.compress(words, self.kept))
 
-    def quote_marks(self, parameters: EvalbParameters) -> list[int]:
+    def quote_marks(self) -> list[int]:
         """The indices of words that may be quotation marks and have one of
         `quote_labels` as their tag.
         """
         indices = []
         for i, word in enumerate(self.words):
-            if word in QUOTE_MARKS and self.tags[i] in parameters.quote_labels:
+            if word in QUOTE_MARKS and self.tags[i] in self._parameters.quote_labels:
                 indices.append(i)
         return indices
 
-    def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
+    def scored_brackets(self) -> list[Bracket]:
         """The brackets that are compared, with spans in the words that are compared;
         outer brackets first.
         """
-        position = [0, *itertools.accumulate(self.kept)]
-        deleted = {FOREST, *parameters.delete_brackets}
-        scored = []
-        for full_label, first, end in self.brackets:
-            label = re.split("[-=]", full_label)[0]
-            if position[first] < position[end] and label not in deleted:
-                scored.append((label, position[first], position[end]))
-        return scored
+        deleted = {FOREST, *self._parameters.delete_brackets}
+        kept = iter(self.kept)
+        position = 0
+        brackets: list[Bracket] = []
+        unclosed: list[int] = []  # indices of brackets
+        for kind, node in self._tree.walk():
+            if kind == TAG:
+                position += next(kept)
+            elif kind == OPEN:
+                unclosed.append(len(brackets))
+                label = re.split("[-=]", node.label)[0]
+                brackets.append((label, position, position))
+            else:
+                index = unclosed.pop()
+                label, first, _ = brackets[index]
+                brackets[index] = (label, first, position)
+        return [
+            (label, first, end)
+            for label, first, end in brackets
+            if first < end and label not in deleted
+        ]
 
 
-def _restore_quotes(
-    gold: _Parse, predicted: _Parse, parameters: EvalbParameters
-) -> None:
+def _restore_quotes(gold: _Parse, predicted: _Parse) -> None:
     """Keeps a quotation mark in both trees if one tree's tag removes it and the other's
     does not.
 
@@ -338,13 +344,10 @@ def _restore_quotes(
     once. (If two marks follow each other, EVALB may restore the first twice and
     misalign the rest.)
     """
-    gold_marks = gold.quote_marks(parameters)
-    for i in predicted.quote_marks(parameters):
-        for j in gold_marks:
-            is_same = sum(predicted.kept[:i]) == sum(gold.kept[:j])
-            if is_same and predicted.kept[i] != gold.kept[j]:
-                predicted.kept[i] = True
-                gold.kept[j] = True
+    for i, j in itertools.product(predicted.quote_marks(), gold.quote_marks()):
+        is_same = sum(predicted.kept[:i]) == sum(gold.kept[:j])
+        if is_same and predicted.kept[i] != gold.kept[j]:
+            predicted.kept[i] = gold.kept[j] = True
 
 
 def _count_matched(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from t2tlite.trees.evalb import SCORED, SentenceScore
+from t2tlite.trees.evalb import SCORED, SentenceScore, up_to_length
 
 RESAMPLES = 1000
 SEED = 12345
@@ -25,9 +25,7 @@ def f1_interval(
     out. The same scores always give the same interval; without any it is (0, 0).
     """
     sentences = []  # of each, the matched brackets, and those of both trees
-    for score in scores:
-        if max_length is not None and score.length > max_length:
-            continue
+    for score in up_to_length(scores, max_length):
         if score.status == SCORED:
             sentences.append((score.matched, score.gold + score.predicted))
     if not sentences:

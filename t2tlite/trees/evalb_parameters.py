@@ -12,19 +12,20 @@ from typing import Any
 
 from t2tlite.files.text_files import read_lines
 
-# keyword of a parameter file -> the field that it sets, and the number of values after
-# the keyword
-KEYWORDS: dict[str, tuple[str | None, int]] = {
-    "DEBUG": (None, 1),  # t2t-evalb has flags for its output
-    "MAX_ERROR": (None, 1),  # errors are counted, but never end the scoring
-    "LABELED": ("labelled", 1),
-    "CUTOFF_LEN": ("cutoff_length", 1),
-    "DELETE_LABEL": ("delete_labels", 1),
-    "DELETE_LABEL_FOR_LENGTH": ("delete_labels_for_length", 1),
-    "EQ_LABEL": ("equal_labels", 2),
-    "EQ_WORD": ("equal_words", 2),
-    "QUOTE_LABEL": ("quote_labels", 1),
+# keyword of a parameter file -> the field that it sets
+KEYWORDS = {
+    "DEBUG": "",  # t2t-evalb has flags for its output
+    "MAX_ERROR": "",  # errors are counted, but never end the scoring
+    "LABELED": "labelled",
+    "CUTOFF_LEN": "cutoff_length",
+    "DELETE_LABEL": "delete_labels",
+    "DELETE_LABEL_FOR_LENGTH": "delete_labels_for_length",
+    "EQ_LABEL": "equal_labels",
+    "EQ_WORD": "equal_words",
+    "QUOTE_LABEL": "quote_labels",
 }
+PAIRS = ("EQ_LABEL", "EQ_WORD")
+NUMBERS = ("LABELED", "CUTOFF_LEN")
 
 
 @dataclass(frozen=True)
@@ -79,33 +80,28 @@ def read_parameters(path: str | Path) -> EvalbParameters:
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
+        keyword, *values = line.split() or [""]
+        if not keyword or keyword.startswith("#"):
             continue
-        place = f"{path}, line {number}"
-        keyword, *values = line.split()
         if keyword not in KEYWORDS:
             raise ValueError(
-                f"{place}: a line must start with one of {', '.join(KEYWORDS)}."
-                f" Received: {keyword!r}. Correct it, or make the line a comment"
-                " with #."
+                f"{path}, line {number}: a line must start with # or one of"
+                f" {', '.join(KEYWORDS)}. Received: {keyword!r}. Correct it."
             )
-        field, count = KEYWORDS[keyword]
-        if len(values) != count:
+        field = KEYWORDS[keyword]
+        takes = ""
+        if len(values) != 1 + (keyword in PAIRS):
+            takes = "two values" if keyword in PAIRS else "one value"
+        elif keyword in NUMBERS and not re.fullmatch("[0-9]{1,9}", values[0]):
+            takes = "a whole number"
+        if takes:
             raise ValueError(
-                f"{place}: {keyword} takes {count} value{'s' * (count > 1)}. Received:"
-                f" {len(values)} ({' '.join(values)}). Write a line for each."
+                f"{path}, line {number}: {keyword} takes {takes}. Received:"
+                f" {' '.join(values)!r}. Write a line for each."
             )
-        if field is None:
-            continue
-        if field in ("labelled", "cutoff_length"):
-            if not re.fullmatch("[0-9]{1,9}", values[0]):
-                raise ValueError(
-                    f"{place}: {keyword} takes a whole number. Received: {values[0]!r}."
-                    " Correct it."
-                )
-            number_type = bool if field == "labelled" else int
-            fields[field] = number_type(int(values[0]))
-        else:
-            value = values[0] if count == 1 else tuple(values)
+        if keyword in NUMBERS:
+            fields[field] = int(values[0])
+        elif field:
+            value = tuple(values) if keyword in PAIRS else values[0]
             fields[field] = fields.get(field, frozenset()) | {value}
     return EvalbParameters(**fields)

@@ -64,8 +64,8 @@ class Linearisation:
         """
         if tree.label != ROOT or tree.is_preterminal:
             raise ValueError(
-                f"A tree with a {ROOT} root is required. Received: root {tree.label!r}."
-                " Pass it through clean_tree first."
+                f"A tree with a {ROOT} root is required, as clean_tree returns it."
+                f" Received: root {tree.label!r}."
             )
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
@@ -98,14 +98,12 @@ class Linearisation:
         """The leaf expected for each word. Raises ValueError as `tree_word`."""
         leaves = []
         for word in map(tree_word, words):
-            punctuation = PUNCTUATION_WORDS.get(normalise(word))
-            if punctuation is not None:
-                leaves.append(Leaf(punctuation, may_be_punctuation=False))
-                continue
             token = "" if self.has_tags else NORMALISED_TAG
             if self.has_words:
                 token = word
-            leaves.append(Leaf(token, may_be_punctuation(word)))
+            punctuation = PUNCTUATION_WORDS.get(normalise(word))
+            is_choice = punctuation is None and may_be_punctuation(word)
+            leaves.append(Leaf(punctuation or token, is_choice))
         return leaves
 
     def symbols(self, tree: Tree) -> set[str]:
@@ -149,8 +147,8 @@ class Tensor2tensorLinearisation(Linearisation):
     def leaves(self, words: Sequence[str]) -> list[Leaf]:
         """Raises ValueError: the form does not say what is a bracket."""
         raise ValueError(
-            "tree_constraint requires trees with brackets. Received: a parser whose"
-            " --linearisation is t2t. Decode with tree_constraint=false."
+            "tree_constraint requires trees with brackets. Received: a parser with"
+            " --linearisation=t2t."
         )
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:

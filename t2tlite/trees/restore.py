@@ -24,9 +24,6 @@ from t2tlite.vocabularies.normalisation import normalise
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
-# The cost of an alignment: twice the repairs; then, to choose among equal repairs, how
-# near the omitted tags and words are to punctuation and the ends (minus the distance).
-EditCost = tuple[int, int]
 # Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of
 # equal costs the first counts.
 PAIR, DROP, MISS = 0, 1, 2
@@ -105,13 +102,11 @@ def restore(
     """
     words = list(map(tree_word, words))
     if not words:
-        raise ValueError(
-            "At least one word is required. Received: none. Leave empty sentences out."
-        )
+        raise ValueError("At least one word is required. Received: none.")
     repairs = Counter(malformed_token=malformed)
     balanced = _balanced(events, repairs)
     tags = [label for kind, label in balanced if kind == TAG]
-    leaves = iter(_TagRules(fit_tags, lexical).leaves(tags, words, repairs))
+    leaves = iter(_TagRules(fit_tags, lexical, repairs).leaves(tags, words))
 
     stack: list[list[Tree]] = [[]]  # the children of each open constituent
     for kind, label in balanced:
@@ -167,10 +162,9 @@ class _TagRules:
 
     fit_tags: bool
     lexical: bool
+    repairs: Counter[str]
 
-    def leaves(
-        self, tags: list[str], words: list[str], repairs: Counter[str]
-    ) -> list[list[Tree]]:
+    def leaves(self, tags: list[str], words: list[str]) -> list[list[Tree]]:
         """Returns for each tag the words that take its place, each under its own
         tag.
         """
@@ -186,33 +180,28 @@ class _TagRules:
             if t is not None:
                 nearest = t
                 label = tags[t]
-            tag = self._tag(normal, label, repairs)
-            leaves[nearest].append(Tree(tag, (word,)))
+            leaves[nearest].append(Tree(self._tag(normal, label), (word,)))
         for tag, replacement in zip(tags, leaves, strict=True):
-            repairs["surplus_tag"] += tag != NO_TAG and not replacement
+            self.repairs["surplus_tag"] += tag != NO_TAG and not replacement
         return leaves
 
-    def _tag(self, word: str, label: str, repairs: Counter[str]) -> str:
+    def _tag(self, word: str, label: str) -> str:
         """The tag of a word that is aligned with a label."""
         if label == NO_TAG:
-            repairs["missing_tag"] += 1
+            self.repairs["missing_tag"] += 1
             return fitting_tag(word, NORMALISED_TAG)
         if self._is_word(label):
-            repairs["changed_word"] += label != word
+            self.repairs["changed_word"] += label != word
             label = NORMALISED_TAG
-        if not self.fit_tags:
-            return label
-        tag = fitting_tag(word, label)
-        repairs["changed_tag"] += tag != label
+        tag = fitting_tag(word, label) if self.fit_tags else label
+        self.repairs["changed_tag"] += tag != label
         return tag
 
     def _is_word(self, label: str) -> bool:
         return self.lexical and label not in PUNCTUATION_TAGS
 
     def _fits(self, word: str, label: str) -> bool:
-        """Whether a word can have the label without a repair."""
-        if label == NO_TAG:
-            return False
+        """Whether a word can have the label, not NO_TAG, without a repair."""
         if self._is_word(label):
             return label == word
         return not self.fit_tags or fitting_tag(word, label) == label
@@ -224,67 +213,57 @@ class _TagRules:
         Takes time and memory in proportion to tags times words, unless each tag fits
         its word.
         """
-        if len(tags) == len(words) and all(map(self._fits, words, tags)):
+        is_complete = len(tags) == len(words) and NO_TAG not in tags
+        if is_complete and all(map(self._fits, words, tags)):
             return list(range(len(words)))
         alignment: list[int | None] = []
         t = 0
-        for row in self._cheapest(tags, words):
-            while row[t][2] == DROP:
+        for steps in self._cheapest(tags, words):
+            while steps[t] == DROP:
                 t += 1
-            if row[t][2] == PAIR:
+            if steps[t] == PAIR:
                 alignment.append(t)
                 t += 1
             else:
                 alignment.append(None)
         return alignment
 
-    def _cheapest(
-        self, tags: list[str], words: list[str]
-    ) -> list[list[tuple[int, int, int]]]:
-        """For each word w and tag t, the cost of the cheapest alignment of the words
-        from w on with the tags from t on, and its first step.
+    def _cheapest(self, tags: list[str], words: list[str]) -> list[list[int]]:
+        """For each word w and tag t, the first step of the cheapest alignment of the
+        words from w on with the tags from t on.
         """
-        pairs = self._pair_costs(tags, words)
-        drops = _drop_costs(tags)
-        misses = _omission_costs(words, PUNCTUATION_WORDS)
-
-        row = [(0, 0, MISS)]  # no words are left: the other tags are dropped
-        for edits, distance in reversed(drops):
-            after = row[-1]
-            row.append((after[0] + edits, after[1] + distance, DROP))
-        row.reverse()
-        rows = []
-        for word, miss in zip(reversed(words), reversed(misses), strict=True):
-            next_row = row
-            # no tags are left: the other words have none
-            after = next_row[-1]
-            at_end = (1, 0) if tags[-1] == NO_TAG else miss
-            row = [(0, 0, MISS)] * len(tags)
-            row.append((after[0] + at_end[0], after[1] + at_end[1], MISS))
-            for t in reversed(range(len(tags))):
-                after_pair = next_row[t + 1]
-                after_drop = row[t + 1]
-                after_miss = next_row[t]
-                drop = drops[t]
-                row[t] = min(
-                    (after_pair[0] + pairs[word, tags[t]], after_pair[1], PAIR),
-                    (after_drop[0] + drop[0], after_drop[1] + drop[1], DROP),
-                    (after_miss[0] + miss[0], after_miss[1] + miss[1], MISS),
-                )
-            rows.append(row)
-        return rows[::-1]
-
-    def _pair_costs(
-        self, tags: list[str], words: list[str]
-    ) -> dict[tuple[str, str], int]:
-        """Twice the repairs if a word gets a tag, by word and tag."""
-        costs = {}
+        # A repair costs more than all that chooses among equal repairs: the distances
+        # of omitted tags and words from punctuation and the ends.
+        half_repair = (len(tags) + len(words)) ** 2
+        drops = _omission_costs(tags, {*PUNCTUATION_TAGS, NO_TAG}, 2 * half_repair)
+        for t, tag in enumerate(tags):
+            if tag == NO_TAG:
+                drops[t] = 0
+        misses = _omission_costs(words, PUNCTUATION_WORDS, 2 * half_repair)
+        pairs = {}
         for word, tag in itertools.product(set(words), set(tags)):
             if tag == NO_TAG:
-                costs[word, tag] = 1
+                pairs[word, tag] = half_repair
             else:
-                costs[word, tag] = 0 if self._fits(word, tag) else 2
-        return costs
+                pairs[word, tag] = 0 if self._fits(word, tag) else 2 * half_repair
+
+        # of the words after the current one, by tag; none are left: tags are dropped
+        costs = [*itertools.accumulate(reversed(drops), initial=0)][::-1]
+        rows = []
+        for word, miss in zip(reversed(words), reversed(misses), strict=True):
+            after = costs
+            # no tags are left: the other words have none
+            at_end = half_repair if tags[-1] == NO_TAG else miss
+            costs = [0] * len(tags) + [after[-1] + at_end]
+            steps = [MISS] * len(costs)
+            for t in reversed(range(len(tags))):
+                costs[t], steps[t] = min(
+                    (after[t + 1] + pairs[word, tags[t]], PAIR),
+                    (costs[t + 1] + drops[t], DROP),
+                    (after[t] + miss, MISS),
+                )
+            rows.append(steps)
+        return rows[::-1]
 
 
 def _as_read(word: str) -> str:
@@ -292,25 +271,13 @@ def _as_read(word: str) -> str:
     return normalise(word) or word
 
 
-def _drop_costs(tags: list[str]) -> list[EditCost]:
-    """The cost of dropping each tag."""
-    costs = _omission_costs(tags, {*PUNCTUATION_TAGS, NO_TAG})
-    for t, tag in enumerate(tags):
-        if tag == NO_TAG:
-            costs[t] = (0, 0)
-    return costs
-
-
-def _omission_costs(tokens: list[str], marks: Container[str]) -> list[EditCost]:
-    """The cost of leaving out each token: less, the farther it is from the nearest mark
-    or end.
+def _omission_costs(tokens: list[str], marks: Container[str], repair: int) -> list[int]:
+    """The cost of leaving out each token: less than a repair, the farther it is from
+    the nearest mark or end.
     """
     before = _distances(tokens, marks)
     after = _distances(tokens[::-1], marks)[::-1]
-    costs = []
-    for left, right in zip(before, after, strict=True):
-        costs.append((2, -min(left, right)))
-    return costs
+    return [repair - distance for distance in map(min, before, after)]
 
 
 def _distances(tokens: list[str], marks: Container[str]) -> list[int]:

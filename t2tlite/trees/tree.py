@@ -12,7 +12,6 @@ may be thousands of brackets deep, so nothing in this file recurses.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ HEADER = "*x*"
 OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
 TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
 SEQUENCE_TOKEN = re.compile(r"\S+", re.ASCII)
+ADVICE = "Correct it; a bracket that is itself a word is written -LRB- or -RRB-."
 CATEGORY = re.compile(r"[^-=|]+")
 
 
@@ -69,7 +69,6 @@ class Tree:
             if isinstance(node, str):
                 raise ValueError(
                     f"A word must be the only child of its bracket. Received: {node!r}."
-                    " Give it a tag."
                 )
             if node.is_preterminal:
                 kind = TAG
@@ -80,9 +79,7 @@ class Tree:
 
     def preterminals(self) -> Iterator[Tree]:
         """Yields the tags over words, from left to right."""
-        for kind, node in self.walk():
-            if kind == TAG:
-                yield node
+        return (node for kind, node in self.walk() if kind == TAG)
 
     def words(self) -> list[str]:
         """The words of the sentence, from left to right."""
@@ -104,39 +101,20 @@ class Tree:
         return hash(format_tree(self))
 
 
-WORDLESS = Tree("", ())
-
-
-class Wordless(enum.Enum):
-    """Where brackets without words may be."""
-
-    NOWHERE = enum.auto()
-    ALONE = enum.auto()  # a whole tree of them: (()) or (TOP)
-    ANYWHERE = enum.auto()  # inside trees too, where they are left out
-
-
 def split_tokens(sequence: str) -> list[str]:
     """Splits a sequence at ASCII white space."""
     return SEQUENCE_TOKEN.findall(sequence)
 
 
-def parse_tree(
-    text: str,
-    name: str = "the text",
-    first_line: int = 1,
-    wordless: Wordless = Wordless.NOWHERE,
-) -> Tree:
+def parse_tree(text: str) -> Tree:
     """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
-    label "". A tree without words is WORDLESS.
-
-    Raises ValueError with `name` and the line if the text is not one well-formed tree
-    (see `read_trees`). `first_line` is the number of the text's first line.
+    label "". Raises ValueError if the text is not one tree (see `read_trees`).
     """
-    trees = list(_parse(text.split("\n"), name, first_line, wordless))
+    trees = list(_some_trees(text.split("\n"), "the text"))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
-            f" {_shortened(text)}. Pass one tree, such as (TOP (NN cat))."
+            f" {_shortened(text)}."
         )
     return trees[0]
 
@@ -162,16 +140,16 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees
     that start with `*x*`, the headers of some Penn Treebank files, are skipped.
-    Brackets without words are the tree WORDLESS, with or without the label of a root:
-    parsers write `(())` for a sentence that they cannot parse. A file is decompressed
-    if its name ends in `.gz`, `.xz` or `.bz2`.
+    Brackets without words, with or without the label of a root, are a tree without
+    children: parsers write `(())` for a sentence that they cannot parse. A file is
+    decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
     Raises FileNotFoundError at once. While reading, raises ValueError with file and
     line if the text is not UTF-8, contains a NUL, or is not well-formed: there is no
     tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
     a tree.
     """
-    return _parse(text_files.read_lines(path), str(Path(path)), wordless=Wordless.ALONE)
+    return _some_trees(text_files.read_lines(path), str(Path(path)))
 
 
 def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
@@ -233,57 +211,12 @@ def _without_spaces(text: str) -> str:
     return WHITE_SPACE.sub("_", text)
 
 
-def _parse(
-    lines: Iterable[str],
-    name: str,
-    first_line: int = 1,
-    wordless: Wordless = Wordless.NOWHERE,
-) -> Iterator[Tree]:
-    """Yields the trees in lines of text. Error messages state `name` and the number of
-    a line, counted from `first_line`.
-    """
-    reader = _TreeReader(name, wordless)
-    count = number = 0
-    for number, line in enumerate(lines, start=first_line):
-        if "\0" in line:
-            raise ValueError(
-                f"{name}, line {number}: trees are text. Received: a NUL character. Is"
-                " this a text file in UTF-8?"
-            )
-        if not reader.stack and line.lstrip().startswith(HEADER):
-            continue
-        for token in TOKEN.findall(line):
-            if not reader.stack and token != "(":
-                raise _outside_brackets(f"{name}, line {number}", token, line)
-            tree = reader.read(token, number)
-            if tree is not None:
-                yield tree
-                count += 1
-                reader = _TreeReader(name, wordless)
-    if reader.stack:
-        raise ValueError(
-            f"{name}, line {reader.stack[0].line}: every bracket must be closed."
-            " Received: a tree that begins on this line and still has"
-            f" {len(reader.stack)} open at the end. Add the missing ) to it, or to a"
-            " tree after it."
-        )
-    if not count:
-        raise ValueError(
-            f"{name}: at least one tree is required. Received: none in {number} lines."
-            " Is this the right file?"
-        )
-
-
-def _outside_brackets(place: str, token: str, line: str) -> ValueError:
-    if token == ")":
-        required = "every ) must close a bracket. Received: one too many"
-        advice = "Remove it, or add the ( that it closes."
-    else:
-        required = f"text must lie inside brackets. Received: {token!r} outside"
-        advice = (
-            "Give one tree after the other, such as (TOP (NN cat)), and nothing else."
-        )
-    return ValueError(f"{place}: {required}, in {_shortened(line)}. {advice}")
+def _some_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
+    tree = None
+    for _, tree in numbered_trees(lines, name):
+        yield tree
+    if tree is None:
+        raise ValueError(f"{name}: at least one tree is required. Received: none.")
 
 
 @dataclasses.dataclass
@@ -293,12 +226,6 @@ class _OpenBracket:
     line: int
     items: list[Tree | str] = dataclasses.field(default_factory=list)
 
-    def is_wordless(self) -> bool:
-        """Whether there is at most a label."""
-        return not self.items or (
-            len(self.items) == 1 and isinstance(self.items[0], str)
-        )
-
     def __str__(self) -> str:
         texts = []
         for item in self.items:
@@ -306,82 +233,102 @@ class _OpenBracket:
         return _shortened(f"({' '.join(texts)})")
 
 
-@dataclasses.dataclass
-class _TreeReader:
-    """Reads one tree, token by token."""
+def numbered_trees(
+    lines: Iterable[str], name: str, as_evalb: bool = False
+) -> Iterator[tuple[int, Tree]]:
+    """Yields the trees in lines of text, each after the number of the line on which it
+    begins. Raises ValueError with `name` and a line as `read_trees`.
 
-    name: str  # of the text
-    wordless: Wordless
-    stack: list[_OpenBracket] = dataclasses.field(default_factory=list)
-    has_text: bool = False  # other than the label of a root
-    left_out: _OpenBracket | None = None  # the first without words, before any text
+    With `as_evalb`, brackets without words may be anywhere, and are left out. A line
+    that begins with a bracket then begins a tree.
+    """
+    stack: list[_OpenBracket] = []
+    # of the current tree: brackets without words
+    wordless: list[_OpenBracket] = []
+    for number, line in enumerate(lines, start=1):
+        if "\0" in line:
+            raise ValueError(
+                f"{name}, line {number}: trees are text. Received: a NUL character."
+            )
+        if stack and as_evalb and line.startswith("("):
+            raise _unclosed(name, stack, f"where line {number} begins")
+        if not stack and line.lstrip().startswith(HEADER):
+            continue
+        for token in TOKEN.findall(line):
+            if token == "(":
+                stack.append(_OpenBracket(number))
+                continue
+            if not stack:
+                raise _outside_brackets(f"{name}, line {number}", token, line)
+            if token != ")":
+                stack[-1].items.append(token)
+                continue
+            bracket = stack.pop()
+            tree = Tree("", ())
+            if len(bracket.items) < 2 and all(map(_is_text, bracket.items)):
+                wordless.append(bracket)
+            else:
+                tree = _constituent(bracket, stack, name)
+                if stack:
+                    stack[-1].items.append(tree)
+            if not stack:
+                if not as_evalb:
+                    _check_words(wordless, tree, name)
+                wordless = []
+                yield bracket.line, tree
+    if stack:
+        raise _unclosed(name, stack, "at the end")
 
-    def read(self, token: str, line: int) -> Tree | None:
-        """Reads a token, and returns the tree if it ends here. The first token is (."""
-        if token == "(":
-            self.stack.append(_OpenBracket(line))
-        elif token == ")":
-            return self._close()
-        else:
-            items = self.stack[-1].items
-            if items or token not in ROOT_LABELS:
-                self.has_text = True
-                if self.left_out and self.wordless is Wordless.ALONE:
-                    raise self._empty(self.left_out)
-            items.append(token)
-        return None
 
-    def _close(self) -> Tree | None:
-        bracket = self.stack.pop()
-        tree = WORDLESS
-        if bracket.is_wordless() and self._may_be_left_out():
-            self.left_out = self.left_out or bracket
-        else:
-            tree = self._constituent(bracket)
-            if self.stack:
-                self.stack[-1].items.append(tree)
-        return None if self.stack else tree
+def _is_text(item: Tree | str) -> bool:
+    return isinstance(item, str)
 
-    def _may_be_left_out(self) -> bool:
-        alone = self.wordless is Wordless.ALONE and not self.has_text
-        return alone or self.wordless is Wordless.ANYWHERE
 
-    def _constituent(self, bracket: _OpenBracket) -> Tree:
+def _constituent(bracket: _OpenBracket, stack: list[_OpenBracket], name: str) -> Tree:
+    """The tree of a bracket inside those of `stack`."""
+    place = f"{name}, line {bracket.line}"
+    label, *children = bracket.items
+    if not isinstance(label, str):
         label = ""
         children = bracket.items
-        if children and isinstance(children[0], str):
-            label = children[0]
-            children = children[1:]
-        if not children:
-            raise self._empty(bracket)
-        if not label and self.stack:
-            raise self._error(
-                bracket,
-                "only the outermost bracket may lack a label. Received: one without a"
-                " label inside the tree that begins on line"
-                f" {self.stack[0].line}. Add the label, or the ) that the tree lacks",
-            )
-        words = [child for child in children if isinstance(child, str)]
-        if words and len(children) > 1:
-            raise self._error(
-                bracket,
-                "each word has a tag and a bracket of its own, (NN cat). Received:"
-                f" {bracket}. Give the word one",
-            )
-        return Tree(label, tuple(children))
-
-    def _empty(self, bracket: _OpenBracket) -> ValueError:
-        return self._error(
-            bracket,
-            "a bracket holds a label and words or further brackets. Received:"
-            f" {bracket}. Remove it",
+    if not label and stack:
+        raise ValueError(
+            f"{place}: only the outermost bracket may lack a label. Received: one in a"
+            f" tree that begins on line {stack[0].line}. {ADVICE}"
         )
-
-    def _error(self, bracket: _OpenBracket, mistake: str) -> ValueError:
-        return ValueError(
-            f"{self.name}, line {bracket.line}: {mistake}; a bracket that is itself a"
-            " word is written -LRB- or -RRB-."
+    if len(children) > 1 and any(map(_is_text, children)):
+        raise ValueError(
+            f"{place}: each word has a tag and a bracket of its own, (NN cat)."
+            f" Received: {bracket}. {ADVICE}"
         )
+    return Tree(label, tuple(children))
+
+
+def _check_words(wordless: list[_OpenBracket], tree: Tree, name: str) -> None:
+    """Raises ValueError for brackets without words in a tree with words, or with labels
+    other than a root's.
+    """
+    for bracket in wordless:
+        if tree.children or not ROOT_LABELS.issuperset(bracket.items):
+            raise ValueError(
+                f"{name}, line {bracket.line}: a bracket holds a label and words or"
+                f" further brackets. Received: {bracket}. {ADVICE}"
+            )
+
+
+def _unclosed(name: str, stack: list[_OpenBracket], where: str) -> ValueError:
+    return ValueError(
+        f"{name}, line {stack[0].line}: every bracket must be closed. Received: a tree"
+        f" that begins on this line and still has {len(stack)} open {where}. {ADVICE}"
+    )
+
+
+def _outside_brackets(place: str, token: str, line: str) -> ValueError:
+    if token == ")":
+        rule = "every ) must close a bracket. Received: one too many"
+    else:
+        rule = f"text must lie inside brackets. Received: {token!r} outside"
+    return ValueError(f"{place}: {rule}, in {_shortened(line)}. {ADVICE}")
 
 
 def _shortened(text: str) -> str:

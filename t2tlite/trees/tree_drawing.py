@@ -1,7 +1,7 @@
 """A constituency tree as an SVG drawing.
 
 Every constituent owns the columns of its words, so nothing can overlap. Labels stand
-above the middle of their children, a level lower for each step from the root. The words
+above the middle of these columns, a level lower for each step from the root. The words
 stand on one line at the bottom, and a dotted line leads from each to its tag.
 """
 
@@ -32,14 +32,16 @@ class _Node:
     item: Tree | str
     y: int  # the baseline of its text
     children: list[_Node] = dataclasses.field(default_factory=list)
-    children_width: float = 0.0
     width: float = 0.0  # of its columns
-    left: float = MARGIN  # where they begin
-    x: float = 0.0  # the middle of its text
+    x: float = 0.0  # the middle of its columns
 
     def __post_init__(self) -> None:
         self.is_word = isinstance(self.item, str)
         self.text = self.item if isinstance(self.item, str) else self.item.label
+
+    @property
+    def children_width(self) -> float:
+        return sum(child.width for child in self.children)
 
 
 def tree_svg(tree: Tree) -> str:
@@ -64,7 +66,7 @@ def tree_svg(tree: Tree) -> str:
                 f' {child.y - FONT_SIZE}"/>'
             )
     width = nodes[0].width + 2 * MARGIN
-    height = _bottom(nodes) + MARGIN
+    height = max(node.y for node in nodes) + MARGIN
     words = [node.text for node in nodes if node.is_word]
     title = html.escape(" ".join(words) or tree.label)
     return (
@@ -91,31 +93,18 @@ def _place(tree: Tree) -> list[_Node]:
             for child in node.item.children:
                 node.children.append(_Node(child, node.y + LEVEL))
             waiting += reversed(node.children)
-    bottom = _bottom(nodes)
+    bottom = max(node.y for node in nodes)
     for node in reversed(nodes):  # widths from the words up
         if node.is_word:
             node.y = bottom
-        for placed in node.children:
-            node.children_width += placed.width
         node.width = max(text_width(node.text) + GAP, node.children_width)
+    nodes[0].x = MARGIN + nodes[0].width / 2
     for node in nodes:  # columns from the root down
-        left = node.left + (node.width - node.children_width) / 2
+        right = node.x - node.children_width / 2
         for placed in node.children:
-            placed.left = left
-            left += placed.width
-    for node in reversed(nodes):
-        node.x = node.left + node.width / 2
-        if node.children:
-            # how far the text may be from the middle
-            inside = (node.width - text_width(node.text) - GAP) / 2
-            middle = (node.children[0].x + node.children[-1].x) / 2
-            node.x = min(max(middle, node.x - inside), node.x + inside)
+            right += placed.width
+            placed.x = right - placed.width / 2
     return nodes
-
-
-def _bottom(nodes: list[_Node]) -> int:
-    """The lowest baseline."""
-    return max(node.y for node in nodes)
 
 
 def text_width(text: str) -> float:
@@ -124,16 +113,10 @@ def text_width(text: str) -> float:
     """
     ems = 0.0
     for character in text:
-        ems += _em_width(character)
+        if character in WIDTHS:
+            ems += WIDTHS[character]
+        elif unicodedata.east_asian_width(character) in "WF":
+            ems += 1.0
+        elif not unicodedata.combining(character):
+            ems += 0.72 if character.isupper() else 0.6
     return ems * FONT_SIZE
-
-
-def _em_width(character: str) -> float:
-    """Estimates the width of a character, in ems."""
-    if unicodedata.combining(character):
-        return 0.0
-    if character in WIDTHS:
-        return WIDTHS[character]
-    if unicodedata.east_asian_width(character) in "WF":
-        return 1.0
-    return 0.72 if character.isupper() else 0.6

@@ -91,8 +91,7 @@ def tree_word(word: str) -> str:
     """
     if split_tokens(word) != [word]:
         raise ValueError(
-            f"A word must be text without white space. Received: {word!r}. Split the"
-            " sentence on white space."
+            f"A word must be text without white space. Received: {word!r}."
         )
     return word.replace("(", "-LRB-").replace(")", "-RRB-").replace("\0", "\ufffd")
 

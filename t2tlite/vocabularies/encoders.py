@@ -14,11 +14,10 @@ from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-# type of vocabulary -> file name ending
-FILE_ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}
-ENCODERS: dict[str, Callable[..., TextEncoder]] = {
-    "sentencepiece": SentencePieceEncoder,
-    "subwords": SubwordEncoder,
+# file name ending -> type of vocabulary and its encoder
+ENCODERS: dict[str, tuple[str, Callable[..., TextEncoder]]] = {
+    ".model": ("sentencepiece", SentencePieceEncoder),
+    ".subwords": ("subwords", SubwordEncoder),
 }
 
 
@@ -39,35 +38,32 @@ class VocabularyEntry:
         `open_encoder`.
         """
         name = name or path.name
-        kind = vocabulary_type(name)
-        size = ENCODERS[kind](path).vocab_size
+        kind, encoder = _kind(name)
         return cls(
             file=name,
             type=kind,
-            size=size,
+            size=encoder(path).vocab_size,
             bytes=path.stat().st_size,
             sha256=file_sha256(path),
         )
-
-
-def vocabulary_type(path: str | Path) -> str:
-    """The type by the ending of a file name: "sentencepiece" or "subwords". Raises
-    ValueError for another ending.
-    """
-    for kind, ending in FILE_ENDINGS.items():
-        if Path(path).suffix == ending:
-            return kind
-    raise ValueError(
-        "A vocabulary's file name must end in .model (SentencePiece) or .subwords"
-        f" (tensor2tensor). Received: {path}."
-    )
 
 
 def open_encoder(path: str | Path) -> TextEncoder:
     """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it
     cannot be read.
     """
-    return ENCODERS[vocabulary_type(path)](path)
+    _, encoder = _kind(path)
+    return encoder(path)
+
+
+def _kind(path: str | Path) -> tuple[str, Callable[..., TextEncoder]]:
+    ending = Path(path).suffix
+    if ending not in ENCODERS:
+        raise ValueError(
+            "A vocabulary's file name must end in .model (SentencePiece) or .subwords"
+            f" (tensor2tensor). Received: {path}."
+        )
+    return ENCODERS[ending]
 
 
 def reading_notes(
@@ -95,17 +91,11 @@ def open_encoders(
     vocabulary.
 
     Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its
-    content differs from the record or is not a vocabulary.
+    content differs from the record.
     """
-    encoders = {}
+    encoders: dict[str, TextEncoder] = {}
     for entry in (source, target):
         if entry.file not in encoders:
             check_sha256(folder / entry.file, entry.sha256, advice)
-            encoder = open_encoder(folder / entry.file)
-            encoders[entry.file] = encoder
-            if encoder.vocab_size != entry.size:
-                raise ValueError(
-                    f"{encoder.path} has {encoder.vocab_size:,} ids, {entry.size:,} are"
-                    f" recorded. {advice}"
-                )
+            encoders[entry.file] = open_encoder(folder / entry.file)
     return encoders[source.file], encoders[target.file]

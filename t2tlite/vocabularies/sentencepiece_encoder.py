@@ -75,6 +75,12 @@ RESERVED = "\u2585"
 # that the time of learning is in proportion to the text.
 SENTENCE_CHARACTERS = 1000
 
+# in SentencePiece's messages
+BOUNDS = {
+    "largest": r"too high.*?<= (\d+)",
+    "smallest": r"smaller than required_chars\. \d+ vs (\d+)",
+}
+
 
 class VocabularySizeError(ValueError):
     """The text allows no vocabulary of fewer than `smallest`, or none of more than
@@ -86,15 +92,13 @@ class VocabularySizeError(ValueError):
     ):
         self.smallest = smallest
         self.largest = largest
-        bound = f"at most {largest} for this text, which is too small for more pieces"
-        advice = "Lower vocab_size or give more text."
+        bound = f"at most {largest} for this text. Lower vocab_size or give more text."
         if smallest is not None:
             bound = (
                 f"at least {smallest} for this text: {SPECIAL_IDS} ids are special"
-                " tokens and bytes, and each character and symbol needs one"
+                " tokens and bytes, and each character and symbol needs one. Raise it."
             )
-            advice = "Raise vocab_size."
-        super().__init__(f"vocab_size must be {bound}. Received: {received}. {advice}")
+        super().__init__(f"Received: vocab_size={received}, which must be {bound}")
 
 
 class SentencePieceEncoder(TextEncoder):
@@ -128,18 +132,13 @@ class SentencePieceEncoder(TextEncoder):
         padding id 0 and EOS id 1.
         """
         self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(
-                f"The vocabulary must be a file. Received: {path}, which does not"
-                " exist."
-            )
+        model = self.path.read_bytes()
         try:
-            model = self.path.read_bytes()
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-            if not self._processor.get_piece_size():
-                # an empty file is read as an empty model
+            self.vocab_size: int = self._processor.get_piece_size()
+            if not self.vocab_size:  # an empty file is read as an empty model
                 raise RuntimeError("no pieces")
-            self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
+            self._processor.id_to_piece(list(range(self.vocab_size)))
         except (RuntimeError, UnicodeDecodeError) as error:
             # UnicodeDecodeError: a piece is not UTF-8
             raise ValueError(
@@ -153,9 +152,11 @@ class SentencePieceEncoder(TextEncoder):
                 f" and {EOS}. Received: {special_ids[0]} and {special_ids[1]} in"
                 f" {path}. Train it with pad_id={PAD}, eos_id={EOS}."
             )
-        self.vocab_size: int = self._processor.get_piece_size()
         self.unknown = self._processor.unk_id()
-        self.normalization = _normalization_of(model)
+        self.normalization = NONE
+        for normalization, name in NORMALIZERS.items():
+            if model.endswith(name.encode()):
+                self.normalization = normalization
 
     @property
     def keeps_text(self) -> bool:
@@ -176,12 +177,10 @@ class SentencePieceEncoder(TextEncoder):
             if len(composed) <= FEW_TEXTS:
                 return [self._processor.encode(text) for text in composed]
             return self._processor.encode(composed, num_threads=num_threads)
-        except (RuntimeError, TypeError) as error:
+        except (RuntimeError, TypeError):
             for text in texts:
                 check_unicode(text)
-            raise ValueError(
-                f"SentencePiece cannot encode the text: {error}"
-            ) from error
+            raise
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode(text_ids(ids, self.vocab_size))
@@ -235,9 +234,9 @@ def train_sentencepiece(
     size = vocab_size or MAX_VOCAB_SIZE
     if vocab_type == PIECES:  # fewer would hide the bound that the error names
         size = max(size, SPECIAL_IDS)
-    symbol_pieces = {}  # without repetitions, in order
+    symbol_pieces = []
     for symbol in symbols:
-        symbol_pieces[SPACE_MARK + normalise(symbol, normalization)] = True
+        symbol_pieces.append(SPACE_MARK + normalise(symbol, normalization))
     try:
         with atomic_file(path) as file:
             model = io.BytesIO()
@@ -251,7 +250,7 @@ def train_sentencepiece(
                 eos_id=EOS,
                 unk_id=UNKNOWN,
                 bos_id=-1,
-                user_defined_symbols=list(symbol_pieces),
+                user_defined_symbols=list(dict.fromkeys(symbol_pieces)),
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
                 num_threads=1,
@@ -291,14 +290,6 @@ def normalizer(normalization: str) -> bytes:
     return message + NORMALIZER_SPEC + bytes([len(named)]) + named
 
 
-def _normalization_of(model: bytes) -> str:
-    """The rule whose normaliser is in a model, or NONE for another normaliser."""
-    for normalization, name in NORMALIZERS.items():
-        if model.endswith(name.encode()):
-            return normalization
-    return NONE
-
-
 def _training_text(
     sentences: Iterable[str], normalization: str, vocab_type: str
 ) -> Iterator[str]:
@@ -317,14 +308,12 @@ def _training_text(
 
 def _training_error(message: str, vocab_size: int) -> ValueError:
     """Turns SentencePiece's message into an error that says what to do."""
-    too_high = re.search(r"too high.*?<= (\d+)", message)
-    if too_high:
-        return VocabularySizeError(vocab_size, largest=int(too_high[1]))
-    too_low = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
-    if too_low:
-        return VocabularySizeError(vocab_size, smallest=int(too_low[1]))
     if "sentences_.empty()" in message:
         return ValueError("A vocabulary needs text to learn from. Received: none.")
+    for bound, pattern in BOUNDS.items():
+        match = re.search(pattern, message)
+        if match:
+            return VocabularySizeError(vocab_size, **{bound: int(match[1])})
     return ValueError(
         f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces:"
         f" {message.rstrip('. ')}."

@@ -185,11 +185,9 @@ class SubwordEncoder(TextEncoder):
                 match = match[:-1]
             if not match:
                 raise ValueError(
-                    "A subword vocabulary must have every character of its subtokens"
-                    " and of escapes (\\_u;0123456789) as a subtoken of its own."
-                    f" Received: {self.path}, which lacks {escaped[start]!r}, so that"
-                    f" {token[:40]!r} cannot be encoded. Use the vocabulary as it was"
-                    " built."
+                    f"{self.path} must have each of its characters as a subtoken."
+                    f" Received: none for {escaped[start]!r}, so that {token[:40]!r}"
+                    " cannot be encoded. Use the vocabulary as it was built."
                 )
             ids.append(self._ids[match])
             start += len(match)
@@ -201,21 +199,17 @@ def _read_subtokens(path: Path) -> list[str]:
     subtokens = []
     for line in read_lines(path):
         subtokens.append(_without_quotes(line.replace("\r", "").rstrip()))
-    first = subtokens[:2]
-    special = [list(pair) for pair in itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS)]
-    if first not in special:
-        shown = [repr(subtoken[:40]) for subtoken in first]
+    special = map(list, itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS))
+    if subtokens[:2] not in special:
+        received = " and ".join(repr(subtoken[:40]) for subtoken in subtokens[:2])
         raise ValueError(
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
-            f" {EOS_SUBTOKENS[0]!r}. Received:"
-            f" {' and '.join(shown) or 'an empty file'} in {path}. Use a vocabulary"
-            " that tensor2tensor wrote."
+            f" {EOS_SUBTOKENS[0]!r}. Received: {received or 'an empty file'} in {path}."
         )
     if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
         raise ValueError(
             "A subword vocabulary must have subtokens that end a word, with '_' at"
-            f" their end. Received: {path}, which has none: perhaps it is a list of"
-            " whole words, which t2tlite cannot read."
+            f" their end. Received: none in {path}."
         )
     return subtokens
 

@@ -38,22 +38,21 @@ def test_last_lines_name_the_newest_and_the_best_checkpoint(
 ):
     fake_dev_losses += [2.0, 3.0, 2.5]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
-    *last, cost = last_lines(capsys)
+    newest, best, none, cost = last_lines(capsys)
     assert cost.startswith("Training cost: ")
-    assert last == [
-        (
-            "Newest checkpoint, step 6: dev loss 2.5000, perplexity 12.182, accuracy"
-            " 0.5000. t2t-decoder uses it by default."
-        ),
-        (
-            "Best checkpoint by dev loss, step 2: dev loss 2.0000, perplexity 7.389,"
-            " accuracy 0.5000. t2t-decoder --checkpoint_path=best uses it."
-        ),
-        (
-            "The last 2 evaluations found none better; --early_stopping_evals=N stops"
-            " training after N such evaluations."
-        ),
-    ]
+    metrics = "dev loss 2.5000, perplexity 12.182, accuracy 0.5000"
+    assert newest == (
+        f"Newest checkpoint, step 6: {metrics}. t2t-decoder uses it by default."
+    )
+    metrics = "dev loss 2.0000, perplexity 7.389, accuracy 0.5000"
+    assert best == (
+        f"Best checkpoint by dev loss, step 2: {metrics}. t2t-decoder"
+        " --checkpoint_path=best uses it."
+    )
+    assert none.startswith("The last 2 evaluations found none better; --early_stopping")
+
+
+BEST_BY_BLEU = "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13,"
 
 
 @pytest.mark.parametrize(
@@ -63,34 +62,19 @@ def test_last_lines_name_the_newest_and_the_best_checkpoint(
             120,
             {},
             False,
-            [
-                "Its newest checkpoint, of step 120, is also the best by dev loss: dev"
-                " loss 2.0000."
-            ],
+            ["Its newest checkpoint, of step 120, is also the best by dev"],
         ),
-        (
-            80,
-            {"bleu": 30.126, "chrf2": 50.0},
-            True,
-            [
-                "Newest ",
-                (
-                    "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13,"
-                    " chrF2 50.00. "
-                ),
-            ],
-        ),
+        (80, {"bleu": 30.126, "chrf2": 50.0}, True, ["Newest ", BEST_BY_BLEU]),
     ],
-)
+)  # fmt: skip
 def test_the_newest_and_the_best_are_named(
     tiny_run_copy, step, metrics, stops_early, expected
 ):
     run = RunFolder(tiny_run_copy)
     run.write_best(DevEvaluation(step, {"loss": 2.0, **metrics}))
-    said = after_training(run, stops_early=stops_early)
-    assert [
-        line[: len(start)] for line, start in zip(said, expected, strict=True)
-    ] == expected
+    shown = after_training(run, stops_early=stops_early)
+    for line, start in zip(shown, expected, strict=True):
+        assert line.startswith(start)
 
 
 def test_without_evaluations_nothing_is_said(tiny_run_copy):

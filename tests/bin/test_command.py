@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from t2tlite.bin import command as frame
 from t2tlite.bin import t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import Command, load_tensorflow
 from t2tlite.bin.flag_fields import all_flags_of
-from t2tlite.bin.flag_parser import HPARAMS_FLAGS, help_text, parse
 from t2tlite.bin.groups import ProblemFlags, TensorFlowFlags
 from t2tlite.checked_fields import facts_of
 
@@ -96,11 +94,11 @@ COMMANDS = {
     name: importlib.import_module(f"t2tlite.bin.{name}").main for name in PROGRAMS
 }
 EXPLAINED = {
-    "t2t_avg_checkpoints": ["--checkpoint_path=averaged"],
-    "t2t_bleu": ["t2t-bleu --translation=out.de --reference=newstest2014.de"],
-    "t2t_datagen": ["--problem=grammar_ende", "--train_source", "--problem=wmt_ende"],
-    "t2t_evalb": ["t2t-evalb --gold=wsj23.gold --predicted=out.trees"],
-    "t2t_table3": ["hs256 halves the width"],
+    "t2t_avg_checkpoints": "--checkpoint_path=averaged",
+    "t2t_bleu": "t2t-bleu --translation=out.de --reference=newstest2014.de",
+    "t2t_datagen": "--problem=grammar_ende",
+    "t2t_evalb": "t2t-evalb --gold=wsj23.gold --predicted=out.trees",
+    "t2t_table3": "hs256 halves the width",
 }
 
 
@@ -111,10 +109,19 @@ def test_help_and_version_of_every_command(program, capsys):
     assert capsys.readouterr() == (f"t2tlite {t2tlite.__version__}\n", "")
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert [words for words in EXPLAINED.get(program, []) if words not in shown] == []
-    for name, flag in main.known_flags().items():
-        assert len(re.findall(rf"^  --(?:\[no\])?{name}$", shown, re.MULTILINE)) == 1
-        assert facts_of(flag).meaning[:40] in shown
+    assert EXPLAINED.get(program, "") in shown
+    lines = shown.partition("\nFlags:\n")[2].splitlines()
+    assert all(len(line) <= 100 for line in lines)
+    for name, flag in all_flags_of(main.flags_class).items():
+        facts = facts_of(flag)
+        is_bool = facts.kind is bool
+        assert lines.count(f"  --[no]{name}" if is_bool else f"  --{name}") == 1
+        assert facts.meaning[:40] in shown
+        # an option of a problem that is not given has the problem's default
+        assert not is_bool or not flag.default, name
+    assert "(default: )" not in shown
+    assert "(default: None)" not in shown
+    assert ("(default: 600)" in shown) == ("save_checkpoints_secs" in shown)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -134,40 +141,17 @@ def test_mistakes_of_every_command(program, word, message, capsys):
     assert output.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_help_of_every_flag(program):
-    main = COMMANDS[program]
-    text = help_text(main.doc, main.flags_class)
-    lines = text.partition("\nFlags:\n")[2].splitlines()
-    assert all(len(line) <= 100 for line in lines)
-    for name, flag in main.known_flags().items():
-        shown = f"  --[no]{name}" if facts_of(flag).kind is bool else f"  --{name}"
-        assert lines.count(shown) == 1
-        # an option of a problem that is not given has the problem's default
-        assert facts_of(flag).kind is not bool or not flag.default, name
-    assert "(default: )" not in text
-    assert "(default: None)" not in text
-    assert ("(default: 600)" in text) == ("save_checkpoints_secs" in text)
-
-
 def test_help_and_sets_need_no_tensorflow():
-    code = f"import importlib, sys\nfor name in {PROGRAMS}:\n"
-    code += (
-        "    main = importlib.import_module(f't2tlite.bin.{name}').main\n    assert"
-        " main(['--help']) == 0, name\n"
-    )
-    code += (
-        "    assert name != 't2t_trainer' or main(['--show_hparams=transformer_base'])"
-        " == 0\n"
-    )
-    code += "    assert 'tensorflow' not in sys.modules, name"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    code = f"""
+import importlib, sys
+for name in {PROGRAMS}:
+    main = importlib.import_module(f"t2tlite.bin.{{name}}").main
+    assert main(["--help"]) == 0, name
+    if name == "t2t_trainer":
+        assert main(["--show_hparams=transformer_base"]) == 0
+    assert "tensorflow" not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -176,38 +160,9 @@ def test_flags_are_tensor2tensors():
         local_eval_frequency save_checkpoints_secs keep_checkpoint_max worker_gpu random_seed warm_start_from
         t2t_usr_dir registry_help decode_hparams decode_from_file decode_to_file decode_interactive checkpoint_path
         score_file""".split()
-    ours = t2t_trainer.main.known_flags() | t2t_decoder.main.known_flags()
+    classes = t2t_trainer.TrainerFlags, t2t_decoder.DecoderFlags
+    ours = all_flags_of(classes[0]) | all_flags_of(classes[1])
     assert set(theirs) <= set(ours)
-
-
-LEFT_OUT = {
-    "t2t_decoder": {"split", "score_file", "metrics", "reference"},
-    "t2t_serve": {"allowed_hosts", "cors_origins"},
-}
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_tilde_is_expanded_in_every_flag(program, monkeypatch):
-    """The shell leaves the ~ of --name=~/x as it is."""
-    monkeypatch.setenv("HOME", "/home/someone")
-    main = COMMANDS[program]
-    expected = {}
-    argv = []
-    for name, flag in main.known_flags().items():
-        if facts_of(flag).choices or name in {"tokenize", *HPARAMS_FLAGS}:
-            continue
-        if name in LEFT_OUT.get(program, ()):  # so that the flags go together
-            continue
-        if facts_of(flag).kind is str:
-            argv.append(f"--{name}=~/a")
-            expected[name] = "/home/someone/a"
-        elif facts_of(flag).kind is tuple:
-            argv.append(f"--{name}=~/a,~/b")
-            expected[name] = ("/home/someone/a", "/home/someone/b")
-    flags = parse(main.flags_class, argv)
-    values = {**vars(flags), **getattr(flags, "options", {})}
-    values |= vars(values.get("server", flags)) | vars(values.get("scores", flags))
-    assert {name: values[name] for name in expected} == expected
 
 
 def test_verbosity(capsys, monkeypatch):
@@ -224,9 +179,7 @@ def test_verbosity(capsys, monkeypatch):
     command = Command(TensorFlowFlags, "Doc.", run)
     try:
         assert command(["--verbosity=loud"]) == 1
-        message = (
-            "verbosity must be one of debug, info, warning, error. Received: 'loud'."
-        )
+        message = "verbosity must be one of debug, info, warning, error. Received: 'l"
         assert message in capsys.readouterr().err
         assert command(["--verbosity=error"]) == 1
         assert tf.get_logger().level == 40  # logging.ERROR
@@ -253,26 +206,11 @@ def test_two_commands_in_one_process(capsys, tmp_path):
     assert "Unknown command line flag 'registry_help'" in capsys.readouterr().err
 
 
-def test_as_a_process_of_its_own(tmp_path):
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(t2t_datagen.__doc__.strip())
-    for name in all_flags_of(t2t_datagen.DatagenFlags):
-        assert f"{name}\n" in done.stdout
-
-
 def test_broken_pipe_exits_quietly():
     """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
-    code = (
-        "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
-    )
-    command = [sys.executable, "-c", code, "--help"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 128 + 13  # SIGPIPE

@@ -6,7 +6,7 @@ import shlex
 import shutil
 
 import pytest
-from run_command import run_command
+from run_command import refusal, said
 from tiny_run import SMALL
 
 from t2tlite.bin import (
@@ -18,7 +18,7 @@ from t2tlite.bin import (
     t2t_report,
     t2t_trainer,
 )
-from t2tlite.bin.command import Command
+from t2tlite.bin.flag_parser import parse
 from t2tlite.data.dataset import open_dataset
 
 NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
@@ -36,16 +36,11 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
     """Nothing else is given: the folders are reported, and the command that makes the
     data.
     """
-    run_command(
-        t2t_trainer, "--problem=wmt_ende", "--hparams_set=transformer_big", status=1
-    )
-    assert capsys.readouterr() == (
-        "",
-        (
-            "t2tlite: There is no finished data of wmt_ende in data. Run t2t-datagen --problem=wmt_ende"
-            " --data_dir=data first; an interrupted run resumes. Or add --generate_data"
-            " to this command.\n"
-        ),
+    names = "--problem=wmt_ende", "--hparams_set=transformer_big"
+    assert refusal(capsys, t2t_trainer, *names) == (
+        "t2tlite: There is no finished data of wmt_ende in data. Run t2t-datagen"
+        " --problem=wmt_ende --data_dir=data (or add --generate_data to this command)"
+        " first; an interrupted run resumes.\n"
     )
     assert not list(empty.iterdir())
 
@@ -54,61 +49,47 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
 def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
     (empty / "data").symlink_to(tiny_run.data)
     package = f"--t2t_usr_dir={tiny_run.package}"
-    run_command(t2t_trainer, *NAMES, package, f"--hparams={SMALL}", "--train_steps=1")
-    said = capsys.readouterr()
-    device, where, *_ = said.err.splitlines()
+    flags = package, f"--hparams={SMALL}", "--train_steps=1"
+    out, err = said(capsys, t2t_trainer, *NAMES, *flags)
+    device, where, *_ = err.splitlines()
     assert device.startswith("Training on ")
     assert where == f"The run is in {RUN}."
-    assert f"The run is in {RUN}.\n" in said.out
+    assert f"{where}\n" in out
     assert (empty / RUN / "model.ckpt-1.index").exists()
     recorded = (empty / RUN / "flags.txt").read_text().splitlines()
-    assert {
-        "# t2t-trainer",
-        "--hparams_set=twenty_words_tiny",
-        "--problem=twenty_words",
-    } <= set(recorded)
-    run_command(t2t_decoder, *NAMES, "--split=test", "--decode_hparams=beam_size=1")
-    shown = capsys.readouterr().out
-    written = f"{RUN}/decodes/test.1.beam_size=1"
-    assert shown.endswith(
-        f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {written}.txt,"
-        f" references {written}.ref\n"
-    )
+    assert {"# t2t-trainer", *NAMES} <= set(recorded)
+    greedy = "--split=test", "--decode_hparams=beam_size=1"
+    shown = said(capsys, t2t_decoder, *NAMES, *greedy).out
+    assert shown.endswith(decoded("model.ckpt-1", "test.1.beam_size=1"))
+
+
+def decoded(checkpoint, name):
+    """The last line of t2t-decoder."""
+    written = f"{RUN}/decodes/{name}"
+    where = f"translations {written}.txt, references {written}.ref\n"
+    return f"Run {RUN}, checkpoint {RUN}/{checkpoint}, {where}"
 
 
 def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
     shutil.copytree(tiny_run.run, empty / RUN)
-    assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
-    assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
-    run_command(
-        t2t_decoder,
-        *NAMES,
-        "--split=test",
-        "--decode_hparams=beam_size=1",
-        "--checkpoint_path=averaged",
-    )
-    written = f"{RUN}/decodes/test.120.averaged.beam_size=1"
-    assert capsys.readouterr().out.endswith(
-        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations"
-        f" {written}.txt, references {written}.ref\n"
-    )
-    assert (empty / f"{written}.json").exists()
-    assert t2t_decoder.main([*NAMES[:1], "--hparams_set=absent", "--split=test"]) == 1
-    assert (
-        "Received: runs/twenty_words-absent, which has no hparams.json."
-        in capsys.readouterr().err
-    )
+    shown = said(capsys, t2t_avg_checkpoints, *NAMES, "--n=1").out
+    assert f"into {RUN}/averaged/model.ckpt-120." in shown
+    flags = ["--split=test", "--decode_hparams=beam_size=1"]
+    averaged = [*NAMES, *flags, "--checkpoint_path=averaged"]
+    shown = said(capsys, t2t_decoder, *averaged).out
+    name = "test.120.averaged.beam_size=1"
+    assert shown.endswith(decoded("averaged/model.ckpt-120", name))
+    assert (empty / RUN / "decodes" / f"{name}.json").exists()
+    absent = NAMES[0], "--hparams_set=absent", "--split=test"
+    message = "Received: runs/twenty_words-absent, which has no hparams.json."
+    assert message in refusal(capsys, t2t_decoder, *absent)
 
 
 def test_data_is_made_in_data(empty, tiny_run, capsys):
-    run_command(
-        t2t_datagen,
-        NAMES[0],
-        f"--t2t_usr_dir={tiny_run.package}",
-        "--train_size=300",
-        "--num_processes=1",
-    )
-    assert "twenty_words: made in" in capsys.readouterr().out
+    package = f"--t2t_usr_dir={tiny_run.package}"
+    sizes = "--train_size=300", "--num_processes=1"
+    shown = said(capsys, t2t_datagen, NAMES[0], package, *sizes).out
+    assert "twenty_words: made in" in shown
     assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300
 
 
@@ -116,34 +97,18 @@ def test_data_is_made_in_data(empty, tiny_run, capsys):
     ("argv", "command"),
     [
         (["--problem=grammar_ende_rev"], "--problem=grammar_ende_rev --data_dir=data"),
-        (
-            ["--problem=wsj_parsing"],
-            "--problem=wsj_parsing --data_dir=data --tmp_dir=FOLDER",
-        ),
-        (
-            ["--problem=wsj_parsing_semi", "--tmp_dir=my trees"],
-            (
-                "--problem=wsj_parsing_semi --data_dir=data '--tmp_dir=my trees'"
-                " --extra_trees=FILE"
-            ),
-        ),
-        (
-            ["--problem=parallel_text", "--data_dir=elsewhere"],
-            (
-                "--problem=parallel_text --data_dir=elsewhere --train_source=FILE"
-                " --train_target=FILE --dev_source=FILE --dev_target=FILE"
-            ),
-        ),
+        (["--problem=wsj_parsing"], "--problem=wsj_parsing --data_dir=data --tmp_dir=FOLDER"),
+        (["--problem=wsj_parsing_semi", "--tmp_dir=my trees"],
+         "--problem=wsj_parsing_semi --data_dir=data '--tmp_dir=my trees' --extra_trees=FILE"),
+        (["--problem=parallel_text", "--data_dir=elsewhere"],
+         "--problem=parallel_text --data_dir=elsewhere --train_source=FILE --train_target=FILE"
+         " --dev_source=FILE --dev_target=FILE"),
     ],
-)
+)  # fmt: skip
 def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsys):
-    assert t2t_trainer.main([*argv, "--hparams_set=transformer_tiny"]) == 1
-    assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
-    # it has these flags
-    assert (
-        Command(t2t_datagen.DatagenFlags, "", lambda flags: None)(shlex.split(command))
-        == 0
-    )
+    message = refusal(capsys, t2t_trainer, *argv, "--hparams_set=transformer_tiny")
+    assert f" Run t2t-datagen {command} (or add --generate_data" in message
+    parse(t2t_datagen.DatagenFlags, shlex.split(command))  # it has these flags
 
 
 COMMANDS = {
@@ -158,19 +123,16 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
 def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
     flags = COMMANDS[command]
-    assert command.main(flags) == 1
-    assert (
+    message = (
         "--output_dir must be given, or --problem and --hparams_set for the run in"
-        in capsys.readouterr().err
     )
+    assert message in refusal(capsys, command, *flags)
+    made = "The run must be a folder that t2t-trainer made. Received: "
     # the last has a manifest.json
     for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):
-        assert command.main([f"--output_dir={folder}", *flags]) == 1
-        message = (
-            f"The run must be a folder that t2t-trainer made. Received: {folder}, which"
-        )
-        assert message in capsys.readouterr().err
-    assert command.main([f"--output_dir={tiny_run.run}/best", *flags]) == 1
-    hint = f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best."
-    assert hint in capsys.readouterr().err
+        message = refusal(capsys, command, f"--output_dir={folder}", *flags)
+        assert f"{made}{folder}, which" in message
+    best = f"{tiny_run.run}/best"
+    hint = f"{tiny_run.run} is one; use it with checkpoint_path={best}."
+    assert hint in refusal(capsys, command, f"--output_dir={best}", *flags)
     assert list(empty.iterdir()) == []

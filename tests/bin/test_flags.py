@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,12 @@ class Required(groups.ProblemFlags):
 
 
 @dataclasses.dataclass(frozen=True)
-class Recorded(groups.TrainingFlags):
+class Recorded(LoopOptions, groups.TrainingFlags):
     """Flags with defaults."""
 
     seeds: tuple[str, ...] = checked_field(("1",), "Seeds.")
     n: int | None = optional_field(int, "Number.")
     lowercase: bool = checked_field(False, "Ignore case.")
-    loop: LoopOptions = dataclasses.field(default_factory=LoopOptions)
 
 
 def refused(capsys, *argv: str) -> str:
@@ -100,7 +100,7 @@ def test_values(argv, expected):
         (["--problem=x", "a", "b"], "Received: 'a b'."),
         # two values where one counts
         (["--problem=a", "--problem=b"],
-         "--problem must be given once. Received: a and b on the command line. Leave one of them out."),
+         "--problem must be given once. Received: a and b on the command line."),
         (["--vocab_size=5", "--hparams=", "--vocab_size", "6"], "Received: 5 and 6 "),
         (["--generate_data", "--nogenerate_data"], "Received: true and false "),
     ],
@@ -109,20 +109,14 @@ def test_a_bad_command_line(capsys, argv, message):
     assert message in refused(capsys, *argv)
 
 
-def test_values_of_a_library_class_are_checked():
-    """A value out of range names the field."""
-    assert parse(Recorded, ["--eval_steps=3"]).loop == LoopOptions(eval_steps=3)
+def test_settings_of_the_library_are_checked():
+    flags = parse(Recorded, ["--eval_steps=3"])
+    assert LoopOptions(**flags.values_of(LoopOptions)) == LoopOptions(eval_steps=3)
     with pytest.raises(ValueError, match=r"^eval_steps must be at least 0"):
         parse(Recorded, ["--eval_steps=-1"])
 
 
 # flag files
-
-
-def test_two_values_in_a_flag_file(tmp_path, capsys):
-    file = tmp_path / "flags.txt"
-    file.write_text("--problem=a\n--problem=b\n", encoding="utf-8")
-    assert f"Received: a and b in {file}. " in refused(capsys, f"--flagfile={file}")
 
 
 def test_the_command_line_overrides_its_flag_file(tmp_path, capsys):
@@ -151,20 +145,15 @@ def test_the_command_line_overrides_its_flag_file(tmp_path, capsys):
 
 
 def test_several_flag_files(tmp_path):
-    """A file may name another; a later file overrides an earlier one."""
+    """A file may name another, and have comments and blank lines; a later file
+    overrides an earlier one.
+    """
     base, outer, later = (tmp_path / name for name in ("base", "outer", "later"))
-    base.write_text("--problem=base\n", encoding="utf-8")
+    base.write_text("# t2t-x\n--problem=ä b\n\n// c\n  --hparams=a=1\n", "utf-8")
     outer.write_text(f"--vocab_size=2\n--flagfile={base}\n", encoding="utf-8")
     later.write_text("--vocab_size=3\n", encoding="utf-8")
     flags = parse(Toy, ["--flagfile", str(outer), f"--flagfile={later}"])
-    assert flags == Toy(problem="base", options={"vocab_size": 3})
-
-
-def test_comments_and_blank_lines_of_a_flag_file(tmp_path):
-    text = "# t2t-x\n--problem=ä b\n\n// c\n--generate_data=True\n  --hparams=a=1\n"
-    (tmp_path / "flags.txt").write_text(text, encoding="utf-8")
-    flags = parse(Toy, [f"--flagfile={tmp_path}/flags.txt"])
-    assert flags == Toy(problem="ä b", generate_data=True, hparams="a=1")
+    assert flags == Toy(problem="ä b", hparams="a=1", options={"vocab_size": 3})
 
 
 @pytest.mark.parametrize("name", ["absent", "binary", ".", ""])
@@ -184,21 +173,14 @@ def test_required_flags():
     flags = parse(Required, given)
     assert flags.output_dir == ("A", "B")
     assert flags.vocabularies == ("a", "b")
-    with pytest.raises(
-        ValueError,
-        match=r"^--gold must be given\. --help explains the flags\.$",
-    ):
-        parse(Required, [*given[:2], "--gold=", given[3]])
     for words, missing in (
-        ([], "--output_dir and --gold and --vocabularies"),
-        ([*given[:3], "--vocabularies="], "--vocabularies"),
-        ([*given[:3], "--vocabularies=a,"], "--vocabularies"),
+        ([*given[:2], "--gold=", given[3]], r"--gold must be given\. --help explains"),
+        ([], "--output_dir and --gold and --vocabularies must be given"),
+        ([*given[:3], "--vocabularies="], "--vocabularies must"),
+        ([*given[:3], "--vocabularies=a,"], "--vocabularies must"),
     ):
-        with pytest.raises(ValueError, match=f"^{missing} must be given"):
+        with pytest.raises(ValueError, match=f"^{missing}"):
             parse(Required, words)
-
-
-def test_flags_that_are_required_at_times():
     require(n=0, problem="p")
     message = r"^--hparams and --names must be given\. .*\. Example: t2t-x --names=a\.$"
     with pytest.raises(ValueError, match=message):
@@ -224,16 +206,9 @@ def test_the_model_may_be_named_as_for_tensor2tensor():
 def test_words_with_defaults():
     flags = parse(Recorded, ["--seeds=1", "--n=6", "--random_seed=1"])
     assert flags.words() == ["--n=6"]  # the others have their defaults
-    assert flags.words(defaults=True) == [
-        "--seeds=1",
-        "--n=6",
-        "--eval_steps=0",
-        "--local_eval_frequency=1000",
-        "--early_stopping_evals=0",
-        "--save_checkpoints_secs=600",
-        "--keep_checkpoint_max=20",
-        "--random_seed=1",
-    ]
+    loop = [f"--{field.name}={field.default}" for field in fields(LoopOptions)]
+    expected = ["--seeds=1", "--n=6", *loop]
+    assert sorted(flags.words(defaults=True)) == sorted(expected)
 
 
 # what flags stand for
@@ -247,18 +222,9 @@ def test_run_folder():
     assert named(*both) == "runs/wmt_ende_rev-transformer_big"
     assert named(*both, "--output_dir=elsewhere") == "elsewhere"
     assert named("--output_dir=~/run") == str(Path.home() / "run")
-    message = (
-        r"^--output_dir must be given, or --problem and --hparams_set for the run in"
-        r" runs/PROBLEM-HPARAMS_SET\.$"
-    )
-    for argv in (
-        [],
-        both[:1],
-        both[1:],
-        [*both, "--output_dir="],
-        ["--problem=", both[1]],
-    ):
-        with pytest.raises(ValueError, match=message):
+    unnamed = [[], both[:1], both[1:], ["--problem=", both[1]]]
+    for argv in (*unnamed, [*both, "--output_dir="]):
+        with pytest.raises(ValueError, match=r"^--output_dir must be given, or --prob"):
             named(*argv)
 
 
@@ -275,9 +241,17 @@ def test_a_comma_in_the_name_of_a_file(tmp_path, monkeypatch):
     assert quoted["train_source"] == ("a, b.en", "c.en")
 
 
+def test_tilde_is_expanded(monkeypatch):
+    """The shell leaves the ~ of --name=~/x as it is."""
+    monkeypatch.setenv("HOME", "/home/me")
+    flags = parse(Toy, ["--t2t_usr_dir=~/a", "--train_source=~/a,~/b", "--problem=~/p"])
+    assert (flags.t2t_usr_dir, flags.problem) == ("/home/me/a", "/home/me/p")
+    assert flags.options["train_source"] == ("/home/me/a", "/home/me/b")
+
+
 def test_an_argument_that_is_not_utf_8(capsys):
     """Python keeps such bytes as lone surrogates; TensorFlow cannot name the file."""
     assert refused(capsys, "--train_source=lat\udcedn.en") == (
-        "Arguments must be UTF-8. Received: ['--train_source=lat\\udcedn.en']. Rename the"
-        " file; or, if the locale has another encoding, set LC_ALL=C.UTF-8.\n"
+        "Arguments must be UTF-8. Received: ('--train_source=lat\\udcedn.en',). Rename the"
+        " file, or set LC_ALL=C.UTF-8.\n"
     )

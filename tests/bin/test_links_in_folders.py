@@ -62,8 +62,7 @@ def run(tiny_run, tmp_path, monkeypatch):
         (".export.exporting", "mine", EXPORT),
         ("export", "mine/export", EXPORT),
         ("ctranslate2", "mine", CTRANSLATE2),
-        ("ctranslate2/float32", "mine", CTRANSLATE2),
-        ("ctranslate2/.float32.converting", "mine", CTRANSLATE2),
+        ("ctranslate2/.converting", "mine", CTRANSLATE2),
     ],
 )
 def test_a_link_in_a_run(run, tiny_run, tmp_path, capsys, link, to, command):

@@ -56,7 +56,11 @@ def test_mistakes(tiny_run, tmp_path):
         ("t2t_attention", [run, "--source=a", "--kind=x"], "A kind of attention must"),
         ("t2t_avg_checkpoints", [absent], "The run must be a folder"),
         ("t2t_table3", [*table, "--rows=x"], "Received: 'x'"),
-        ("t2t_table3", [*table, "--seeds=5000000000"], "seeds must be at least 0"),
+        (
+            "t2t_table3",
+            [*table, "--seeds=5000000000"],
+            "random_seed must be at least 0",
+        ),
         ("t2t_table3", table, "There is no finished data"),
         ("t2t_import", ["--t2t_checkpoint=absent", *theirs], "--t2t_checkpoint must"),
         ("t2t_serve", [absent], "The run must be a folder"),

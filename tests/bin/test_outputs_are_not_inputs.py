@@ -64,8 +64,8 @@ def refused(tmp_path, monkeypatch, capsys):
         ("linked.part", "out.de"),
     ],
 )
-@pytest.mark.parametrize("flag", ["decode_from_file", "score_file"])
-def test_decoded_text(run, refused, flag, source, target):
+def test_decoded_text(run, refused, source, target):
+    flag = "decode_from_file" if source == "new.en" else "score_file"
     folder = run.parent
     text = b"red cat sees dog\trot\n"
     for name in ("new.en", PART):

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from run_command import refusal
+from tiny_run import last_of_each
 
 from t2tlite.bin import t2t_attention
 
@@ -26,35 +28,24 @@ def test_attention_of_the_models_own_translation(model):
     assert actual.target_pieces[-1] == "</s>"
     assert actual.queries("cross") == actual.target_pieces
     assert actual.keys("decoder") == ["<start>", *actual.target_pieces[:-1]]
-    shapes = [
-        [layer.shape for layer in stack]
-        for stack in (actual.encoder, actual.decoder, actual.cross)
-    ]
-    assert shapes == [
-        [(2, source, source)],
-        [(2, target, target)],
-        [(2, target, source)],
-    ]
-    assert {
-        layer.dtype for layer in actual.encoder + actual.decoder + actual.cross
-    } == {np.dtype(np.float32)}
+    for stack, shape in (
+        (actual.encoder, (2, source, source)),
+        (actual.decoder, (2, target, target)),
+        (actual.cross, (2, target, source)),
+    ):
+        [layer] = stack
+        assert (layer.shape, layer.dtype) == (shape, np.float32)
 
 
 def test_attention_of_a_given_translation(model):
-    model_attention, given = (
+    translated, given = (
         model.attention(SENTENCE),
         model.attention(SENTENCE, "hund sieht"),
     )
     assert given.target == "hund sieht"
-    np.testing.assert_array_equal(model_attention.encoder[0], given.encoder[0])
-    assert given.cross[0].shape != model_attention.cross[0].shape
-
-
-def test_blank_source(model):
-    with pytest.raises(
-        ValueError,
-        match=r"must have words for its attention to be shown\. Received: ' '",
-    ):
+    np.testing.assert_array_equal(translated.encoder[0], given.encoder[0])
+    assert given.cross[0].shape != translated.cross[0].shape
+    with pytest.raises(ValueError, match=r"must have words for its .* Received: ' '"):
         model.attention(" ")
 
 
@@ -89,20 +80,11 @@ def test_command_makes_the_page_that_is_named(flags, tiny_run, tmp_path, capsys)
     [
         (
             ["--kind=encoder,decodr"],
-            "must be one of encoder, decoder, cross. Received: 'decodr'",
+            "one of encoder, decoder, cross. Received: 'decodr'",
         ),
-        (
-            ["--layers=9"],
-            "layers of encoder must be a list of numbers from 1 to 1. Received: [9]",
-        ),
-        (
-            ["--layers=0", "--html=x.html"],
-            "layers of encoder must be a list of numbers from 1 to 1. Received: [0]",
-        ),
-        (
-            ["--layers=two"],
-            "--layers must be a whole number. Received: 'two'",
-        ),
+        (["--layers=9"], "a list of numbers from 1 to 1. Received: [9]"),
+        (["--layers=0", "--html=x.html"], "numbers from 1 to 1. Received: [0]"),
+        (["--layers=two"], "--layers must be a whole number. Received: 'two'"),
         (["--heads=3"], "heads must be a list of numbers from 1 to 2. Received: [3]"),
         (["--picture=cat.svg"], "Unknown command line flag 'picture'"),
         (["--source="], "--source must be given"),
@@ -111,8 +93,6 @@ def test_command_makes_the_page_that_is_named(flags, tiny_run, tmp_path, capsys)
 )
 def test_mistakes(flags, more, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert t2t_attention.main([*flags, "--target=hund sieht", *more]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error
+    given = last_of_each(*flags, "--target=hund sieht", *more)
+    assert message in refusal(capsys, t2t_attention, *given)
     assert list(tmp_path.iterdir()) == []

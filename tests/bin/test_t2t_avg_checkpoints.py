@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from corpora import SMALL, datagen_flags, write_corpora
+from run_command import refusal, said
 from tiny_run import change_manifest, tensors
 
 import t2tlite
@@ -58,68 +59,42 @@ def test_mean_of_two_checkpoints(run, eagerly, tmp_path, capsys, flag, steps):
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
 
-def averaged(run, capsys, *flags):
-    """The steps that the command averages, as it says, and what it says before that."""
-    with mock.patch.object(average, "_evaluated", return_value={}):
-        assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 0
-    *before, said, _ = capsys.readouterr().out.splitlines()
-    count, first, last = re.fullmatch(
-        r"Averaged (\d+) checkpoints?, .*?ckpt-(\d+)(?: to .*?ckpt-(\d+))?, into .*",
-        said,
-    ).groups()
-    assert (last is None) is (count == "1")
-    last = last or first
-    assert (run / "averaged" / f"model.ckpt-{last}.index").exists()
-    return int(count), int(first), int(last), before
-
-
-@pytest.mark.parametrize(("flags", "n"), [([], 5), (["--n=20"], 20)])
-def test_fewer_checkpoints_than_asked_for(run, capsys, flags, n):
-    said = f"Checkpoints in {run}: 3, fewer than {n}; all are averaged."
-    assert averaged(run, capsys, *flags) == (3, 40, 120, [said])
-
-
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (["--from_step=41"], (2, 80, 120)),
-        (["--from_step=80", "--to_step=119"], (1, 80, 80)),
-        (["--to_step=119", "--n=1"], (1, 80, 80)),
+        ([], "3 checkpoints, 40 to 120"),
+        (["--n=20"], "3 checkpoints, 40 to 120"),
+        (["--from_step=41"], "2 checkpoints, 80 to 120"),
+        (["--from_step=80", "--to_step=119"], "1 checkpoint, 80"),
+        (["--to_step=119", "--n=1"], "1 checkpoint, 80"),
     ],
 )
-def test_checkpoints_of_some_steps(run, capsys, flags, expected):
-    assert averaged(run, capsys, *flags) == (*expected, [])
+def test_which_checkpoints(run, capsys, flags, expected):
+    with mock.patch.object(average, "_evaluated", return_value={}):
+        shown = said(capsys, t2t_avg_checkpoints, f"--output_dir={run}", *flags).out
+    last = expected.split()[-1]
+    first_line = shown.splitlines()[0].replace(f"{run}/model.ckpt-", "")
+    assert first_line == f"Averaged {expected}, into {run}/averaged/model.ckpt-{last}."
+    assert (run / "averaged" / f"model.ckpt-{last}.index").exists()
+
+
+THREE = "{run} has those of 3 steps, 40 to 120."
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--n=0"], "--n must be at least 1. Received: 0."),
-        (
-            ["--from_step=121"],
-            (
-                "Received: from step 121 to the newest; {run} has those of 3 steps, 40"
-                " to 120."
-            ),
-        ),
-        (
-            ["--from_step=90", "--to_step=80"],
-            "Received: from step 90 to step 80; {run} has those of 3 steps, 40 to",
-        ),
+        (["--from_step=121"], f"Received: from step 121 to the newest; {THREE}"),
+        (["--from_step=90", "--to_step=80"], f"from step 90 to step 80; {THREE}"),
     ],
 )
-def test_refused(run, capsys, flags, message):
-    assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 1
-    assert message.format(run=run) in capsys.readouterr().err
-
-
-def test_no_checkpoint(run, tmp_path, capsys):
+def test_refused(run, tmp_path, capsys, flags, message):
+    stderr = refusal(capsys, t2t_avg_checkpoints, f"--output_dir={run}", *flags)
+    assert message.format(run=run) in stderr
     shutil.copy(run / "hparams.json", tmp_path)
-    assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
-    assert (
-        f"A run needs a checkpoint to average. {tmp_path} has none."
-        in capsys.readouterr().err
-    )
+    stderr = refusal(capsys, t2t_avg_checkpoints, f"--output_dir={tmp_path}")
+    assert f"A run needs a checkpoint to average. {tmp_path} has none." in stderr
 
 
 def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
@@ -143,7 +118,7 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
     # after 40, 80 and 120 steps the loss still falls fast
     assert of_average > 1.1 * newest
     assert verdict == (
-        f"The average is worse than the newest and best (step {best.step})."
+        f"The average is worse than the newest (step {best.step})."
         " Averaging helps once the dev loss hardly falls; before, use"
         " --checkpoint_path=newest or best."
     )
@@ -155,13 +130,10 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
         ((2.0, 1.5, 1.4), "By dev loss, no checkpoint is better than the average"),
         ((2.0, 1.5, 1.5), "By dev loss, no checkpoint is better than the average"),
         ((2.0, 1.5, 1.7), "The average is worse than the best (step 4). "),
-        (
-            (2.0, 1.5, 2.1),
-            "The average is worse than the newest (step 9) and the best (step 4). ",
-        ),
+        ((2.0, 1.5, 2.1), "The average is worse than the newest (step 9) and the best (step 4). "),
         ((2.0, 1.5, math.nan), "The average is worse than the newest (step 9) and"),
     ],
-)
+)  # fmt: skip
 def test_verdict(losses, expected):
     """The first dev set decides."""
     names = "the newest (step 9)", "the best (step 4)", average.AVERAGE

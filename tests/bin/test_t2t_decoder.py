@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from run_command import run_command
-from tiny_run import change_manifest, last_of_each
+from run_command import refusal, run_command, said
+from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_bleu, t2t_decoder
 from t2tlite.data.dataset import open_dataset
@@ -20,8 +20,11 @@ from t2tlite.run_folder import RunFolder
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-def decode(tiny_run, *more):
-    return t2t_decoder.main(last_of_each(f"--output_dir={tiny_run.run}", *more))
+@pytest.fixture
+def decode(tiny_run, capsys):
+    """decode(*flags): what the command prints."""
+    run = f"--output_dir={tiny_run.run}"
+    return lambda *flags: said(capsys, t2t_decoder, run, *flags)
 
 
 def write(path, text):
@@ -29,57 +32,42 @@ def write(path, text):
     return path
 
 
-def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
+def test_file_to_file_keeps_every_line_in_its_place(decode, tmp_path):
     text = (
         "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes"
         " mouse\nhorse bites bird\n\n"
     )
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
-    status = decode(
-        tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}"
-    )
-    assert status == 0
+    flags = f"--decode_from_file={source}", f"--decode_to_file={target}"
+    out, err = decode(*flags)
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
     lines += ["fisch blau maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert f"Creating the folder {tmp_path}/new." in output.err
-    assert re.search(
-        r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s",
-        output.err,
-    )
-
-
-def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
-    source = tmp_path / "in.txt.gz"
-    source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
-    status = decode(
-        tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1"
-    )
-    assert status == 0
-    assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
+    assert out == ""
+    speed = r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s"
+    assert re.search(speed, err)
+    source.write_bytes(b"")
+    decode(*flags)
+    assert target.read_bytes() == b""
 
 
 @pytest.mark.parametrize(
     ("ending", "module"), [(".gz", gzip), (".xz", lzma), (".bz2", bz2)]
 )
-def test_compressed_input_and_output(tiny_run, tmp_path, ending, module):
-    source = tmp_path / f"in{ending}"
-    source.write_bytes(module.compress(b"red cat sees dog\n"))
-    target = tmp_path / f"out{ending}"
-    flags = [f"--decode_from_file={source}", f"--decode_to_file={target}"]
-    assert decode(tiny_run, *flags, "--decode_hparams=beam_size=1") == 0
-    assert module.decompress(target.read_bytes()) == b"katze rot hund sieht\n"
+def test_compressed_input_and_output(decode, tmp_path, ending, module):
+    source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
+    source.write_bytes(module.compress(b"red cat sees dog\n\nhorse bites bird"))
+    flags = f"--decode_from_file={source}", "--decode_hparams=beam_size=1"
+    expected = "katze rot hund sieht\n\npferd vogel beisst\n"
+    assert decode(*flags).out == expected
+    decode(*flags, f"--decode_to_file={target}")
+    assert module.decompress(target.read_bytes()).decode() == expected
 
 
-def test_n_best(tiny_run, model, tmp_path, capsys):
+def test_n_best(decode, model, tmp_path):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
-    status = decode(
-        tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3"
-    )
-    assert status == 0
-    lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+    flags = f"--decode_from_file={source}", "--decode_hparams=return_beams=3"
+    lines = [line.split(" ||| ") for line in decode(*flags).out.splitlines()]
     assert [line[0] for line in lines] == ["0", "1", "1", "1"]
     assert lines[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
     assert lines[1][1] == "katze rot hund sieht"
@@ -88,50 +76,27 @@ def test_n_best(tiny_run, model, tmp_path, capsys):
     assert scores == sorted(scores, reverse=True)
     # log-probability / ((5 + tokens) / 6) ** 0.6, the EOS a token
     tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
-    log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
-    assert float(lines[1][2].removeprefix("log_prob= ")) == pytest.approx(
-        log_probability, abs=1e-5
-    )
-    assert scores[0] == pytest.approx(
-        log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5
-    )
+    [expected] = model.score(["red cat sees dog"], ["katze rot hund sieht"])
+    log_prob = float(lines[1][2].removeprefix("log_prob= "))
+    assert log_prob == pytest.approx(expected, abs=1e-5)
+    score = expected / ((5 + tokens) / 6) ** 0.6
+    assert scores[0] == pytest.approx(score, abs=1e-5)
 
 
-def test_empty_file(tiny_run, tmp_path):
-    source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
-    status = decode(
-        tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}"
-    )
-    assert status == 0
-    assert target.read_bytes() == b""
-
-
-def test_split_is_scored_and_shown(tiny_run, capsys):
-    assert decode(tiny_run, "--split=dev") == 0
-    shown = capsys.readouterr().out
+def test_split_is_scored_and_shown(tiny_run, decode, capsys):
+    shown = decode("--split=dev").out
     for what in ("source ", "translation ", "reference "):
-        assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
-    scored = re.search(
-        r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n",
-        shown,
-        re.MULTILINE,
-    )
-    record = next(
-        record
-        for record in RunFolder(tiny_run.run).decode_records()[0]
-        if record.name == "dev.120"
-    )
-    assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(
-        scored.groups()
-    )
-    signatures = [
-        f"{name}|{signature}" for name, signature in record.signatures.items()
-    ]
-    assert [line.split("|")[:2] for line in signatures] == [
-        [name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")
-    ]
+        assert len(re.findall(rf"(?m)^{what} +\w", shown)) == 5
+    pattern = r"(?m)^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n"
+    scored = re.search(pattern, shown)
+    record = RunFolder(tiny_run.run).decode_record("dev.120")
+    names = ("BLEU", "chrF2", "TER")
+    assert tuple(f"{record.scores[name]:.2f}" for name in names) == scored.groups()
+    signatures = [f"{name}|{rest}" for name, rest in record.signatures.items()]
     assert shown[scored.end() :].splitlines()[:3] == signatures
-    assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
+    for name, signature in zip(names, signatures, strict=True):
+        assert signature.startswith(f"{name}|nrefs:1|")
+    assert re.search(r"(?m)^40 sentences in .* target tokens/s$", shown)
     written = tiny_run.run / "decodes" / "dev.120.txt"
     reference = written.with_suffix(".ref")
     checkpoint = f"{tiny_run.run}/model.ckpt-120"
@@ -141,33 +106,25 @@ def test_split_is_scored_and_shown(tiny_run, capsys):
     store = open_dataset(tiny_run.data).store("dev")
     assert written.with_suffix(".src").read_text().splitlines() == store.source_text()
     assert reference.read_text().splitlines() == store.target_text()
-    assert t2t_bleu.main([f"--translation={written}", f"--reference={reference}"]) == 0
-    assert f" = {scored[1]} " in capsys.readouterr().out
+    files = f"--translation={written}", f"--reference={reference}"
+    assert f" = {scored[1]} " in said(capsys, t2t_bleu, *files).out
 
 
 def test_run_copied_elsewhere_and_data_gone(
     tiny_run, tiny_run_copy, eagerly, tmp_path, capsys
 ):
     change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
+    run = f"--output_dir={tiny_run_copy}"
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    run_command(
-        t2t_decoder, f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"
-    )
-    assert capsys.readouterr().out == "katze rot hund sieht\n"
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
-    stderr = capsys.readouterr().err
-    assert f"There is no finished data of twenty_words in {tmp_path}/gone." in stderr
-    assert "Or give --data_dir, where the data of this run is now." in stderr
-    run_command(
-        t2t_decoder,
-        f"--output_dir={tiny_run_copy}",
-        "--split=test",
-        f"--data_dir={tiny_run.data}",
-    )
-    assert (
-        f"translations {tiny_run_copy}/decodes/test.120.txt, references"
-        f" {tiny_run_copy}/decodes/test.120.ref\n" in capsys.readouterr().out
-    )
+    out = said(capsys, t2t_decoder, run, f"--decode_from_file={source}").out
+    assert out == "katze rot hund sieht\n"
+    err = refusal(capsys, t2t_decoder, run, "--split=test")
+    assert f"There is no finished data of twenty_words in {tmp_path}/gone." in err
+    assert "Or give --data_dir, where the data of this run is now." in err
+    run_command(t2t_decoder, run, "--split=test", f"--data_dir={tiny_run.data}")
+    written = f"{tiny_run_copy}/decodes/test.120"
+    where = f"translations {written}.txt, references {written}.ref\n"
+    assert where in capsys.readouterr().out
 
 
 def typed(monkeypatch, *lines):
@@ -185,79 +142,50 @@ def typed(monkeypatch, *lines):
     monkeypatch.setattr(builtins, "input", answer)
 
 
-def test_interactive(tiny_run, monkeypatch, capsys):
+def test_interactive(decode, monkeypatch):
     typed(monkeypatch, "red cat sees dog", "cat " * 2100, "horse bites bird")
-    assert decode(tiny_run, "--decode_interactive") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "Type a sentence; an empty line or Ctrl-D ends."
-    assert re.fullmatch(
-        r"score +-\d\.\d{3}  log_prob +-\d\.\d{3}  katze rot hund sieht", lines[1]
-    )
-    assert "A sentence must have at most 2,048 tokens." in lines[2]
-    assert lines[3].endswith("  pferd vogel beisst")
-
-
-def test_interactive_ends_at_an_empty_line(tiny_run, monkeypatch, capsys):
+    first, cat, long, bird = decode("--decode_interactive").out.splitlines()
+    assert first == "Type a sentence; an empty line or Ctrl-D ends."
+    number = r"-\d\.\d{6}"
+    scored = rf"0 \|\|\| katze rot hund sieht \|\|\| log_prob= {number} \|\|\| {number}"
+    assert re.fullmatch(scored, cat)
+    assert "A sentence must have at most 2,048 tokens." in long
+    assert " ||| pferd vogel beisst ||| " in bird
     typed(monkeypatch, "", "red cat sees dog")
-    assert decode(tiny_run, "--decode_interactive") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert decode("--decode_interactive").out == f"{first}\n"
 
 
-def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
-    pairs = [
-        ("red cat sees dog", "katze rot hund sieht"),
-        ("horse bites bird", "vogel"),
-        ("fish likes cat", ""),
-    ]
-    file = write(
-        tmp_path / "pairs.tsv",
-        "".join(f"{source}\t{target}\n" for source, target in pairs),
-    )
-    status = decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8")
-    assert status == 0
+def test_scores_equal_the_logits(decode, model, tmp_path):
+    pairs = {
+        "red cat sees dog": "katze rot hund sieht",
+        "horse bites bird": "vogel",
+        "fish likes cat": "",
+    }
+    lines = [f"{source}\t{target}\n" for source, target in pairs.items()]
+    file = write(tmp_path / "pairs.tsv", "".join(lines))
+    flags = f"--score_file={file}", "--decode_hparams=batch_size=8"
     expected = []
-    for source, target in pairs:
-        pair = (model.source_encoder.encode(text) for text in (source, target))
-        inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
+    for pair in pairs.items():
+        ids = [[*model.source_encoder.encode(text), 1, 0] for text in pair]
+        inputs, targets = (np.array([side], np.int32) for side in ids)
         logits = np.array(model.engine.model(inputs, targets), np.float64)[0]
-        log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-        expected.append(
-            sum(
-                row[token]
-                for row, token in zip(log_probabilities, targets[0], strict=True)
-                if token
-            )
-        )
-    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    shown, scores = (
-        [float(value) for value in column] for column in zip(*lines, strict=True)
-    )
-    np.testing.assert_allclose(shown, expected, atol=2e-5)
-    lengths = [len(model.target_encoder.encode(target)) + 1 for _, target in pairs]
-    penalised = [
-        value / ((5 + length) / 6) ** 0.6
-        for value, length in zip(expected, lengths, strict=True)
+        log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        tokens = targets[0][targets[0] > 0]
+        log_prob = log_probs[np.arange(len(tokens)), tokens].sum()
+        expected.append([log_prob, log_prob / ((5 + len(tokens)) / 6) ** 0.6])
+    shown = [
+        list(map(float, row.split("\t"))) for row in decode(*flags).out.split("\n")[:-1]
     ]
-    np.testing.assert_allclose(scores, penalised, atol=2e-5)
-    assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
+    np.testing.assert_allclose(shown, expected, atol=2e-5)
+    assert shown[0][0] > -1 > shown[1][0]  # the right translation, and a wrong one
 
 
 @pytest.mark.slow
 def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [
-        sys.executable,
-        "-m",
-        "t2tlite.bin.t2t_decoder",
-        f"--output_dir={tiny_run.run}",
-    ]
-    done = subprocess.run(
-        [*command, f"--decode_from_file={source}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "katze rot hund sieht\n"
+    program = [sys.executable, "-m", "t2tlite.bin.t2t_decoder"]
+    flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]
+    done = subprocess.run([*program, *flags], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "katze rot hund sieht\n"), done.stderr
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
         assert noise not in done.stderr

@@ -5,16 +5,11 @@ import re
 import shutil
 
 import pytest
-from run_command import run_command
-from tiny_run import last_of_each
+from run_command import refusal, said
 
 from t2tlite.bin import t2t_decoder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-
-
-def decode(tiny_run, *more):
-    return t2t_decoder.main(last_of_each(f"--output_dir={tiny_run.run}", *more))
 
 
 def write(path, text):
@@ -31,11 +26,10 @@ def write(path, text):
         ("--decode_from_file={} --alignments",
          "--alignments goes with --output_format=jsonl. Received: none."),
         ("--decode_from_file={} --alignments --output_format=text", "Received: text."),
-        ("--score_file={} --output_format=nbest", "--score_file does not go with --output_format=nbest."),
+        ("--score_file={} --output_format=nbest", "--output_format=nbest goes with --decode_from_file or "),
         ("--score_file={} --prefixes", "--prefixes goes with --decode_from_file or --decode_interactive. Received: --score_file."),
-        ("--score_file={} --alignments", "--alignments goes with --decode_from_file or --decode_interactive. Received: --score_file."),
         ("--split=dev --output_format=jsonl", "--output_format goes with --decode_from_file or --decode_interactive or --score_file. Received: --split."),
-        ("--split=dev --decode_to_file=-", "--split does not go with --decode_to_file=-. Leave one of them out."),
+        ("--split=dev --decode_to_file=-", "--decode_to_file=- goes with --decode_from_file or "),
         ("--split=dev --raw_text", "--raw_text goes with --decode_from_file or --decode_interactive."),
         ("--decode_interactive --raw_text --prefixes", "--raw_text does not go with --prefixes."),
         ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--decode_to_file must be given."),
@@ -61,10 +55,9 @@ def write(path, text):
 )  # fmt: skip
 def test_refused(tiny_run, tmp_path, capsys, flags, message):
     source = write(tmp_path / "in.txt", "cat\ncat\ta\tb\n")
-    assert decode(tiny_run, *flags.format(source).split()) == 1
-    output = capsys.readouterr()
-    assert message.format(source) in output.err
-    assert output.out == ""
+    run = f"--output_dir={tiny_run.run}"
+    stderr = refusal(capsys, t2t_decoder, run, *flags.format(source).split())
+    assert message.format(source) in stderr
 
 
 def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, capsys):
@@ -73,16 +66,11 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     content = json.loads(manifest.read_text())
     del content["splits"]["test"]
     manifest.write_text(json.dumps(content))
-    run_command(
-        t2t_decoder,
-        f"--output_dir={tiny_run_copy}",
-        f"--data_dir={data}",
-        "--split=test",
-        status=1,
+    flags = f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"
+    stderr = refusal(capsys, t2t_decoder, *flags)
+    assert (
+        "must be dev, whose text is kept. Received: test. Decode its source" in stderr
     )
-    stderr = capsys.readouterr().err
-    assert "must be dev, whose text is kept. Received: test." in stderr
-    assert "Decode its source with --decode_from_file." in stderr
 
 
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
@@ -90,13 +78,10 @@ def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     data.write_bytes(data.read_bytes()[:100])
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
-    assert t2t_decoder.main(command) == 1
-    assert (
-        f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: "
-        in capsys.readouterr().err
-    )
-    assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
-    assert capsys.readouterr().out == "katze rot hund sieht\n"
+    stderr = refusal(capsys, t2t_decoder, *command)
+    assert f"{tiny_run_copy}/model.ckpt-120 cannot be restored: " in stderr
+    shown = said(capsys, t2t_decoder, *command, "--checkpoint_path=best")
+    assert shown.out == "katze rot hund sieht\n"
 
 
 BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
@@ -111,11 +96,7 @@ BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
             r"FILE, line 2: text must be UTF-8\.",
         ),
         ("score_file", "cat\tkatze\nno tab here\n", BAD_PAIR + r"'no tab here'\."),
-        (
-            "score_file",
-            "cat\tkatze\ntwo\ttabs\there\n",
-            BAD_PAIR + r"'two\\ttabs\\there'\.",
-        ),
+        ("score_file", "cat\tk\na\tb\tc\n", BAD_PAIR + r"'a\\tb\\tc'\."),
         ("score_file", "cat\tkatze\n\n", BAD_PAIR + r"''\."),
     ],
     ids=["not UTF-8", "no tab", "two tabs", "blank"],
@@ -125,8 +106,9 @@ def test_bad_line_is_named_and_leaves_the_old_output(
 ):
     source, target = tmp_path / "in.txt", write(tmp_path / "out.txt", "old\n")
     source.write_bytes(content.encode(errors="surrogateescape"))
-    assert decode(tiny_run, f"--{flag}={source}", f"--decode_to_file={target}") == 1
-    assert re.search(message.replace("FILE", str(source)), capsys.readouterr().err)
+    flags = f"--{flag}={source}", f"--decode_to_file={target}"
+    stderr = refusal(capsys, t2t_decoder, f"--output_dir={tiny_run.run}", *flags)
+    assert re.search(message.replace("FILE", str(source)), stderr)
     assert target.read_text() == "old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
@@ -136,18 +118,18 @@ def test_a_line_that_is_too_long_counts_as_blank(tiny_run, tmp_path, capfd, to_f
     lines = ["red cat sees dog", "cat " * 2100, "horse bites bird"]
     source = write(tmp_path / "in.txt", "\n".join(lines))
     target = tmp_path / "out.txt"
-    flags = [f"--decode_to_file={target}"] if to_file else []
-    assert decode(tiny_run, f"--decode_from_file={source}", *flags) == 0
-    output = capfd.readouterr()
-    translated = target.read_text() if to_file else output.out
+    flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]
+    flags += [f"--decode_to_file={target}"] if to_file else []
+    out, err = said(capfd, t2t_decoder, *flags)
+    translated = target.read_text() if to_file else out
     assert translated == "katze rot hund sieht\n\npferd vogel beisst\n"
-    assert output.err.count("It counts as blank.") == 1
-    assert f"at most 2,048 tokens. Received: {source}, line 2 with 2," in output.err
+    assert err.count("It counts as blank.") == 1
+    assert f"at most 2,048 tokens. Received: {source}, line 2 with 2," in err
 
 
 def test_a_pair_that_is_too_long_has_no_score(tiny_run, tmp_path, capfd):
     source = write(tmp_path / "in.txt", "cat\tkatze\ncat\t" + "katze " * 2100)
-    assert decode(tiny_run, f"--score_file={source}") == 0
-    output = capfd.readouterr()
-    assert output.out.splitlines()[1:] == ["nan\tnan"]
-    assert "line 2 with 2," in output.err
+    flags = f"--output_dir={tiny_run.run}", f"--score_file={source}"
+    out, err = said(capfd, t2t_decoder, *flags)
+    assert out.splitlines()[1:] == ["nan\tnan"]
+    assert "line 2 with 2," in err

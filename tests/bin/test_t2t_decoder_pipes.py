@@ -7,7 +7,6 @@ import sys
 import threading
 
 import pytest
-from run_command import run_command
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.programs.runs.translator import Translator
@@ -52,9 +51,8 @@ def windows(monkeypatch):
     ],
 )
 def test_standard_input_to_standard_output(tiny_run, standard_input, capfd, mode):
-    standard_input.write("".join(f"{line}\n" for line in SENTENCES))
-    standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *mode]) == 0
+    lines = [line.encode() for line in SENTENCES]
+    assert stream(tiny_run.run, standard_input, lines, *mode) == 0
     output = capfd.readouterr()
     assert output.out.splitlines() == TRANSLATIONS
     assert output.err == ""
@@ -70,11 +68,8 @@ def test_each_line_is_answered_before_the_next_is_sent(
     """
     read, write = os.pipe()
     status = []
-    command = [
-        f"--output_dir={tiny_run.run}",
-        mode,
-        f"--decode_to_file=/dev/fd/{write}",
-    ]
+    command = [f"--output_dir={tiny_run.run}", mode]
+    command.append(f"--decode_to_file=/dev/fd/{write}")
     command += ["--decode_hparams=t2t_rules=true"] if rules else []
     thread = threading.Thread(target=lambda: status.append(t2t_decoder.main(command)))
     load(tiny_run.run, None)
@@ -98,31 +93,21 @@ def test_each_line_is_answered_before_the_next_is_sent(
 
 
 def test_scores(tiny_run, load, standard_input, capfd):
-    pairs = [
-        ("red cat sees dog", "katze rot hund sieht"),
-        ("horse bites bird", "vogel"),
-    ]
-    standard_input.write("".join(f"{source}\t{target}\n" for source, target in pairs))
-    standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--score_file=-"]) == 0
-    output = capfd.readouterr()
-    expected = load(tiny_run.run, None).score(*zip(*pairs, strict=True))
-    assert [
-        float(line.split("\t")[0]) for line in output.out.splitlines()
-    ] == pytest.approx(expected, abs=1e-5)
-    assert output.err == ""
+    pairs = {"red cat sees dog": "katze rot hund sieht", "horse bites bird": "vogel"}
+    lines = [f"{source}\t{target}".encode() for source, target in pairs.items()]
+    assert stream(tiny_run.run, standard_input, lines, "--score_file=-") == 0
+    out, err = capfd.readouterr()
+    expected = load(tiny_run.run, None).score(list(pairs), list(pairs.values()))
+    log_probs = [float(line.split("\t")[0]) for line in out.splitlines()]
+    assert log_probs == pytest.approx(expected, abs=1e-5)
+    assert err == ""
 
 
 def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
     target = tmp_path / "out.txt"
-    standard_input.write("".join(f"{line}\n" for line in SENTENCES))
-    standard_input.close()
-    run_command(
-        t2t_decoder,
-        f"--output_dir={tiny_run.run}",
-        "--decode_from_file=-",
-        f"--decode_to_file={target}",
-    )
+    flags = "--decode_from_file=-", f"--decode_to_file={target}"
+    lines = [line.encode() for line in SENTENCES]
+    assert stream(tiny_run.run, standard_input, lines, *flags) == 0
     assert target.read_text().splitlines() == TRANSLATIONS
     assert capfd.readouterr().out == ""
 
@@ -194,31 +179,26 @@ def test_control_characters_of_a_pipe_are_characters(tiny_run, standard_input, c
 
 
 def test_flags_of_the_format(tiny_run, standard_input, capfd):
-    standard_input.write("red cat sees dog\tkatze blau\n")
-    standard_input.close()
-    flags = "--decode_from_file=-", "--output_format=jsonl", "--alignments"
-    command = [f"--output_dir={tiny_run.run}", *flags, "--prefixes"]
-    assert t2t_decoder.main(command) == 0
+    flags = ["--decode_from_file=-", "--output_format=jsonl", "--alignments"]
+    lines = [b"red cat sees dog\tkatze blau"]
+    assert stream(tiny_run.run, standard_input, lines, *flags, "--prefixes") == 0
     (hypothesis,) = json.loads(capfd.readouterr().out)["hypotheses"]
     assert hypothesis["text"].startswith("katze blau")
     assert hypothesis["alignment"]
 
 
+def decoder(run, flag):
+    """t2t-decoder as a process of its own."""
+    program = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*program, flag], text=True, bufsize=1, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+
+
 @pytest.mark.slow
 def test_other_program_talks_to_t2t_decoder(tiny_run):
-    command = [
-        sys.executable,
-        "-m",
-        "t2tlite.bin.t2t_decoder",
-        f"--output_dir={tiny_run.run}",
-        "--decode_interactive",
-    ]
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-    }
-    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+    with decoder(tiny_run.run, "--decode_interactive") as process:
         for sentence, translation in zip(SENTENCES, TRANSLATIONS, strict=True):
             process.stdin.write(f"{sentence}\n")
             assert process.stdout.readline() == f"{translation}\n"
@@ -228,19 +208,7 @@ def test_other_program_talks_to_t2t_decoder(tiny_run):
 
 @pytest.mark.slow
 def test_broken_pipe_exits_quietly(tiny_run):
-    command = [
-        sys.executable,
-        "-m",
-        "t2tlite.bin.t2t_decoder",
-        f"--output_dir={tiny_run.run}",
-        "--decode_from_file=-",
-    ]
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-    }
-    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+    with decoder(tiny_run.run, "--decode_from_file=-") as process:
         process.stdin.write("red cat sees dog\n")
         assert process.stdout.readline() == "katze rot hund sieht\n"
         process.stdout.close()

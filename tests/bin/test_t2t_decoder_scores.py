@@ -4,17 +4,14 @@ import subprocess
 import sys
 
 import pytest
-from tiny_run import change_manifest, last_of_each
+from run_command import refusal, said
+from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.dataset import open_dataset
 from t2tlite.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-
-
-def decode(run, *more):
-    return t2t_decoder.main(last_of_each(f"--output_dir={run}", *more))
 
 
 @pytest.fixture
@@ -32,15 +29,13 @@ def second_reference(tiny_run, tmp_path):
 def test_scores_are_those_of_sacrebleus_command(tiny_run, second_reference, capsys):
     flags = ["--metrics=chrf,bleu,ter", "--chrf_word_order=2", "--tokenize=char"]
     flags.append(f"--reference={second_reference}")
-    assert decode(tiny_run.run, "--split=dev", *flags) == 0
-    shown = capsys.readouterr().out
+    run = f"--output_dir={tiny_run.run}"
+    shown = said(capsys, t2t_decoder, run, "--split=dev", *flags).out
     written = tiny_run.run / "decodes" / "dev.120"
-    done = subprocess.run(
-        [sys.executable, "-m", "sacrebleu", f"{written}.ref", str(second_reference),
-         "-i", f"{written}.txt", "-m", "chrf", "bleu", "ter", "--chrf-word-order", "2",
-         "--tokenize", "char", "-f", "text", "-w", "2"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    files = [f"{written}.ref", second_reference, "-i", f"{written}.txt"]
+    options = "-m chrf bleu ter --chrf-word-order 2 --tokenize char -f text -w 2"
+    program = [sys.executable, "-m", "sacrebleu", *files, *options.split()]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
     signatures = []
     for line in done.stdout.splitlines():
         signature, _, rest = line.strip().partition(" = ")
@@ -58,7 +53,8 @@ def test_a_problem_of_which_one_output_is_right(
     tiny_run, tiny_run_copy, eagerly, capsys
 ):
     change_manifest(tiny_run_copy, task="text_to_text")
-    assert decode(tiny_run_copy, "--split=dev", "--checkpoint_path=80") == 0
+    flags = f"--output_dir={tiny_run_copy}", "--split=dev", "--checkpoint_path=80"
+    shown = said(capsys, t2t_decoder, *flags).out
     folder = RunFolder(tiny_run_copy)
     outputs, references = (
         folder.decoded_file("dev.80", ending).read_text(encoding="utf-8").splitlines()
@@ -66,7 +62,6 @@ def test_a_problem_of_which_one_output_is_right(
     )
     equal = sum(map(str.__eq__, outputs, references))
     assert 0 < equal < 40
-    shown = capsys.readouterr().out
     assert f"\nexact_match {100 * equal / 40:.2f} (token_accuracy " in shown
     assert "\nexact_match|nrefs:1|case:mixed|tok:white-space|version:" in shown
 
@@ -84,12 +79,12 @@ def test_a_problem_of_which_one_output_is_right(
 def test_what_is_refused_before_work(tiny_run, tmp_path, capsys, flags, message):
     (tmp_path / "in.txt").write_text("red cat\n", encoding="utf-8")
     given = flags.replace("{}", str(tmp_path)).split()
-    assert decode(tiny_run.run, *given) == 1
-    assert message.replace("{}", str(tmp_path)) in capsys.readouterr().err
+    stderr = refusal(capsys, t2t_decoder, f"--output_dir={tiny_run.run}", *given)
+    assert message.replace("{}", str(tmp_path)) in stderr
 
 
 def test_scores_of_a_parser_are_its_own(tiny_run_copy, capsys):
     change_manifest(tiny_run_copy, task="parsing")
-    assert decode(tiny_run_copy, "--split=dev", "--metrics=bleu") == 1
+    flags = f"--output_dir={tiny_run_copy}", "--split=dev", "--metrics=bleu"
     message = "Received: a model whose outputs are trees. Leave the flags of the scores"
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, t2t_decoder, *flags)

@@ -1,9 +1,11 @@
 """The command t2t-evalb."""
 
 import re
+from pathlib import Path
 
 import pytest
-from run_command import run_command
+from run_command import refusal, said
+from tiny_run import last_of_each
 
 from t2tlite.bin import t2t_evalb
 
@@ -23,52 +25,39 @@ def files(tmp_path):
     return write
 
 
+def printed(capsys, *flags):
+    """What the command prints of two files, sentence by sentence."""
+    return said(capsys, t2t_evalb, *flags, "--sentences")
+
+
 @pytest.mark.parametrize(
     "name", ["flat", "right_branching", "noisy10", "noisy5_errors", "identity"]
 )
 def test_prints_what_evalb_prints(fixtures, capsys, name):
     folder = fixtures / "evalb"
     predicted = "gold" if name == "identity" else name
-    argv = [
-        f"--gold={folder}/gold.trees",
-        f"--predicted={folder}/{predicted}.trees",
-        "--sentences",
-    ]
-    assert t2t_evalb.main(argv) == 0
-    captured = capsys.readouterr()
-    assert captured.out == (folder / f"{name}.rsl").read_text(encoding="utf-8")
+    files = f"--gold={folder}/gold.trees", f"--predicted={folder}/{predicted}.trees"
     messages = folder / f"{name}.err"
-    assert captured.err == (
-        messages.read_text(encoding="utf-8") if messages.exists() else ""
-    )
+    expected = messages.read_text(encoding="utf-8") if messages.exists() else ""
+    table = (folder / f"{name}.rsl").read_text(encoding="utf-8")
+    assert printed(capsys, *files) == (table, expected)
+
+
+UNMATCHED = """\
+8 : Length unmatch (15|14)
+102 : Length unmatch (11|10)
+334 : Length unmatch (2|1)
+"""
 
 
 @pytest.mark.parametrize(
-    ("name", "messages"),
-    [
-        ("noisy10", ""),
-        (
-            "noisy5_errors",
-            (
-                "8 : Length unmatch (15|14)\n102 : Length unmatch (11|10)\n334 : Length"
-                " unmatch (2|1)\n"
-            ),
-        ),
-    ],
+    ("name", "messages"), [("noisy10", ""), ("noisy5_errors", UNMATCHED)]
 )
 def test_prints_what_evalb_prints_of_gum(shared, capsys, name, messages):
-    folder = shared / "data" / "evalb"
-    argv = [
-        f"--gold={folder}/gum_wikinews.gld",
-        f"--predicted={folder}/gum_wikinews.{name}.tst",
-        "--sentences",
-    ]
-    assert t2t_evalb.main(argv) == 0
-    captured = capsys.readouterr()
-    assert captured.out == (folder / f"gum_wikinews.{name}.rsl").read_text(
-        encoding="utf-8"
-    )
-    assert captured.err == messages
+    path = f"{shared}/data/evalb/gum_wikinews"
+    out, err = printed(capsys, f"--gold={path}.gld", f"--predicted={path}.{name}.tst")
+    assert out == Path(f"{path}.{name}.rsl").read_text(encoding="utf-8")
+    assert err == messages
 
 
 DASH = "(TOP (NP (NP (XX BMP)) ({tag} -) (NP (XX protein))))\n"
@@ -79,25 +68,22 @@ def test_gold_tags_let_a_dash_and_a_hyphen_be_compared(files, capsys):
     same tags both have three brackets, all of them equal.
     """
     flags = files(DASH.format(tag=":"), DASH.format(tag="HYPH"))
-    assert t2t_evalb.main(flags) == 0
-    captured = capsys.readouterr()
-    assert captured.err == "1 : Length unmatch (2|3)\n"
-    assert "Number of Error sentence  =      1" in captured.out
-    assert t2t_evalb.main([*flags, "--gold_tags"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    assert "Number of Valid sentence  =      1" in captured.out
-    assert "Bracketing FMeasure       = 100.00" in captured.out
+    out, err = said(capsys, t2t_evalb, *flags)
+    assert err == "1 : Length unmatch (2|3)\n"
+    assert "Number of Error sentence  =      1" in out
+    out, err = said(capsys, t2t_evalb, *flags, "--gold_tags")
+    assert err == ""
+    assert "Number of Valid sentence  =      1" in out
+    assert "Bracketing FMeasure       = 100.00" in out
 
 
 def test_gold_tags_of_trees_with_traces_and_of_other_words(files, capsys):
     gold = "(TOP (S (NP (-NONE- *)) (VP (VB Go) (: -))))\n(TOP (NN cat))\n"
     predicted = "(TOP (S (VP (XX Go) (XX -))))\n(TOP (XX dog))\n"
-    assert t2t_evalb.main([*files(gold, predicted), "--gold_tags"]) == 0
-    captured = capsys.readouterr()
+    out, err = said(capsys, t2t_evalb, *files(gold, predicted), "--gold_tags")
     # the second sentence has other words, which stays an error
-    assert captured.err == "2 : Words unmatch (cat|dog)\n"
-    assert "Bracketing FMeasure       = 100.00" in captured.out
+    assert err == "2 : Words unmatch (cat|dog)\n"
+    assert "Bracketing FMeasure       = 100.00" in out
 
 
 def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
@@ -108,27 +94,24 @@ def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
     long = "(TOP (NP" + " (NN a)" * 41 + "))\n"
     gold = short.format(label="NP") * 360 + long * 40
     predicted = short.format(label="NP") * 280 + short.format(label="VP") * 80
-    assert t2t_evalb.main([*files(gold, predicted + long * 40), "--bootstrap"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    flags = [*files(gold, predicted + long * 40), "--bootstrap"]
+    lines = said(capsys, t2t_evalb, *flags).out.splitlines()
     assert lines[-3] == (
         "-- 95% confidence interval of the F-measure, 1,000 resamples (seed 12345) --"
     )
-    intervals = {}
-    for line in lines[-2:]:
-        name, _, interval = line.partition("=")
-        intervals[line[: len(name)].strip()] = interval
     rate = 280 / 360
     error = 100 * (rate * (1 - rate) / 360) ** 0.5
-    expected = {"All": (80, 2), "len<": (100 * rate, error)}
-    for name, (f1, standard_error) in expected.items():
-        low, high = map(float, intervals[name].lstrip("=40 ").split(" to "))
+    for line, (f1, standard_error) in zip(
+        lines[-2:], [(80, 2), (100 * rate, error)], strict=True
+    ):
+        low, high = map(float, line.split("= ")[-1].split(" to "))
         assert low == pytest.approx(f1 - 1.96 * standard_error, abs=0.5)
         assert high == pytest.approx(f1 + 1.96 * standard_error, abs=0.5)
+    nothing = [*files("(TOP (NN a))\n", "(())\n"), "--bootstrap"]
+    assert said(capsys, t2t_evalb, *nothing).out.endswith("=   0.00 to   0.00\n")
 
 
-def test_bootstrap_of_nothing_scored(files, capsys):
-    assert t2t_evalb.main([*files("(TOP (NN a))\n", "(())\n"), "--bootstrap"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("=   0.00 to   0.00")
+FILES = {"gold": "gld", "predicted": "tst", "prm": "prm"}
 
 
 def test_evalbs_sample(fixtures, capsys):
@@ -157,15 +140,10 @@ def test_evalbs_sample(fixtures, capsys):
     expected = re.sub(
         r"(Precision +=  85.25\n)", r"\1Bracketing FMeasure       =  83.20\n", expected
     )
-    argv = [
-        f"--gold={folder}/sample.gld",
-        f"--predicted={folder}/sample.tst",
-        f"--prm={folder}/sample.prm",
-    ]
-    assert t2t_evalb.main([*argv, "--sentences"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == expected
-    assert captured.err.splitlines() == [
+    flags = [f"--{name}={folder}/sample.{end}" for name, end in FILES.items()]
+    out, err = printed(capsys, *flags)
+    assert out == expected
+    assert err.splitlines() == [
         "12 : Words unmatch (is|was)",
         "13 : Length unmatch (4|5)",
         "16 : Length unmatch (4|5)",
@@ -197,11 +175,9 @@ def test_trees_over_several_lines_score_as_on_one(
             text = "\n".join(trees)
         (tmp_path / name).write_text(text, encoding="utf-8")
         flags.append(f"--{flag}={tmp_path / name}")
-    assert t2t_evalb.main([*flags, "--sentences"]) == 0
-    captured = capsys.readouterr()
-    folder = fixtures / "evalb"
-    assert captured.out == (folder / "noisy5_errors.rsl").read_text(encoding="utf-8")
-    assert captured.err == (folder / "noisy5_errors.err").read_text(encoding="utf-8")
+    result = fixtures / "evalb" / "noisy5_errors"
+    files = [result.with_suffix(end) for end in (".rsl", ".err")]
+    assert printed(capsys, *flags) == tuple(file.read_text("utf-8") for file in files)
 
 
 PENN = """
@@ -220,41 +196,33 @@ PENN = """
 def test_layout_of_the_penn_treebank(files, capsys):
     """Blank lines are not parses where trees have several lines; (()) is one."""
     lines = "( (S (NP (PRP He)) (VP (VBD left)) (. .)))\n(())\n( (S (NP (NN Rain))))\n"
-    printed = []
-    for predicted in (PENN, lines):
-        assert t2t_evalb.main([*files(lines, predicted), "--sentences"]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
-    assert "Number of Skip  sentence  =      1\n" in printed[0]
-    assert "Bracketing FMeasure       = 100.00\n" in printed[0]
+    shown, expected = (
+        printed(capsys, *files(lines, text)).out for text in (PENN, lines)
+    )
+    assert shown == expected
+    assert "Number of Skip  sentence  =      1\n" in shown
+    assert "Bracketing FMeasure       = 100.00\n" in shown
 
 
 def test_no_spelling_of_a_failed_parse_stops_the_command(files, capsys):
     failed = ["", "()", "(())", "( (()) )", "(TOP)", "(TOP ())", "(S1 )", "(S (NP))"]
     gold = "(TOP (S (NN a)))\n" * (1 + len(failed))
     predicted = "\n".join(["(TOP (S (NN a)))", *failed, ""])
-    assert t2t_evalb.main(files(gold, predicted)) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    assert "Number of Skip  sentence  =      8\n" in captured.out
-    assert "Number of Valid sentence  =      1\n" in captured.out
-    assert "Bracketing FMeasure       = 100.00\n" in captured.out
-
-
-def test_no_brackets_at_all(files, capsys):
-    assert t2t_evalb.main([*files("(TOP (NN a))\n", "(NN a)\n"), "--sentences"]) == 0
-    # as EVALB prints the sums then
-    assert "=\n      1     1   100.00\n=== Summary" in capsys.readouterr().out
+    out, err = said(capsys, t2t_evalb, *files(gold, predicted))
+    assert err == ""
+    assert "Number of Skip  sentence  =      8\n" in out
+    assert "Number of Valid sentence  =      1\n" in out
+    assert "Bracketing FMeasure       = 100.00\n" in out
+    # as EVALB prints the sums without any brackets
+    out = printed(capsys, *files("(TOP (NN a))\n", "(NN a)\n")).out
+    assert "=\n      1     1   100.00\n=== Summary" in out
 
 
 def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
     (tmp_path / "my.prm").write_text("CUTOFF_LEN 1\n", encoding="utf-8")
-    argv = files("(S (A a))\n(S (A a) (A a))\n", "(S (A a))\n(S (A a) (A a))\n")
-    assert t2t_evalb.main([*argv, f"--prm={tmp_path}/my.prm"]) == 0
-    assert (
-        "\n-- len<=1 --\nNumber of sentence        =      1\n"
-        in capsys.readouterr().out
-    )
+    flags = files("(S (A a))\n(S (A a) (A a))\n", "(S (A a))\n(S (A a) (A a))\n")
+    out = said(capsys, t2t_evalb, *flags, f"--prm={tmp_path}/my.prm").out
+    assert "\n-- len<=1 --\nNumber of sentence        =      1\n" in out
 
 
 @pytest.mark.parametrize(
@@ -283,13 +251,8 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
     ],
 )
 def test_refused_files(files, capsys, gold, predicted, messages):
-    assert t2t_evalb.main(files(gold, predicted)) == 1
-    captured = capsys.readouterr()
-    assert [
-        message for message in [*messages, "t2tlite: "] if message not in captured.err
-    ] == []
-    assert "Traceback" not in captured.err
-    assert captured.out == ""
+    stderr = refusal(capsys, t2t_evalb, *files(gold, predicted))
+    assert [message for message in messages if message not in stderr] == []
 
 
 @pytest.mark.parametrize(
@@ -301,10 +264,6 @@ def test_refused_files(files, capsys, gold, predicted, messages):
 )
 def test_refused_flags(files, tmp_path, capsys, flag, message):
     (tmp_path / "my.prm").write_text("LABELLED 1\n", encoding="utf-8")
-    run_command(
-        t2t_evalb,
-        *files("(A a)\n", "(A a)\n"),
-        flag.replace("FOLDER", str(tmp_path)),
-        status=1,
-    )
-    assert message in capsys.readouterr().err
+    given = last_of_each(*files("(A a)\n", "(A a)\n"), flag)
+    flags = [word.replace("FOLDER", str(tmp_path)) for word in given]
+    assert message in refusal(capsys, t2t_evalb, *flags)

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from run_command import said
 from server_process import Process
 from tiny_run import change_manifest
 
@@ -30,10 +31,8 @@ def loads_nothing(monkeypatch):
 
 
 def refused(capsys, *flags):
-    assert t2t_serve.main(list(flags)) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Traceback" not in err
+    out, err = said(capsys, t2t_serve, *flags, status=1)
+    assert (out, "Traceback" in err) == ("", False)
     return err
 
 
@@ -52,20 +51,12 @@ def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
     ("missing", "message"),
     [
         ("vocabulary", "manifest.json"),
-        (
-            "languages",
-            (
-                "--languages must be given, since RUN does not record the codes of its"
-                " languages (problem twenty_words)."
-            ),
-        ),
+        ("languages", "--languages must be given, since"),
     ],
 )
 def test_a_manifest_without_a_field(capsys, tiny_run_copy, missing, message):
     change_manifest(tiny_run_copy, **{missing: None})
-    assert message.replace("RUN", str(tiny_run_copy)) in refused(
-        capsys, f"--output_dir={tiny_run_copy}"
-    )
+    assert message in refused(capsys, f"--output_dir={tiny_run_copy}")
 
 
 def test_languages_that_the_run_does_not_record_are_reported(capsys, tiny_run):
@@ -85,32 +76,20 @@ def test_a_port_in_use(capsys, tiny_run):
         other.listen()
         port = other.getsockname()[1]
         message = refused(capsys, f"--output_dir={tiny_run.run}", f"--port={port}")
-    assert (
-        f"--port must be free. Received: {port} on 127.0.0.1, at which another program"
-        " listens." in message
-    )
+    assert f"--port free there. Received: '127.0.0.1' and {port}: [Errno" in message
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        (
-            "--output_dir=RUN",
-            "Each language pair can be served by one run. Received: en-de",
-        ),
-        (
-            "--output_dir=absent",
-            "The run must be a folder that t2t-trainer made.",
-        ),
+        ("--output_dir=RUN", "Each language pair can be served by one run. Received: en-de"),
+        ("--output_dir=absent", "The run must be a folder that t2t-trainer made."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
-        (
-            "--host=no.such.host.invalid",
-            "--host must be a name or address of this machine. Received: 'no.such.host",
-        ),
+        ("--host=no.such.host.invalid", "--port free there. Received: 'no.such.host.invalid'"),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
     ],
-)
+)  # fmt: skip
 def test_bad_flags(capsys, tiny_run, flag, message):
     flags = f"--output_dir={tiny_run.run}", flag.replace("RUN", str(tiny_run.run))
     assert message in refused(capsys, *flags)

@@ -27,15 +27,8 @@ def tiny_run(tmp_path_factory):
     tiny_run = TinyRun(
         user_package(tmp_path_factory), folder / "data", folder / "none", "", ""
     )
-    status = command(
-        tiny_run,
-        None,
-        "--dry_run",
-        "--rows=base",
-        "--generate_data",
-        "--num_processes=1",
-    )
-    assert status == 0
+    flags = "--rows=base", "--generate_data", "--num_processes=1"
+    assert command(tiny_run, None, "--dry_run", *flags) == 0
     return tiny_run
 
 
@@ -79,22 +72,18 @@ def result(folder: Path) -> dict:
     """The result of the run of a row, as the table beside it has it."""
     table = json.loads((folder.parent / "table3.json").read_text(encoding="utf-8"))
     row, _, seed = folder.name.partition(".seed")
-    for record in table["rows"]:
-        if record["name"] == row:
-            by_seed = {result["seed"]: result for result in record["results"]}
-            return by_seed[int(seed or 1)]
-    raise AssertionError(f"no row {row}")
+    [results] = [each["results"] for each in table["rows"] if each["name"] == row]
+    [actual] = [each for each in results if each["seed"] == int(seed or 1)]
+    return actual
 
 
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
-    lines = [
-        [cell.strip() for cell in line[1:-1].split("|")]
-        for line in text.splitlines()
-        if line.startswith("|")
-    ]
-    (actual,) = [line for line in lines if row in line[:2]]
-    return actual
+    for line in text.splitlines():
+        actual = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and row in actual[:2]:
+            return actual
+    raise AssertionError(f"no row {row}")
 
 
 @pytest.mark.slow
@@ -105,11 +94,8 @@ def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     assert result(folder / "hs256")["hparams"]["train_steps"] == 6
     # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
     assert len(list((folder / "hs256").glob("events.*"))) == 2
-    assert (
-        (folder / "hs256" / "flags.txt")
-        .read_text()
-        .startswith("# t2t-trainer\n--problem=twenty_words\n")
-    )
+    noted = (folder / "hs256" / "flags.txt").read_text()
+    assert noted.startswith("# t2t-trainer\n--problem=twenty_words\n")
 
 
 @pytest.mark.slow
@@ -124,15 +110,10 @@ def test_measured_twice_over(swept):
     log_probs = model.score(store.source_text(), store.target_text())
     loss = -sum(log_probs) / store.target_lengths.sum()
     assert actual["perplexity"] == pytest.approx(math.exp(loss), rel=1e-4)
-    translations = (
-        (folder / "decodes" / "dev.6.txt")
-        .read_text(encoding="utf-8")
-        .removesuffix("\n")
-        .split("\n")
-    )
-    assert actual["bleu"] == pytest.approx(
-        sacrebleu.corpus_bleu(translations, [store.target_text()]).score
-    )
+    written = (folder / "decodes" / "dev.6.txt").read_text(encoding="utf-8")
+    translations = written.removesuffix("\n").split("\n")
+    bleu = sacrebleu.corpus_bleu(translations, [store.target_text()]).score
+    assert actual["bleu"] == pytest.approx(bleu)
     assert translations == model.translate(store.source_text(), beam_size=4)
     assert "tok:13a" in actual["bleu_signature"]
     assert actual["parameters"] == model.engine.parameters
@@ -190,7 +171,7 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(
     monkeypatch.setattr(t2t_trainer, "train", failing)
     assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=2") == 1
     shown = capsys.readouterr().err
-    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
+    assert "base.seed2 (The loss became nan at step 3.)." in shown
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
     values = first["perplexity"], second["perplexity"]
@@ -233,7 +214,7 @@ def test_a_row_is_what_t2t_trainer_trains(tiny_run, tmp_path, monkeypatch):
     assert command(tiny_run, tmp_path / "O", *more) == 0
     names = ["k256", "big", "k256.seed7", "big.seed7"]
     assert [row.output_dir for row in rows] == [str(tmp_path / "O" / n) for n in names]
-    assert [row.loop.random_seed for row in rows] == [1, 1, 7, 7]
+    assert [row.random_seed for row in rows] == [1, 1, 7, 7]
     assert set(rows[0].hparams.split(",")) == {
         "hidden_size=16",
         "filter_size=16",
@@ -252,10 +233,8 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(
     tiny_run, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    status = command(
-        tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600"
-    )
-    assert status == 0
+    flags = "--rows=base,hs1024", "--dry_run", "--train_steps=3600"
+    assert command(tiny_run, None, *flags) == 0
     shown = capsys.readouterr()
     base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
     assert wide[2] == "168"

@@ -1,12 +1,11 @@
 """The command t2t-trainer: what a run holds, and how it may end."""
 
 import dataclasses
-import json
 import re
 
 import numpy as np
 import pytest
-from run_command import run_command
+from run_command import said
 from tensorboard.backend.event_processing.plugin_event_multiplexer import (
     EventMultiplexer,
 )
@@ -22,31 +21,17 @@ from t2tlite.training.train_step import StepResult
 
 
 def test_run_is_self_contained(tiny_run):
-    assert checkpoint_names(tiny_run.run) == [
-        "model.ckpt-40",
-        "model.ckpt-80",
-        "model.ckpt-120",
-    ]
-    assert RunFolder(tiny_run.run).hparams().hidden_size == 32
-    assert (tiny_run.run / "vocab.model").read_bytes() == (
-        tiny_run.data / "twenty_words" / "vocab.model"
-    ).read_bytes()
-    manifest = json.loads((tiny_run.run / "manifest.json").read_text())
-    assert (manifest["problem"], manifest["reverse"]) == ("twenty_words", False)
-
-
-def test_flags_are_recorded(tiny_run):
-    noted = (tiny_run.run / "flags.txt").read_text().splitlines()
-    assert noted[0] == "# t2t-trainer"
-    assert {
-        "--problem=twenty_words",
-        "--generate_data=True",
-        "--local_eval_frequency=40",
-    } <= set(noted)
-    # not given
-    assert not [
-        line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))
-    ]
+    names = [f"model.ckpt-{step}" for step in (40, 80, 120)]
+    assert checkpoint_names(tiny_run.run) == names
+    run = RunFolder(tiny_run.run)
+    assert run.hparams().hidden_size == 32
+    vocabulary = (tiny_run.data / "twenty_words" / "vocab.model").read_bytes()
+    assert (tiny_run.run / "vocab.model").read_bytes() == vocabulary
+    assert run.manifest().name == "twenty_words"
+    noted = run.flags()
+    expected = {"generate_data": "True", "local_eval_frequency": "40"}
+    assert noted.items() >= (expected | {"problem": "twenty_words"}).items()
+    assert not {"hparams", "warm_start_from"} & set(noted)  # not given
 
 
 def test_events_have_the_metrics(tiny_run):
@@ -73,9 +58,10 @@ def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
     ).plugin_data.content
     actual = metadata.parse_session_start_info_plugin_data(content).hparams
     expected = dataclasses.asdict(RunFolder(tiny_run.run).hparams())
-    assert {
+    values = {
         name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual
-    } == expected
+    }
+    assert values == expected
 
 
 def test_what_is_said(tiny_run):
@@ -95,16 +81,13 @@ def test_what_is_said(tiny_run):
 
 
 def test_best_checkpoint_has_its_metrics(tiny_run):
-    losses = [
-        float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]
-    ]
-    best = json.loads((tiny_run.run / "best" / "best.json").read_text())
-    assert best["metrics"]["loss"] == pytest.approx(min(losses), abs=1e-4)
-    assert best["step"] == 40 * (1 + losses.index(min(losses)))
-    assert best["metrics"]["perplexity"] == pytest.approx(
-        np.exp(best["metrics"]["loss"])
-    )
-    kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best['step']}")
+    losses = re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]
+    lowest = min(map(float, losses))
+    best = RunFolder(tiny_run.run).best()
+    assert best.metrics["loss"] == pytest.approx(lowest, abs=1e-4)
+    assert best.step == 40 * (1 + list(map(float, losses)).index(lowest))
+    assert best.metrics["perplexity"] == pytest.approx(np.exp(best.metrics["loss"]))
+    kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best.step}")
     assert kept.keys() == tensors(tiny_run.run / "model.ckpt-120").keys()
 
 
@@ -115,19 +98,11 @@ def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
     assert small(tiny_run, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
     assert sorted(path.name for path in tiny_run.data.rglob("*")) == before
     assert "Trained twenty_words_rev" in capsys.readouterr().out
-    run_command(
-        t2t_decoder,
-        f"--output_dir={run}",
-        "--split=test",
-        "--decode_hparams=beam_size=1",
-    )
-    shown = capsys.readouterr().out
-    assert re.search(
-        r"^source +(katze|hund|maus|vogel|fisch|pferd) ", shown, re.MULTILINE
-    )
-    assert re.search(
-        r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE
-    )
+    flags = f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"
+    shown = said(capsys, t2t_decoder, *flags).out
+    source = r"(?m)^source +(katze|hund|maus|vogel|fisch|pferd) "
+    for pattern in (source, r"(?m)^reference .*(cat|dog|mouse|bird|fish|horse)"):
+        assert re.search(pattern, shown)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from corpora import SMALL, datagen_flags, write_corpora
+from run_command import run_command, said
 from tiny_run import change_manifest, events
 from tiny_task import run_manifest
 
@@ -15,6 +16,8 @@ from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_report, t2t_trainer
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 
+TRAIN = ["--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run"]
+GREEDY = {"beam_size": 1, "extra_length": 2}
 LINE = (
     r"{}: (?:dev )?loss (\d+\.\d+), perplexity \d+\.\d+, accuracy (\d\.\d+), BLEU"
     r" (\d+\.\d+)"
@@ -24,25 +27,11 @@ LINE = (
 def test_each_dev_set_is_scored_and_all_together(
     tmp_path, eagerly, monkeypatch, capsys
 ):
-    monkeypatch.chdir(tmp_path)
-    write_corpora(tmp_path, train=200, news=12, talks=5)
-    data = ["--problem=parallel_text", "--data_dir=data"]
-    assert t2t_datagen.main([*data, *datagen_flags("train", "news,talks")]) == 0
-    change_manifest(
-        tmp_path / "data" / "parallel_text",
-        decode_defaults={"beam_size": 1, "extra_length": 2},
-    )
-    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
-    flags = [
-        *data,
-        "--hparams_set=transformer_tiny",
-        f"--hparams={SMALL}",
-        "--output_dir=run",
-        "--eval_bleu",
-    ]
-    assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
-    stderr = capsys.readouterr().err
-    assert t2t_decoder.main(["--output_dir=run", "--split=dev2"]) == 0
+    data = long_dev_line(tmp_path, monkeypatch)
+    flags = [*data, *TRAIN, "--eval_bleu", "--train_steps=2"]
+    change_manifest(tmp_path / "data" / "parallel_text", decode_defaults=GREEDY)
+    stderr = said(capsys, t2t_trainer, *flags).err
+    decoded = said(capsys, t2t_decoder, "--output_dir=run", "--split=dev2").out
     splits = json.loads(
         (tmp_path / "data" / "parallel_text" / "manifest.json").read_text()
     )["splits"]
@@ -55,66 +44,50 @@ def test_each_dev_set_is_scored_and_all_together(
     expected = (first[0] * tokens[0] + second[0] * tokens[1]) / sum(tokens)
     assert both[0] == pytest.approx(expected, abs=2e-4)
     # as t2t-decoder scores it
-    assert f"BLEU {second[2]:.2f}" in capsys.readouterr().out
-    best = json.loads((tmp_path / "run" / "best" / "best.json").read_text())
-    assert best["metrics"]["loss"] == pytest.approx(first[0], abs=1e-4)
-    assert best["other_sets"].keys() == {"dev2 (talks.en)", "all dev sets"}
+    assert f"BLEU {second[2]:.2f}" in decoded
+    run = RunFolder(tmp_path / "run")
+    best = run.best()
+    assert best.metrics["loss"] == pytest.approx(first[0], abs=1e-4)
+    assert best.other_sets.keys() == {"dev2 (talks.en)", "all dev sets"}
     assert events(tmp_path / "run")["dev2 (talks.en)/loss"] == [2]
-    (record,) = RunFolder(tmp_path / "run").evaluations()
-    assert record.other_sets["dev2 (talks.en)"] == pytest.approx(
-        {
-            "loss": second[0],
-            "perplexity": math.exp(second[0]),
-            "accuracy": second[1],
-            "bleu": second[2],
-            "chrf2": record.other_sets["dev2 (talks.en)"]["chrf2"],
-        },
-        rel=1e-3,
-        abs=0.01,
+    [record] = run.evaluations()
+    other = record.other_sets["dev2 (talks.en)"]
+    names = ("loss", "perplexity", "accuracy", "bleu")
+    expected = [second[0], math.exp(second[0]), *second[1:]]
+    assert [other[name] for name in names] == pytest.approx(
+        expected, rel=1e-3, abs=0.01
     )
     assert record.other_sets["all dev sets"]["loss"] == pytest.approx(both[0], abs=1e-4)
-    capsys.readouterr()
-    assert t2t_report.main(["--output_dir=run"]) == 0
+    run_command(t2t_report, "--output_dir=run")
     report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
-    cells = [
-        "dev2 (talks.en)",
-        "2",
-        f"{second[0]:.4f}",
-        f"{math.exp(record.other_sets['dev2 (talks.en)']['loss']):.3f}",
-        f"{second[1]:.4f}",
-        f"{second[2]:.2f}",
-    ]
-    assert "| " + " | ".join(cells) in re.sub(" +", " ", report)
+    numbers = f"{second[0]:.4f} | {math.exp(other['loss']):.3f} | {second[1]:.4f}"
+    cells = f"| dev2 (talks.en) | 2 | {numbers} | {second[2]:.2f}"
+    assert cells in re.sub(" +", " ", report)
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, {"dev": "dev", "dev2": "dev2", "dev10": "dev10"}),
+        ({}, []),
         (
             {"dev_source": ["news.en", "x/talks.en.gz", "z.en"]},
-            {
-                "dev": "dev (news.en)",
-                "dev2": "dev2 (talks.en.gz)",
-                "dev10": "dev10 (z.en)",
-            },
+            ["news.en", "talks.en.gz", "z.en"],
         ),
         (
             {"dev_source": ["a/dev.en", "b/dev.en", "c.en"]},
-            {
-                "dev": "dev (a/dev.en)",
-                "dev2": "dev2 (b/dev.en)",
-                "dev10": "dev10 (c.en)",
-            },
+            ["a/dev.en", "b/dev.en", "c.en"],
         ),
-        ({"dev_source": 3}, {"dev": "dev", "dev2": "dev2", "dev10": "dev10"}),
+        ({"dev_source": 3}, []),
     ],
 )
 def test_dev_sets_are_named_after_their_files(options, expected):
     splits = dict.fromkeys(["train", "dev10", "dev", "test", "dev2", "developers"])
     manifest = dataclasses.replace(run_manifest(), splits=splits, options=options)
-    assert manifest.dev_sets == expected
-    assert list(manifest.dev_sets) == ["dev", "dev2", "dev10"]
+    names = ["dev", "dev2", "dev10"]
+    files = [f"{name} ({file})" for name, file in zip(names, expected, strict=False)]
+    assert list(manifest.dev_sets.items()) == list(
+        zip(names, files or names, strict=True)
+    )
 
 
 def long_dev_line(tmp_path, monkeypatch, *lines):
@@ -128,7 +101,7 @@ def long_dev_line(tmp_path, monkeypatch, *lines):
             text[line - 1] = " ".join(text[line - 1 :] * 400)
         (tmp_path / name).write_text("\n".join([*text, ""]), encoding="utf-8")
     data = ["--problem=parallel_text", "--data_dir=data"]
-    assert t2t_datagen.main([*data, *datagen_flags("train", "news,talks")]) == 0
+    run_command(t2t_datagen, *data, *datagen_flags("train", "news,talks"))
     return data
 
 
@@ -139,48 +112,33 @@ def test_documents_on_a_dev_line_are_left_out_and_counted(
     when the run resumes.
     """
     data = long_dev_line(tmp_path, monkeypatch, 3, 5)
-    flags = [
-        *data,
-        "--hparams_set=transformer_tiny",
-        f"--hparams={SMALL}",
-        "--output_dir=run",
-        "--eval_bleu",
-    ]
-    change_manifest(
-        tmp_path / "data" / "parallel_text",
-        decode_defaults={"beam_size": 1, "extra_length": 2},
-    )
+    flags = [*data, *TRAIN, "--eval_bleu"]
+    change_manifest(tmp_path / "data" / "parallel_text", decode_defaults=GREEDY)
     pattern = (
         r"2 pairs of dev2 \(talks\.en\) are longer than 2,048 tokens and left out of"
         r" each evaluation; the first is line 3, of [\d,]{5,6} and [\d,]{5,6} tokens\."
     )
-    capsys.readouterr()
     for steps in (1, 2):
-        assert t2t_trainer.main([*flags, f"--train_steps={steps}"]) == 0
-        assert re.search(pattern, capsys.readouterr().err)
+        stderr = said(capsys, t2t_trainer, *flags, f"--train_steps={steps}").err
+        assert re.search(pattern, stderr)
     records = RunFolder(tmp_path / "run").evaluations()
-    lines = {}
+    lines = []
     for name in ("talks.en", "talks.de"):
         text = (tmp_path / name).read_text(encoding="utf-8").splitlines()
-        lines[name] = [text[i] for i in (0, 1, 3)]
+        lines.append([text[i] for i in (0, 1, 3)])
     model = t2tlite.load(tmp_path / "run")
-    log_probs = model.score(lines["talks.en"], lines["talks.de"])
     store = run_dataset(RunFolder("run")).store("dev2")
-    tokens = sum(store.target_lengths[[0, 1, 3]])
-    assert records[-1].other_sets["dev2 (talks.en)"]["loss"] == pytest.approx(
-        -sum(log_probs) / tokens, rel=1e-4
-    )
+    loss = -sum(model.score(*lines)) / sum(store.target_lengths[[0, 1, 3]])
+    metrics = records[-1].other_sets["dev2 (talks.en)"]
+    assert metrics["loss"] == pytest.approx(loss, rel=1e-4)
     options = model.options()
-    n_best = model.decode(lines["talks.en"], options)
-    score = model.score_outputs(lines["talks.en"], lines["talks.de"], n_best, options)
-    assert records[-1].other_sets["dev2 (talks.en)"]["bleu"] == score.value
+    n_best = model.decode(lines[0], options)
+    assert metrics["bleu"] == model.score_outputs(*lines, n_best, options).value
 
 
 def test_a_dev_set_of_documents_alone_is_refused(tmp_path, monkeypatch, capsys):
     data = long_dev_line(tmp_path, monkeypatch, 1, 2, 3, 4, 5)
-    flags = ["--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run"]
-    assert t2t_trainer.main([*data, *flags, "--train_steps=1"]) == 1
-    stderr = capsys.readouterr().err
+    stderr = said(capsys, t2t_trainer, *data, *TRAIN, "--train_steps=1", status=1).err
     assert "5 pairs of dev2 (talks.en) are longer" in stderr
     assert "A dev set needs a pair of at most 2,048 tokens a side." in stderr
     assert not (tmp_path / "run").exists()
@@ -193,20 +151,14 @@ def test_another_second_dev_set_is_reported(
     monkeypatch.chdir(tmp_path)
     fake_dev_losses += [3.0] * 6
     write_corpora(tmp_path, train=200, news=12, talks=5, films=6)
-    flags = [
-        "--problem=parallel_text",
-        "--hparams_set=transformer_tiny",
-        f"--hparams={SMALL}",
-        "--output_dir=run",
-    ]
+    flags = ["--problem=parallel_text", *TRAIN]
     for steps, dev in ((1, "news,talks"), (2, "news,talks"), (3, "news,films")):
         data = f"--data_dir={dev.replace(',', '_')}"
         vocabulary = ["--vocab_file=news_talks/parallel_text/vocab.model"] * (steps > 2)
-        made = t2t_datagen.main([data, *datagen_flags("train", dev), *vocabulary])
-        assert made == 0
-        assert t2t_trainer.main([*flags, data, f"--train_steps={steps}"]) == 0
+        run_command(t2t_datagen, data, *datagen_flags("train", dev), *vocabulary)
+        stderr = said(capsys, t2t_trainer, *flags, data, f"--train_steps={steps}").err
         line = "Other pairs than before, from here on: dev2 (films.en)."
-        assert (line in capsys.readouterr().err) == (steps == 3)
+        assert (line in stderr) == (steps == 3)
     records = RunFolder(tmp_path / "run").evaluations()
     assert [set(record.other_sets) for record in records[1:]] == [
         {"dev2 (talks.en)", "all dev sets"},

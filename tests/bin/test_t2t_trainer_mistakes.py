@@ -2,21 +2,25 @@
 
 import pytest
 import tensorflow as tf
-from tiny_run import small, train
+from run_command import refusal, said
+from tiny_run import small, trainer_flags
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.programs.runs import train as training_run
 
 
-def refused(tiny_run, tmp_path, capsys, *more, status=1):
+@pytest.fixture
+def refused(tiny_run, tmp_path, capsys):
     """The message of a command that is refused, and leaves no run behind."""
     run = tmp_path / "refused"
-    assert train(tiny_run, run, *more) == status
-    assert not run.exists()
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert "Traceback" not in output.err
-    return output.err
+
+    def command(*more):
+        flags = trainer_flags(tiny_run, run, *more)
+        message = refusal(capsys, t2t_trainer, *flags)
+        assert not run.exists()
+        return message
+
+    return command
 
 
 @pytest.mark.parametrize(
@@ -33,37 +37,30 @@ def refused(tiny_run, tmp_path, capsys, *more, status=1):
         ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0."),
         ("--random_seed=-1", "random_seed must be at least 0 "),
         ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
-        ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
+        ("--vocab_size=500", "Options of the data need --generate_data. Received: --vocab_size."),
     ],
 )  # fmt: skip
-def test_refused(tiny_run, tmp_path, capsys, flag, message):
-    assert message in refused(tiny_run, tmp_path, capsys, flag)
+def test_refused(refused, flag, message):
+    assert message in refused(flag)
 
 
-def test_output_dir_that_cannot_be_made_or_is_a_file(tiny_run, capsys):
-    assert train(tiny_run, "/proc/run") == 1
-    assert (
-        "/proc/run cannot be used: No such file or directory. Use another path, "
-        in capsys.readouterr().err
-    )
-    assert train(tiny_run, tiny_run.run / "hparams.json") == 1
-    assert "--output_dir must be a folder. Received: " in capsys.readouterr().err
+def test_output_dir_that_cannot_be_made_or_is_a_file(refused, tiny_run, capsys):
+    flags = trainer_flags(tiny_run, "/proc/run")
+    message = "/proc/run cannot be used: No such file or directory. Use another path, "
+    assert message in said(capsys, t2t_trainer, *flags, status=1).err
+    file = f"--output_dir={tiny_run.run}/hparams.json"
+    assert "--output_dir must be a folder. Received: " in refused(file)
 
 
-def test_missing_data_names_the_command_that_makes_it(tiny_run, tmp_path, capsys):
-    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none")
+def test_missing_data_names_the_command_that_makes_it(tiny_run, refused, tmp_path):
+    none = f"--data_dir={tmp_path}/none"
     command = (
-        f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none"
-        f" --t2t_usr_dir={tiny_run.package}"
+        f"Run t2t-datagen --problem=twenty_words {none}"
+        f" --t2t_usr_dir={tiny_run.package} (or add --generate_data to this command)"
+        " first; an interrupted"
     )
-    assert (
-        f"There is no finished data of twenty_words in {tmp_path}/none. Run {command}"
-        " first; an interrupted" in message
-    )
-    assert message.endswith("Or add --generate_data to this command.\n")
-    message = refused(
-        tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem="
-    )
+    assert command in refused(none)
+    message = refused(none, "--problem=")
     assert "which has none. Run t2t-datagen --problem=... first." in message
 
 
@@ -76,14 +73,10 @@ def test_missing_data_names_the_command_that_makes_it(tiny_run, tmp_path, capsys
     ],
 )
 def test_required_flags(argv, names, capsys):
-    assert t2t_trainer.main(argv) == 1
-    example = (
-        "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny"
-        " --generate_data"
-    )
-    message = capsys.readouterr().err
+    message = refusal(capsys, t2t_trainer, *argv)
     assert message.startswith(f"t2tlite: {names} must be given. ")
-    assert f" Example: {example}." in message
+    example = "--problem=grammar_ende --hparams_set=transformer_tiny --generate_data."
+    assert message.endswith(f" Example: t2t-trainer {example}\n")
 
 
 def test_memory_that_does_not_suffice(tiny_run, tmp_path, monkeypatch, capsys):

@@ -1,8 +1,6 @@
 """The command t2t-trainer, stopped and run again."""
 
-import dataclasses
 import hashlib
-import json
 import signal
 import subprocess
 import sys
@@ -10,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from run_command import run_command, said
 from tiny_run import (
     SMALL,
     checkpoint_names,
@@ -39,30 +38,24 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(
     monkeypatch.setattr(
         dev_sets, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10)
     )
+
+    def signalled(self, number, result):
+        step(self, number, result)
+        if number == 5:
+            signal.raise_signal(signal.SIGTERM)
+
     with monkeypatch.context() as patch:
-        patch.setattr(
-            Progress,
-            "step",
-            lambda *args: (step(*args), args[1] == 5 and signal.raise_signal(15)),
-        )
+        patch.setattr(Progress, "step", signalled)
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
     stderr = capsys.readouterr().err
-    assert (
-        "SIGTERM: stopping, and saving what is trained; once more ends at once."
-        in stderr
-    )
-    assert (
-        "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command"
-        " resumes from there." in stderr
-    )
+    assert "SIGTERM: stopping, and saving what is trained; once more ends" in stderr
+    assert "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved." in stderr
     assert checkpoint_names(stopped) == ["model.ckpt-5"]
     assert train(tiny_run, stopped, "--train_steps=40") == 0
     assert "resuming from step 5." in capsys.readouterr().err
     assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
-    expected, actual = (
-        tensors(tiny_run.run / "model.ckpt-40"),
-        tensors(stopped / "model.ckpt-40"),
-    )
+    expected = tensors(tiny_run.run / "model.ckpt-40")
+    actual = tensors(stopped / "model.ckpt-40")
     assert expected.keys() == actual.keys()
     # not vacuous: weights, and Adam's two moments
     assert len([name for name in actual if "kernel" in name]) > 10
@@ -85,27 +78,18 @@ def test_resumed_without_the_set_its_flags_still_name_it(
     """
     run = tmp_path / "run"
     fake_dev_losses += [3.0, 2.0, 1.0]
-    begun = f"--hparams={SMALL},label_smoothing=0.2"
-    status = train(
-        tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1"
-    )
-    assert status == 0
-    before = RunFolder(run).flags()
-    assert before["hparams_set"] == "twenty_words_tiny"
-    how = [
-        f"--t2t_usr_dir={tiny_run.package}",
-        f"--data_dir={tiny_run.data}",
-        f"--output_dir={run}",
-    ]
-    for steps, changes in (
-        (2, ["--hparams=label_smoothing=0.1,batch_size=512"]),
-        (3, []),
-    ):
-        assert t2t_trainer.main([*how, f"--train_steps={steps}", *changes]) == 0
+    begun = f"--hparams={SMALL},label_smoothing=0.2", "--global_batch_tokens=1024"
+    assert train(tiny_run, run, *begun, "--train_steps=1") == 0
+    assert RunFolder(run).flags()["hparams_set"] == "twenty_words_tiny"
+    how = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}"]
+    how.append(f"--output_dir={run}")
+    for changes in (["--hparams=label_smoothing=0.1,batch_size=512"], []):
+        steps = 3 - len(changes)
+        run_command(t2t_trainer, *how, f"--train_steps={steps}", *changes)
         after = RunFolder(run).flags()
         assert after["hparams_set"] == "twenty_words_tiny"
-        changes = f"{SMALL},batch_size=512,global_batch_tokens=1024"
-        assert set(changes.split(",")) <= set(after["hparams"].split(","))
+        expected = f"{SMALL},batch_size=512,global_batch_tokens=1024"
+        assert set(expected.split(",")) <= set(after["hparams"].split(","))
         assert after["train_steps"] == str(steps)
 
 
@@ -118,11 +102,11 @@ def test_resumes_with_other_hparams(tiny_run, tiny_run_copy):
 def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, capsys):
     assert train(tiny_run, tiny_run_copy, CHANGED) == 0
     stderr = capsys.readouterr().err
-    assert (
+    changed = (
         "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1"
-        " -> 2." in stderr
     )
-    assert json.loads((tiny_run_copy / "hparams.json").read_text())["batch_size"] == 512
+    assert f"{changed} -> 2." in stderr
+    assert RunFolder(tiny_run_copy).hparams().batch_size == 512
     noted = (tiny_run_copy / "flags.txt").read_text()
     assert small(tiny_run, tiny_run_copy) == 1
     stderr = capsys.readouterr().err
@@ -144,31 +128,12 @@ def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
     """They train a run as the command did, and flags after them change it."""
     flagfile = f"--flagfile={tiny_run.run}/flags.txt"
     run = tmp_path / "run"
-    assert t2t_trainer.main([flagfile, f"--output_dir={run}", "--random_seed=7"]) == 0
-    expected = (
-        (tiny_run.run / "flags.txt")
-        .read_text()
-        .replace(f"={tiny_run.run}\n", f"={run}\n")
-    )
-    assert (run / "flags.txt").read_text() == expected.replace(
-        "--random_seed=1\n", "--random_seed=7\n"
-    )
-    assert (run / "hparams.json").read_text() == (
-        tiny_run.run / "hparams.json"
-    ).read_text()
-
-
-def test_a_flagfile_keeps_its_hparams(tiny_run, tmp_path, no_training):
-    """--hparams changes the fields that it names."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert train(tiny_run, first, f"--hparams={SMALL},label_smoothing=0.2") == 0
-    changes = ["--hparams=label_smoothing=0.3", f"--output_dir={second}"]
-    assert t2t_trainer.main([*changes, f"--flagfile={first}/flags.txt"]) == 0
-    expected = RunFolder(first).hparams()
-    assert expected.label_smoothing == 0.2
-    assert RunFolder(second).hparams() == dataclasses.replace(
-        expected, label_smoothing=0.3
-    )
+    run_command(t2t_trainer, flagfile, f"--output_dir={run}", "--random_seed=7")
+    expected = (tiny_run.run / "flags.txt").read_text()
+    for old, new in ((f"={tiny_run.run}\n", f"={run}\n"), ("seed=1\n", "seed=7\n")):
+        expected = expected.replace(old, new)
+    assert (run / "flags.txt").read_text() == expected
+    assert RunFolder(run).hparams() == RunFolder(tiny_run.run).hparams()
 
 
 def test_another_vocabulary_for_the_same_run(
@@ -182,18 +147,16 @@ def test_another_vocabulary_for_the_same_run(
     capsys.readouterr()
     assert train(tiny_run, tiny_run_copy, CHANGED, f"--data_dir={data}") == 1
     stderr = capsys.readouterr().err
-    digests = [
-        hashlib.sha256((folder / "vocab.model").read_bytes()).hexdigest()[:12]
-        for folder in (tiny_run_copy, data / "twenty_words")
-    ]
-    assert (
-        f"Received: {tiny_run_copy}, which differs in vocabulary ({', '.join(digests)})."
-        f" Give the same as before, or another --output_dir" in stderr
+    digests = []
+    for folder in (tiny_run_copy, data / "twenty_words"):
+        content = (folder / "vocab.model").read_bytes()
+        digests.append(hashlib.sha256(content).hexdigest()[:12])
+    difference = (
+        f"differs in vocabulary ({', '.join(digests)}). Give the same as before"
     )
-    assert (
-        " Make data with the run's vocabulary, t2t-datagen"
-        f" --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir." in stderr
-    )
+    assert f"Received: {tiny_run_copy}, which {difference}" in stderr
+    vocabulary = f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another"
+    assert f" Make data with the run's vocabulary, {vocabulary} --data_dir." in stderr
 
 
 def test_ctrl_c_has_status_130(
@@ -214,11 +177,12 @@ def test_a_signal_before_a_resumed_step(
 ):
     """Also while the model is built: nothing has happened since the checkpoint."""
     setup = training_run._setup
-    monkeypatch.setattr(
-        training_run,
-        "_setup",
-        lambda *args: (signal.raise_signal(signal.SIGTERM), setup(*args))[1],
-    )
+
+    def signalled(*args):
+        signal.raise_signal(signal.SIGTERM)
+        return setup(*args)
+
+    monkeypatch.setattr(training_run, "_setup", signalled)
     monkeypatch.setattr(loop, "make_trial", lambda *_: lambda: 1.0)
     assert train(tiny_run, tiny_run_copy, "--train_steps=200") == 128 + signal.SIGTERM
     assert "Stopped by SIGTERM at step 120; a" in capsys.readouterr().err
@@ -231,57 +195,32 @@ def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsy
     shows nothing of TensorFlow's.
     """
     run = tmp_path / "run"
-    command = [
-        sys.executable,
-        "-m",
-        "t2tlite.bin.t2t_trainer",
-        *trainer_flags(tiny_run, run, f"--hparams={SMALL}"),
-    ]
-    flags_of_run = [
-        "--train_steps=100000",
-        "--save_checkpoints_secs=0",
-        "--keep_checkpoint_max=3",
-    ]
-    with subprocess.Popen(
-        [*command, *flags_of_run], stderr=subprocess.PIPE, text=True
-    ) as process:
+    program = [sys.executable, "-m", "t2tlite.bin.t2t_trainer"]
+    flags = trainer_flags(tiny_run, run, f"--hparams={SMALL}", "--train_steps=100000")
+    more = ["--save_checkpoints_secs=0", "--keep_checkpoint_max=3"]
+    pipes = {"stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*program, *flags, *more], **pipes) as process:
         deadline = time.monotonic() + 120
-        while (
-            not checkpoint_names(run)
-            and process.poll() is None
-            and time.monotonic() < deadline
-        ):
+        while process.poll() is None and time.monotonic() < deadline:
+            if checkpoint_names(run):
+                break
             time.sleep(0.02)
         process.kill()
-        stderr_text = process.communicate()[1]
-    assert process.returncode == -signal.SIGKILL, stderr_text
-    for noise in (
-        "oneDNN",
-        "cudart",
-        "cuInit",
-        "InitializeLog",
-        "WARNING:",
-        "Traceback",
-    ):
-        assert noise not in stderr_text
+        stderr = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, stderr
+    for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING:", "Trace"):
+        assert noise not in stderr
     reached = int(checkpoint_names(run)[-1].split("-")[1])
     assert small(tiny_run, run, f"--train_steps={reached + 1}") == 0
     assert f"resuming from step {reached:,}." in capsys.readouterr().err
 
 
 def test_nothing_to_do_and_the_problem_not_named(tiny_run, tiny_run_copy, capsys):
-    given = [
-        flag
-        for flag in trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100")
-        if "--problem" not in flag
-    ]
-    assert t2t_trainer.main(given) == 0  # the data directory holds one problem
-    output = capsys.readouterr()
-    assert (
-        "Nothing to train: the run is at step 120 of 100. More needs --train_steps."
-        in output.err
-    )
-    assert "Trained twenty_words: dev loss" in output.out
+    flags = trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100")
+    flags.remove("--problem=twenty_words")  # the data directory holds one problem
+    out, err = said(capsys, t2t_trainer, *flags)
+    assert "Nothing to train: the run is at step 120 of 100. More needs --train" in err
+    assert "Trained twenty_words: dev loss" in out
     assert RunFolder(tiny_run_copy).costs() == RunFolder(tiny_run.run).costs()
 
 

@@ -26,34 +26,30 @@ def test_what_a_run_is_trained_with_is_recorded(tiny_run):
         "replicas": 1,
         "global_batch_tokens": 1024,
     }
-    evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())[
-        "evaluations"
-    ]
-    assert [evaluation["step"] for evaluation in evaluations] == [40, 80, 120]
+    records = RunFolder(tiny_run.run).evaluations()
+    assert [record.step for record in records] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
     fake_dev_losses += [1.0]
-    before = (
-        contents(tiny_run_copy),
-        {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()},
-    )
+
+    def state():
+        times = {path: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}
+        return contents(tiny_run_copy), times
+
+    before = state()
     changed = ["--train_steps=100", "--hparams=learning_rate_constant=9"]
     assert train(tiny_run, tiny_run_copy, *changed) == 0
-    assert (
-        contents(tiny_run_copy),
-        {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()},
-    ) == before
+    assert state() == before
 
 
 def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):
     before = contents(tiny_run_copy)
     assert train(tiny_run, tiny_run_copy, "--random_seed=7", "--train_steps=130") == 1
-    stderr = capsys.readouterr().err
-    assert (
-        f"Received: {tiny_run_copy}, which differs in random_seed (1, 7)."
-        " Give the same as before" in stderr
+    differs = (
+        f"Received: {tiny_run_copy}, which differs in random_seed (1, 7). Give the"
     )
+    assert differs in capsys.readouterr().err
     assert contents(tiny_run_copy) == before
 
 
@@ -66,10 +62,8 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
     for deleted in (False, True):
         if deleted:  # the manifest alone identifies the data then
             (tiny_run_copy / "training.json").unlink()
-        status = train(
-            tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130"
-        )
-        assert status == 1
+        flags = f"--data_dir={data}", "--train_steps=130"
+        assert train(tiny_run, tiny_run_copy, *flags) == 1
         stderr = capsys.readouterr().err
         assert f"Received: {tiny_run_copy}, which differs in pairs (" in stderr
         assert f"another --output_dir, with --warm_start_from={tiny_run_copy}" in stderr
@@ -79,19 +73,14 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
     tiny_run, tiny_run_copy, no_training, capsys
 ):
     run = RunFolder(tiny_run_copy)
-    run.write_trained_with(
-        dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096)
-    )
+    trained_with = run.trained_with()
+    other = dataclasses.replace(trained_with, replicas=4, global_batch_tokens=4096)
+    run.write(other)
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
-    stderr = capsys.readouterr().err
-    assert (
-        "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 replicas)."
-        in stderr
-    )
-    assert (run.trained_with().replicas, run.trained_with().global_batch_tokens) == (
-        1,
-        1024,
-    )
+    changed = "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 repl"
+    assert changed in capsys.readouterr().err
+    now = run.trained_with()
+    assert (now.replicas, now.global_batch_tokens) == (1, 1024)
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     assert "Changed global batch" not in capsys.readouterr().err
 
@@ -99,11 +88,8 @@ def test_other_number_of_replicas_is_reported_if_batch_changes(
 def test_a_second_trainer_is_refused(tiny_run, tiny_run_copy, capsys):
     with only_process(tiny_run_copy, "train a run"):
         assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 1
-    stderr = capsys.readouterr().err
-    assert (
-        f"Only one process at a time can train a run. Received: {tiny_run_copy}, which"
-        " another process is using." in stderr
-    )
+    using = f"train a run. Received: {tiny_run_copy}, which another process is using."
+    assert f"Only one process at a time can {using}" in capsys.readouterr().err
     assert RunFolder(tiny_run_copy).command() == RunFolder(tiny_run.run).command()
 
 
@@ -115,12 +101,9 @@ def test_a_best_checkpoint_later_than_the_newest_is_refused(
         if path.name.partition(".data")[0].removesuffix(".index") not in left:
             path.unlink()
     assert train(tiny_run, tiny_run_copy) == 1
-    stderr = capsys.readouterr().err
     newest = "of step 40" if left else "missing"
-    assert (
-        f"{tiny_run_copy}, whose newest is {newest}, and later ones in"
-        f" {tiny_run_copy}/best. Delete these" in stderr
-    )
+    later = f"whose newest is {newest}, and later ones in {tiny_run_copy}/best. Delete"
+    assert f"{tiny_run_copy}, {later} these" in capsys.readouterr().err
 
 
 def test_records_of_checkpoints_that_were_deleted_are_dropped(
@@ -134,18 +117,12 @@ def test_records_of_checkpoints_that_were_deleted_are_dropped(
         for path in tiny_run_copy.glob(f"model.ckpt-{step}.*"):
             path.unlink()
     fake_dev_losses += [7.0, 8.0]
-    status = train(
-        tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40"
-    )
-    assert status == 0
-    assert [
-        (output.step, output.metrics["loss"])
-        for output in RunFolder(tiny_run_copy).evaluations()
-    ] == [
-        (40, 7.0),
-        (42, 8.0),
-    ]
-    assert RunFolder(tiny_run_copy).best().step == 40
+    flags = "--train_steps=42", "--local_eval_frequency=40"
+    assert train(tiny_run, tiny_run_copy, *flags) == 0
+    run = RunFolder(tiny_run_copy)
+    losses = {record.step: record.metrics["loss"] for record in run.evaluations()}
+    assert losses == {40: 7.0, 42: 8.0}
+    assert run.best().step == 40
 
 
 def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_training):
@@ -165,28 +142,20 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
 ):
     monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
     run = tmp_path / "run"
-    flags = [
-        f"--t2t_usr_dir={tiny_run.package}",
-        f"--data_dir={tiny_run.data}",
-        f"--output_dir={run}",
-    ]
+    flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}"]
+    flags.append(f"--output_dir={run}")
+    start = f"--warm_start_from={tiny_run_copy}"
     fake_dev_losses += [4.0, 3.0, 2.0, 1.0]  # the first before the first step
-    run_command(
-        t2t_trainer, *flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"
-    )
+    run_command(t2t_trainer, *flags, start, "--train_steps=1")
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)
-    assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
+    run_command(t2t_trainer, *flags, "--train_steps=2")
     # the same command
-    run_command(
-        t2t_trainer, *flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"
-    )
+    run_command(t2t_trainer, *flags, start, "--train_steps=3")
     assert capsys.readouterr().err.count("Starting from the weights") == 1
     assert RunFolder(run).hparams() == before
-    assert (
-        RunFolder(run).trained_with().warm_start_from
-        == f"{tiny_run_copy}/model.ckpt-120"
-    )
+    trained_with = RunFolder(run).trained_with()
+    assert trained_with.warm_start_from == f"{tiny_run_copy}/model.ckpt-120"
 
 
 def test_a_folder_whose_name_is_a_glob_pattern(

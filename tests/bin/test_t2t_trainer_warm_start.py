@@ -7,12 +7,19 @@ import io
 import json
 import re
 import signal
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from eager import run_eagerly
-from tiny_run import checkpoint_names, events, small, tensors, train
+from run_command import run_command
+from tiny_run import (
+    change_manifest,
+    checkpoint_names,
+    events,
+    small,
+    tensors,
+    train,
+)
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
@@ -26,161 +33,137 @@ from t2tlite.training.learning_rates import LearningRate
 from t2tlite.training.signals import STOPPING
 
 
-class Continued(NamedTuple):
-    """A step from a partly trained model, whose translations are neither all right nor
-    all wrong.
-    """
-
-    run: RunFolder
-    stderr: str
-
-
 @pytest.fixture(scope="module")
 def continued(tiny_run, tmp_path_factory):
+    """A step from a partly trained model, whose translations are neither all right nor
+    all wrong: the run, and what was printed.
+    """
     folder, err = tmp_path_factory.mktemp("continued") / "run", io.StringIO()
-    flags = [
-        f"--data_dir={tiny_run.data}",
-        f"--warm_start_from={tiny_run.run}/model.ckpt-80",
-        f"--output_dir={folder}",
-    ]
+    start = f"--warm_start_from={tiny_run.run}/model.ckpt-80"
+    flags = [f"--data_dir={tiny_run.data}", start, f"--output_dir={folder}"]
+    more = ["--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"]
     with contextlib.redirect_stderr(err), run_eagerly():
-        status = t2t_trainer.main(
-            [*flags, "--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"]
-        )
-    assert status == 0, err.getvalue()
-    return Continued(RunFolder(folder), err.getvalue())
+        run_command(t2t_trainer, *flags, *more)
+    return RunFolder(folder), err.getvalue()
 
 
 def test_hparams_are_those_of_that_run(tiny_run, continued):
     """80 steps, of which 60 of warm-up: the new rate, at its peak, is that of update
     80.
     """
-    message = (
-        f"the hparams of {tiny_run.run}/model.ckpt-80, with"
-        " learning_rate_constant=0.3464, so that"
-    )
-    assert message in continued.stderr  # 0.4 / root of (80 / 60)
-    ours, theirs = continued.run.hparams(), RunFolder(tiny_run.run).hparams()
+    run, stderr = continued
+    checkpoint = f"{tiny_run.run}/model.ckpt-80"
+    # 0.4 / root of (80 / 60)
+    assert f"the hparams of {checkpoint}, with learning_rate_constant=0.3464," in stderr
+    assert f"Starting from the weights of {checkpoint}." in stderr
+    ours, theirs = run.hparams(), RunFolder(tiny_run.run).hparams()
     assert ours.diff(theirs) == {
         "learning_rate_constant": (0.3464, 0.4),
         "label_smoothing": (0.2, 0.1),
     }
-    loss = float(re.search(r"step 1: dev loss (\d+\.\d+)", continued.stderr)[1])
-    assert (
-        f"Starting from the weights of {tiny_run.run}/model.ckpt-80."
-        in continued.stderr
-    )
+    loss = float(re.search(r"step 1: dev loss (\d+\.\d+)", stderr)[1])
     assert loss < 3  # an untrained model has ln 500 = 6.2
     rates = [
-        LearningRate("noam", 32, 60, hparams.learning_rate_constant)
-        for hparams in (ours, theirs)
+        LearningRate("noam", 32, 60, hparams.learning_rate_constant)(update)
+        for hparams, update in ((ours, 59), (theirs, 79))
     ]
-    assert float(rates[0](59)) == pytest.approx(float(rates[1](79)), rel=1e-3)
+    assert float(rates[0]) == pytest.approx(float(rates[1]), rel=1e-3)
 
 
-def test_bleu_of_dev(continued):
-    shown = re.search(
-        r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 (\d+\.\d\d)\)", continued.stderr
-    )
-    recorded = continued.run.evaluations()[1].metrics
-    metrics = [recorded["bleu"], recorded["chrf2"]]
-    assert metrics == pytest.approx(
-        [float(number) for number in shown.groups()], abs=0.01
-    )
-    # before the first step, too
-    assert events(continued.run.path)["dev/bleu"] == [0, 1]
-    assert events(continued.run.path)["dev/chrf2"] == [0, 1]
-
-
-def test_first_line_shows_where_it_began(tiny_run, continued):
-    """The metrics of the checkpoint that it starts from, as its own run recorded
-    them.
+def test_dev_is_scored_from_where_it_began(tiny_run, continued):
+    """The first metrics are of the checkpoint that it starts from, as its own run
+    recorded them.
     """
-    recorded = next(
-        evaluation
-        for evaluation in RunFolder(tiny_run.run).evaluations()
-        if evaluation.step == 80
-    )
-    loss, bleu = re.search(
-        r"step 0: dev loss (\d+\.\d+), .*, BLEU (\d+\.\d\d) ", continued.stderr
-    ).groups()
-    assert float(loss) == pytest.approx(recorded.metrics["loss"], abs=2e-4)
-    assert 0 <= float(bleu) <= 100
-    start, first = continued.run.evaluations()
-    assert (start.step, first.step) == (0, 1)
+    run, stderr = continued
+    recorded = RunFolder(tiny_run.run).evaluations()[1]
+    pattern = r"step {}: dev loss (\S+),.*, BLEU (\S+) \(chrF2 (\d+\.\d\d)\)"
+    for evaluation in run.evaluations():
+        shown = re.search(pattern.format(evaluation.step), stderr).groups()
+        metrics = [evaluation.metrics[name] for name in ("loss", "bleu", "chrf2")]
+        assert list(map(float, shown)) == pytest.approx(metrics, abs=0.01)
+    start, first = run.evaluations()
+    assert (recorded.step, start.step, first.step) == (80, 0, 1)
     assert start.metrics["loss"] == pytest.approx(recorded.metrics["loss"], abs=2e-4)
-    assert start.metrics["bleu"] == pytest.approx(float(bleu), abs=0.006)
-    best = max(continued.run.evaluations(), key=lambda record: record.metrics["bleu"])
-    assert continued.run.best().step == best.step
+    for name in ("dev/bleu", "dev/chrf2"):
+        assert events(run.path)[name] == [0, 1]
+    best = max(run.evaluations(), key=lambda record: record.metrics["bleu"])
+    assert run.best().step == best.step
 
 
 def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     """One path from text to scored text: evaluation during training, t2t-decoder and
     Python.
     """
-    run = continued.run
+    run, _ = continued
     newest = run.evaluations()[-1].metrics
-    in_training = newest["bleu"]
-    assert 5 < in_training < 95
-    assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 0
-    record = json.loads((run.path / "decodes" / "dev.1.json").read_text())
-    assert record["scores"]["BLEU"] == in_training
-    assert record["scores"]["chrF2"] == newest["chrf2"]
+    assert 5 < newest["bleu"] < 95
+    run_command(t2t_decoder, f"--output_dir={run}", "--split=dev")
+    scores = run.decode_record("dev.1").scores
+    assert (scores["BLEU"], scores["chrF2"]) == (newest["bleu"], newest["chrf2"])
     model, store = t2tlite.load(run.path), run_dataset(run).store("dev")
-    decoded = model.decode_and_score(
-        store.source_text(), store.target_text(), model.options()
-    )
-    assert decoded.score.value == in_training
-    assert [outputs[0].text for outputs in decoded.n_best] == run.decoded_file(
-        "dev.1"
-    ).read_text().splitlines()
+    texts = store.source_text(), store.target_text()
+    decoded = model.decode_and_score(*texts, model.options())
+    assert decoded.score.value == newest["bleu"]
+    written = run.decoded_file("dev.1").read_text().splitlines()
+    assert [outputs[0].text for outputs in decoded.n_best] == written
 
 
-def test_warm_start_early_stopping_and_what_is_kept(
-    tiny_run, tmp_path, fake_dev_losses, capsys
-):
-    """From a trained run: the second evaluation after the first step is better than the
-    start, and stays the best.
+@pytest.fixture
+def run(tmp_path):
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def start(tiny_run, run, capsys, fake_dev_losses):
+    """start(losses, *flags): what t2t-trainer prints, with these dev losses."""
+
+    def start(losses, *flags, status=0):
+        fake_dev_losses[:] = losses
+        capsys.readouterr()
+        assert train(tiny_run, run, *flags) == status
+        return capsys.readouterr()
+
+    return start
+
+
+@pytest.fixture
+def warm(tiny_run):
+    return f"--warm_start_from={tiny_run.run}"
+
+
+EVERY_2 = "--local_eval_frequency=2"
+
+
+def model_tensors(checkpoint):
+    arrays = tensors(checkpoint)
+    return {name: arrays[name] for name in arrays if name.startswith("model/")}
+
+
+def assert_same_weights(checkpoint, other):
+    weights = model_tensors(other)
+    for name, array in model_tensors(checkpoint).items():
+        np.testing.assert_array_equal(array, weights[name], err_msg=name)
+
+
+def test_warm_start_early_stopping_and_what_is_kept(start, warm, run):
+    """The second evaluation after the first step is better than the start, and stays
+    the best.
     """
-    run = tmp_path / "run"
-    how = [
-        "--local_eval_frequency=2",
-        "--early_stopping_evals=3",
-        "--keep_checkpoint_max=2",
-        "--train_steps=100",
-    ]
-    fake_dev_losses += [1.5, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2]
-    assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
-    stderr = capsys.readouterr().err
-    assert f"Starting from the weights of {tiny_run.run}/model.ckpt-120." in stderr
-    assert (
-        "Stopping early at step 10: 3 evaluations without a better dev loss." in stderr
-    )
+    how = [EVERY_2, "--early_stopping_evals=3", "--keep_checkpoint_max=2"]
+    how.append("--train_steps=100")
+    stderr = start([1.5, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2], *how, warm).err
+    assert "Stopping early at step 10: 3 evaluations without a better dev" in stderr
     assert checkpoint_names(run) == ["model.ckpt-8", "model.ckpt-10"]
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
     best = RunFolder(run).best()
     assert (best.step, best.metrics["loss"]) == (4, 1.0)
-    weights = tensors(tiny_run.run / "model.ckpt-120")
-    for name, array in tensors(run / "best" / "model.ckpt-4").items():
-        if name.startswith("model/"):
-            np.testing.assert_array_equal(array, weights[name], err_msg=name)
-    assert train(tiny_run, run, *how) == 0
-    assert (
-        "Nothing to train: the run stopped early at step 10." in capsys.readouterr().err
-    )
-    assert checkpoint_names(run)[-1] == "model.ckpt-10"
+    assert "the run stopped early at step 10." in start([1.2], *how).err
 
 
 @pytest.mark.parametrize("number", STOPPING)
-def test_a_signal_before_the_first_step(
-    tiny_run, tmp_path, fake_dev_losses, capsys, number
-):
+def test_a_signal_before_the_first_step(start, warm, run, number):
     """There is no checkpoint but the start, and none is spoken of."""
-    run = tmp_path / "run"
-    fake_dev_losses.append(number)
-    start = "--train_steps=100", f"--warm_start_from={tiny_run.run}"
-    assert train(tiny_run, run, *start) == 128 + number
-    stderr = capsys.readouterr().err
+    stderr = start([number], "--train_steps=100", warm, status=128 + number).err
     assert stderr.endswith(
         f"t2tlite: Stopped by {number.name} before the first step. Nothing is trained"
         " yet; the same command starts again.\n"
@@ -189,81 +172,58 @@ def test_a_signal_before_the_first_step(
     assert checkpoint_names(run) == ["model.ckpt-0"]
 
 
-def test_the_start_may_be_the_best(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_the_start_may_be_the_best(start, warm, tiny_run, run):
     """A run that only becomes worse stops early, and keeps the weights it began
     with.
     """
-    run = tmp_path / "run"
-    how = [
-        f"--warm_start_from={tiny_run.run}",
-        "--local_eval_frequency=2",
-        "--early_stopping_evals=2",
-        "--keep_checkpoint_max=1",
-        "--train_steps=100",
-    ]
-    fake_dev_losses += [0.9, 2.0, 1.0]
-    assert train(tiny_run, run, *how) == 0
-    output = capsys.readouterr()
-    assert re.search(r"step 0: dev loss 0\.9000.* \(best so far\)", output.err)
-    assert not re.search(r"step [24]: .*best so far", output.err)
-    assert "Stopping early at step 4: 2 evaluations without" in output.err
-    assert "Best checkpoint by dev loss, step 0: dev loss 0.9000" in output.out
-    assert (
-        "No evaluation was better than that of the start: the best checkpoint has the"
-        " weights of --warm_start_from." in output.out
-    )
+    how = [EVERY_2, "--early_stopping_evals=2", "--keep_checkpoint_max=1"]
+    how.append("--train_steps=100")
+    out, err = start([0.9, 2.0, 1.0], *how, warm)
+    assert re.search(r"step 0: dev loss 0\.9000.* \(best so far\)", err)
+    assert not re.search(r"step [24]: .*best so far", err)
+    assert "Stopping early at step 4: 2 evaluations without" in err
+    assert "Best checkpoint by dev loss, step 0: dev loss 0.9000" in out
+    assert "No evaluation was better than that of the start: the best" in out
     assert checkpoint_names(run) == ["model.ckpt-4"]
     assert checkpoint_names(run / "best") == ["model.ckpt-0"]
-    weights = tensors(tiny_run.run / "model.ckpt-120")
-    for name, array in tensors(run / "best" / "model.ckpt-0").items():
-        if name.startswith("model/"):
-            np.testing.assert_array_equal(array, weights[name], err_msg=name)
+    assert_same_weights(run / "best/model.ckpt-0", tiny_run.run / "model.ckpt-120")
     losses = [record.metrics["loss"] for record in RunFolder(run).evaluations()]
     assert losses == [0.9, 2.0, 1.0]
     assert events(run)["dev/loss"] == [0, 2, 4]
     # what uses the run
-    find = find_checkpoint(run, "best")
-    assert find == find_checkpoint(run, "0") == str(run / "best" / "model.ckpt-0")
-    notes = checkpoint_notes(RunFolder(run), str(run / "model.ckpt-4"))
-    assert notes == [
-        "Using the newest checkpoint, of step 4; the best by dev, of step 0, is"
-        " --checkpoint_path=best."
-    ]
-    fake_dev_losses.append(1.0)
-    assert train(tiny_run, run, *how[1:]) == 0
-    assert "the run stopped early at step 4." in capsys.readouterr().err
+    best = f"{run}/best/model.ckpt-0"
+    assert find_checkpoint(run, "best") == find_checkpoint(run, "0") == best
+    [note] = checkpoint_notes(RunFolder(run), f"{run}/model.ckpt-4")
+    assert note.endswith("the best by dev, of step 0, is --checkpoint_path=best.")
+    assert "the run stopped early at step 4." in start([1.0], *how).err
 
 
 class KilledError(BaseException):
     """Ends a run as SIGKILL does: nothing handles it."""
 
 
+def raises_killed(*_):
+    raise KilledError
+
+
 @pytest.mark.parametrize("killed_at", ["saving", "evaluating", "keeping", "recording"])
-def test_killed_at_its_start(
-    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys, killed_at
-):
+def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at):
     """The start is evaluated once more, also without --warm_start_from."""
-    run = tmp_path / "run"
-    how = ["--local_eval_frequency=2", "--train_steps=4"]
-    warm = f"--warm_start_from={tiny_run.run}"
+    how = [EVERY_2, "--train_steps=4"]
     place = {
         "saving": (Checkpoints, "save"),
         "keeping": (RunFolder, "write_best"),
         "recording": (RunFolder, "write_evaluations"),
     }
-    fake_dev_losses.append(KilledError() if killed_at == "evaluating" else 0.9)
     with monkeypatch.context() as patch:
         if killed_at in place:
             patch.setattr(*place[killed_at], raises_killed)
         with pytest.raises(KilledError):
-            train(tiny_run, run, *how, warm)
+            start([KilledError() if killed_at == "evaluating" else 0.9], *how, warm)
     assert RunFolder(run).evaluations() == []
-    fake_dev_losses[:] = [0.9, 2.0, 0.5]
-    capsys.readouterr()
     # before the first checkpoint, nothing has begun
     more = [warm] if killed_at == "saving" else []
-    assert train(tiny_run, run, *how, *more) == 0
-    stderr = capsys.readouterr().err
+    stderr = start([0.9, 2.0, 0.5], *how, *more).err
     if killed_at != "saving":
         assert "resuming from step 0." in stderr
         assert "Evaluating step 0, which was not finished." in stderr
@@ -273,60 +233,32 @@ def test_killed_at_its_start(
     assert folder.best().step == 4
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
     assert folder.trained_with().warm_start_from == f"{tiny_run.run}/model.ckpt-120"
-    weights = tensors(tiny_run.run / "model.ckpt-120")
-    arrays = tensors(run / "model.ckpt-0")
-    assert all((arrays[name] == weights[name]).all() for name in model_names(arrays))
+    assert_same_weights(run / "model.ckpt-0", tiny_run.run / "model.ckpt-120")
 
 
-def raises_killed(*_):
-    raise KilledError
+def test_a_resumed_run_says_that_it_does_not_start_from_others(start, warm, run):
+    start([2.0], EVERY_2, "--train_steps=2")
+    stderr = start([1.0, 0.5], EVERY_2, "--train_steps=4", warm).err
+    message = f"{warm} is not used: {run} resumes, and started from random weights."
+    assert message in stderr
 
 
-def model_names(arrays):
-    return [name for name in arrays if name.startswith("model/")]
-
-
-def test_a_resumed_run_says_that_it_does_not_start_from_others(
-    tiny_run, tmp_path, fake_dev_losses, capsys
-):
-    run = tmp_path / "run"
-    fake_dev_losses += [2.0, 1.0, 0.5]
-    how = ["--local_eval_frequency=2"]
-    assert train(tiny_run, run, *how, "--train_steps=2") == 0
-    warm = f"--warm_start_from={tiny_run.run}"
-    assert train(tiny_run, run, *how, "--train_steps=4", warm) == 0
-    assert (
-        f"{warm} is not used: {run} resumes, and started from random weights."
-        in capsys.readouterr().err
-    )
-
-
-def test_best_of_a_start_without_newer_checkpoints_is_refused(
-    tiny_run, tmp_path, fake_dev_losses, capsys
-):
+def test_best_of_a_start_without_newer_checkpoints_is_refused(start, warm, run):
     """All checkpoints of the run were deleted but those in best."""
-    run = tmp_path / "run"
-    fake_dev_losses += [0.9, 2.0]
-    how = ["--local_eval_frequency=2", "--train_steps=2"]
-    assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
+    how = [EVERY_2, "--train_steps=2"]
+    start([0.9, 2.0], *how, warm)
     for path in run.glob("model.ckpt-*"):
         path.unlink()
-    assert train(tiny_run, run, *how) == 1
-    assert "whose newest is missing" in capsys.readouterr().err
+    assert "whose newest is missing" in start([], *how, status=1).err
 
 
-def test_a_signal_while_the_largest_batch_is_tried(
-    tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys
-):
+def test_a_signal_while_the_largest_batch_is_tried(start, run, monkeypatch):
     """No step is trained for it, which may take a minute."""
     monkeypatch.setattr(
-        loop,
-        "make_trial",
-        lambda *_: lambda: signal.raise_signal(signal.SIGTERM),
+        loop, "make_trial", lambda *_: lambda: signal.raise_signal(signal.SIGTERM)
     )
-    run = tmp_path / "run"
-    assert train(tiny_run, run, "--train_steps=100") == 128 + signal.SIGTERM
-    assert capsys.readouterr().err.endswith(
+    stderr = start([], "--train_steps=100", status=128 + signal.SIGTERM).err
+    assert stderr.endswith(
         "SIGTERM: stopping, and saving what is trained; once more ends at once.\n"
         "t2tlite: Stopped by SIGTERM before the first step. Nothing is trained yet; the"
         " same command starts again.\n"
@@ -334,55 +266,41 @@ def test_a_signal_while_the_largest_batch_is_tried(
     assert checkpoint_names(run) == []
 
 
-def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):
-    assert small(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run.run}") == 1
+def test_warm_start_from_another_shape(tiny_run, run, warm, capsys):
+    assert small(tiny_run, run, warm) == 1
     stderr = capsys.readouterr().err
-    assert (
-        f"Checkpoint {tiny_run.run}/model.ckpt-120 cannot be restored: the model's"
-        " embedding/" in stderr
-    )
+    checkpoint = f"Checkpoint {tiny_run.run}/model.ckpt-120"
+    assert f"{checkpoint} cannot be restored: the model's embedding/" in stderr
     assert "has the shape [500, 8], but its shape there is [500, 32]." in stderr
 
 
 def test_warm_start_from_another_vocabulary_is_refused(
-    tiny_run, tiny_run_copy, tmp_path, capsys
+    start, tiny_run, tiny_run_copy, run
 ):
     """Its size is the same."""
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    manifest["vocabulary"]["sha256"] = "0" * 64
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    status = train(
-        tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}"
-    )
-    assert status == 1
-    stderr = capsys.readouterr().err
-    assert (
-        f"Received: {tiny_run_copy}, which differs from {tiny_run.data}/twenty_words in"
-        f" vocabulary ({'0' * 12}, " in stderr
-    )
-    assert (
-        f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir."
-        in stderr
-    )
-    assert not (tmp_path / "run").exists()
+    vocabulary = manifest["vocabulary"] | {"sha256": "0" * 64}
+    change_manifest(tiny_run_copy, vocabulary=vocabulary)
+    stderr = start([], f"--warm_start_from={tiny_run_copy / 'best'}", status=1).err
+    data = f"{tiny_run.data}/twenty_words"
+    differs = f"{tiny_run_copy} and {data}, which differ in vocabulary ({'0' * 12}, "
+    assert f"Received: {differs}" in stderr
+    made = f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another"
+    assert made in stderr
+    assert not run.exists()
 
 
-def test_weights_of_another_model_that_fit_are_reported(
-    tiny_run, tmp_path, fake_dev_losses, capsys
-):
+def test_weights_of_another_model_that_fit_are_reported(start, warm, tiny_run):
     """Two heads and four have weights of the same shapes."""
-    fake_dev_losses += [3.0, 2.0]
-    how = ["--train_steps=1", "--hparams=num_heads=4"]
-    run = tmp_path / "run"
-    assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
+    stderr = start([3.0, 2.0], "--train_steps=1", "--hparams=num_heads=4", warm).err
     assert (
         f"The weights of {tiny_run.run}/model.ckpt-120 were trained in another model,"
-        " which differs in num_heads (2, 4)." in capsys.readouterr().err
+        " which differs in num_heads (2, 4)." in stderr
     )
 
 
-def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):
-    status = train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent")
-    assert status == 1
-    assert f"There is no checkpoint at {tmp_path}/absent." in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
+def test_warm_start_from_nothing(start, tmp_path, run):
+    absent = f"{tmp_path}/absent"
+    stderr = start([], f"--warm_start_from={absent}", status=1).err
+    assert f"There is no checkpoint at {absent}." in stderr
+    assert not run.exists()

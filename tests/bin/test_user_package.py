@@ -7,6 +7,7 @@ import pytest
 
 from t2tlite import registry
 from t2tlite.bin.command import import_user_package
+from t2tlite.files.atomic_file import write_text
 
 PACKAGE = '''"""A user's package."""
 from . import tasks
@@ -59,43 +60,28 @@ def test_user_package(user_package, monkeypatch, name):
     import_user_package(str(user_package))
 
 
-def test_user_package_that_fails_leaves_the_path_alone(user_package):
-    path = list(sys.path)
-    (user_package / "tasks.py").write_text(
-        "raise RuntimeError('mine')", encoding="utf-8"
-    )
-    message = (
-        rf"--t2t_usr_dir=.* cannot be imported \({user_package}/tasks\.py, line 1\):"
-        r" RuntimeError: mine"
-    )
-    with pytest.raises(ValueError, match=message):
-        import_user_package(str(user_package))
-    assert sys.path == path
-    assert user_package.name not in sys.modules
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (
-            "def broken(:",
-            r"cannot be imported: SyntaxError: invalid syntax \(__init__\.py, line 1\)",
-        ),
-        (
-            "\nimport not_there",
-            r"__init__\.py, line 2\): ModuleNotFoundError: No module named 'not_there'",
-        ),
+        ("def broken(:", r": SyntaxError: invalid syntax \(__init__\.py, line 1\)"),
+        ("\nimport none", r"__init__\.py, line 2\): ModuleNotFoundError: No module"),
         ("raise SystemExit(3)", r"__init__\.py, line 1\): SystemExit: 3"),
         (
             "from .tasks import gone",
-            r"__init__\.py, line 1\): ImportError: cannot import name 'gone'",
+            r"line 1\): ImportError: cannot import name 'gone'",
         ),
     ],
 )
 def test_user_package_with_a_mistake(user_package, code, message):
+    """Nothing of it is left behind."""
+    path = list(sys.path)
     (user_package / "__init__.py").write_text(code, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(
+        ValueError, match=f"--t2t_usr_dir=.* cannot be imported.*{message}"
+    ):
         import_user_package(str(user_package))
+    assert sys.path == path
+    assert user_package.name not in sys.modules
 
 
 @pytest.mark.parametrize(
@@ -105,33 +91,19 @@ def test_user_package_whose_name_is_not_an_identifier(user_package, name):
     folder = user_package.rename(user_package.with_name(name))
     import_user_package(str(folder))
     assert "spell_backwards" in registry.list_problems()
-    assert (
-        registry.problem_classes()["spell_backwards"].__module__
-        == re.sub(r"[. -]", "_", name) + ".tasks"
-    )
+    module = registry.problem_classes()["spell_backwards"].__module__
+    assert module == re.sub(r"[. -]", "_", name) + ".tasks"
 
 
-@pytest.mark.parametrize("name", ["json", "sys"])
-def test_user_package_with_the_name_of_another_module(user_package, name):
-    folder = user_package.rename(user_package.with_name(name))
-    with pytest.raises(
-        ValueError,
-        match=rf"name that no other module has\. Received: .*the module {name} of",
-    ):
-        import_user_package(str(folder))
-    assert registry.list_problems() == {}
-
-
-@pytest.mark.parametrize("what", ["missing", "file.py", "folder"])
+@pytest.mark.parametrize("what", ["missing", "file.py", "folder", "json", "sys"])
 def test_user_package_that_is_none(tmp_path, what):
     (tmp_path / "file.py").touch()
     (tmp_path / "folder").mkdir()
-    message = (
-        r"--t2t_usr_dir must be a folder with an __init__\.py\. Received:"
-        rf" {re.escape(str(tmp_path / what))}\."
-    )
-    with pytest.raises(ValueError, match=message):
-        import_user_package(str(tmp_path / what))
-    with pytest.raises(ValueError, match=r"Received: an empty name\."):
-        import_user_package("")
+    for name in ("json", "sys"):  # names of other modules
+        write_text(tmp_path / name / "__init__.py", "")
+    message = "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
+    for path in (str(tmp_path / what), ""):
+        received = re.escape(f"Received: {path or 'an empty name'}.")
+        with pytest.raises(ValueError, match=f"^{message} .*{received}$"):
+            import_user_package(path)
     import_user_package(None)

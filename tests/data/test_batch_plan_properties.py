@@ -42,9 +42,7 @@ class Case:
     batch_squares: int | None
 
     def plan(self) -> BatchPlan:
-        arguments = {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-        }
+        arguments = dict(vars(self))
         sources = arguments.pop("sources")
         targets = arguments.pop("targets")
         return BatchPlan(sources, targets, **arguments)
@@ -223,10 +221,6 @@ def test_batches_do_not_depend_on_the_replicas(case, step, parts, weights):
     repeats = None
     if weights:
         repeats = np.repeat([int(weight) for weight in weights.split(":")], corpora)
-    alone = dataclasses.replace(
-        case,
-        batch_tokens=12 * batch_size,
-        repeats=repeats,
-        batch_squares=None,
-    )
+    changes = {"batch_tokens": 12 * batch_size, "batch_squares": None}
+    alone = dataclasses.replace(case, repeats=repeats, **changes)
     assert same(plan.batch(step), alone.plan().batch(step))

@@ -21,6 +21,7 @@ from t2tlite.files.atomic_file import temporary_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
+DIRECT = "--beam_runner=DirectRunner"
 TWO_THREADS = "--direct_num_workers=2 --direct_running_mode=multi_threading"
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 
@@ -69,10 +70,8 @@ def test_failed_pipeline_keeps_only_finished_shards(
 
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "write_shard", fail_at_three)
-        with pytest.raises(
-            ChildProcessError,
-            match=r"pipeline of DirectRunner failed: the disk is gone.* Run the same",
-        ):
+        message = r"pipeline of DirectRunner failed: the disk is gone.* Run the same"
+        with pytest.raises(ChildProcessError, match=message):
             generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     left = contents(tmp_path / "beam")
     assert {
@@ -85,10 +84,8 @@ def test_failed_pipeline_keeps_only_finished_shards(
 
 def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
-    with pytest.raises(
-        ChildProcessError,
-        match=r"must see --data_dir .* Received: no .*/dev-00000\.arrow, although",
-    ):
+    message = r"must see --data_dir .* Received: no .*/dev-00000\.arrow\. Use a"
+    with pytest.raises(ChildProcessError, match=message):
         generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
     assert not list(tmp_path.rglob("*.tmp"))
     assert not list(tmp_path.rglob("manifest.json"))
@@ -97,52 +94,28 @@ def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["--beam_runner=Spork"],
-            ("must be those of Apache Beam. Received: Unexpected pipeline runner"),
-        ),
-        (
-            ["--beam_runner=nowhere.Runner"],
-            "--beam_runner and --beam_options must be those of Apache Beam. Received: ",
-        ),
-        (
-            ["--beam_runner=DirectRunner", "--beam_options=--nonsense=3"],
-            "Received: unknown options nonsense.",
-        ),
-        (
-            ["--beam_runner=DirectRunner", "--beam_options='"],
-            "Received: No closing quotation",
-        ),
-        (
-            ["--beam_options=--direct_num_workers=2"],
-            "--beam_options go with --beam_runner. Received: --direct_num",
-        ),
+        (["--beam_runner=Spork"], "Received: Unexpected pipeline runner"),
+        (["--beam_runner=nowhere.Runner"], "must be those of Apache Beam. Received: "),
+        ([DIRECT, "--beam_options=--nonsense=3"], "unknown options nonsense."),
+        ([DIRECT, "--beam_options='"], "Received: No closing quotation"),
+        (["--beam_options=-x"], "--beam_options go with --beam_runner. Received: -x"),
     ],
 )
 def test_mistakes_are_reported_before_anything_is_made(
     tmp_path, capsys, flags, message
 ):
-    assert (
-        t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", *flags])
-        == 1
-    )
+    flags = ["--problem=grammar_ende", f"--data_dir={tmp_path}", *flags]
+    assert t2t_datagen.main(flags) == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    assert (
-        t2t_datagen.main(
-            [
-                "--problem=grammar_ende",
-                f"--data_dir={tmp_path}",
-                "--beam_runner=DirectRunner",
-            ]
-        )
-        == 1
-    )
-    assert "needs Apache Beam." in (stderr := capsys.readouterr().err)
+    flags = ["--problem=grammar_ende", "--beam_runner=DirectRunner"]
+    assert t2t_datagen.main([*flags, f"--data_dir={tmp_path}"]) == 1
+    stderr = capsys.readouterr().err
+    assert "needs Apache Beam." in stderr
     assert "pip install 't2tlite[beam]'" in stderr
 
 
@@ -203,21 +176,13 @@ def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
         raise RuntimeError("no cluster")
 
     monkeypatch.setattr(runner.DaskRunner, "run_pipeline", refuse)
-    with pytest.raises(
-        ChildProcessError,
-        match=r"The pipeline of DaskRunner failed: no cluster Run the same command",
-    ):
+    with pytest.raises(ChildProcessError, match="DaskRunner failed: no cluster Run"):
         Pipeline("DaskRunner", options).run(list, [1])
     assert (seen[0].partition_size, seen[0].npartitions) == expected
 
 
 def test_dask_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"^--beam_runner=DaskRunner needs Dask\. Install it with pip install"
-            r" 't2tlite\["
-        ),
-    ):
+    message = r"^--beam_runner=DaskRunner needs Dask\. .*pip install 't2tlite\["
+    with pytest.raises(ValueError, match=message):
         Pipeline("DaskRunner").check()

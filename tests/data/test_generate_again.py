@@ -20,16 +20,6 @@ from t2tlite.files.lock import only_process
 from t2tlite.problems.parallel_text import ParallelText
 
 
-def test_layout(uninterrupted):
-    assert list(uninterrupted) == [
-        "tiny_task/dev-00000.arrow",
-        "tiny_task/manifest.json",
-        "tiny_task/test-00000.arrow",
-        *(f"tiny_task/train-{i:05d}.arrow" for i in range(5)),
-        "tiny_task/vocab.model",
-    ]
-
-
 def test_two_cores_make_the_same_files(tmp_path, uninterrupted):
     generate(TinyTask(), tmp_path, num_processes=2)
     assert contents(tmp_path) == uninterrupted
@@ -58,10 +48,8 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(
         patch.setattr(atomic_file.os, "replace", replace)
         with pytest.raises(InterruptedRunError):
             generate(TinyTask(), tmp_path, num_processes=1)
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"no finished data of tiny_task.*an interrupted run resumes",
-    ):
+    message = r"no finished data of tiny_task.*an interrupted run resumes"
+    with pytest.raises(FileNotFoundError, match=message):
         open_dataset(tmp_path, "tiny_task")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
     data = generate(TinyTask(), tmp_path, num_processes=1)
@@ -72,16 +60,12 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+OTHER = TinyTask(train=tuple(sentences(400, 9)))
+
+
 @pytest.mark.parametrize(
     ("task", "file", "content"),
-    [
-        (
-            TinyTask(train=tuple(sentences(400, 9))),
-            "train-00007.arrow",
-            b"of the other text",
-        ),
-        (TinyTask(), "vocab.model", b""),
-    ],
+    [(OTHER, "train-00007.arrow", b"other text"), (TinyTask(), "vocab.model", b"")],
 )
 def test_unusable_leftovers_are_made_anew(
     tmp_path, uninterrupted, monkeypatch, task, file, content
@@ -117,12 +101,8 @@ def test_complete_data_is_left_alone(data_dir):
 def test_complete_data_of_other_options_is_never_overwritten(
     data_dir, uninterrupted, changes, message
 ):
-    with pytest.raises(
-        ValueError,
-        match=(
-            f"already holds complete data made from something else: ({message}).*delete"
-        ),
-    ):
+    message = f"already holds complete data .* something else: ({message}).*delete"
+    with pytest.raises(ValueError, match=message):
         generate(TinyTask(**changes), data_dir, num_processes=1)
     assert contents(data_dir) == uninterrupted
 
@@ -134,10 +114,8 @@ def test_data_that_is_older_than_an_option_is_complete(tmp_path):
     del record["options"]["max_length_ratio"], record["options"]["user_symbols"]
     manifest.write_text(json.dumps(record))
     assert generate(TinyTask(), tmp_path, num_processes=1).already_there
-    with pytest.raises(
-        ValueError,
-        match=r"made from something else: max_length_ratio was 0\.0, now 2\.0\. Use",
-    ):
+    message = r"something else: max_length_ratio was 0\.0, now 2\.0\. Use"
+    with pytest.raises(ValueError, match=message):
         generate(TinyTask(max_length_ratio=2.0), tmp_path, num_processes=1)
 
 
@@ -154,19 +132,13 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     # the same size, another content
     moved.write_text(moved.read_text().replace("cat", "cow"))
     os.utime(moved, (time.time() + 100, time.time() + 100))
-    with pytest.raises(
-        ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"
-    ):
+    message = r"moved/raw\.tsv is not the raw\.tsv it was made from"
+    with pytest.raises(ValueError, match=message):
         generate(FileTask(train=str(moved)), data)
-    raw.write_text("a\tb\n")
-    with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv"):
-        generate(FileTask(train=str(raw)), data)
     # the same size and an earlier modification time, as `cp -p` gives it, another
     # content
     os.utime(moved, (0, 0))
-    with pytest.raises(
-        ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"
-    ):
+    with pytest.raises(ValueError, match=message):
         generate(FileTask(train=str(moved)), data)
     # gone: the data is still good
     raw.unlink()
@@ -250,22 +222,15 @@ def cut_short(shard):
 @pytest.mark.parametrize(
     ("damage", "error", "message"),
     [
-        (
-            remove,
-            FileNotFoundError,
-            r"train-00002\.arrow is missing.*Run t2t-datagen again",
-        ),
-        (
-            cut_short,
-            ValueError,
-            r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again",
-        ),
+        (remove, FileNotFoundError, r"is missing"),
+        (cut_short, ValueError, r"must have [\d,]+ bytes"),
     ],
 )
 def test_data_that_lost_a_shard_is_made_again(
     data_dir, uninterrupted, damage, error, message
 ):
     damage(data_dir / "tiny_task" / "train-00002.arrow")
+    message = rf"train-00002\.arrow {message}.*Run t2t-datagen again"
     with pytest.raises(error, match=message):
         open_dataset(data_dir)
     assert not generate(TinyTask(), data_dir, num_processes=1).already_there
@@ -290,14 +255,10 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
 
 
 def test_only_one_process_at_a_time(tmp_path):
+    message = r"^Only one process at a time can make data.*tiny_task, which another"
     with (
         only_process(tmp_path / "tiny_task", "make data"),
-        pytest.raises(
-            ValueError,
-            match=(
-                r"^Only one process at a time can make data.*tiny_task, which another"
-            ),
-        ),
+        pytest.raises(ValueError, match=message),
     ):
         generate(TinyTask(), tmp_path, num_processes=1)
     assert not generate(TinyTask(), tmp_path, num_processes=1).already_there

@@ -9,12 +9,7 @@ import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 
 from t2tlite.data.batch_plan import Batch, BatchPlan
-from t2tlite.data.input_pipeline import (
-    Part,
-    distribute,
-    distribute_shape,
-    load_part,
-)
+from t2tlite.data.input_pipeline import Part, distribute, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore, write_shard
 
 PAIRS = 203
@@ -37,49 +32,37 @@ def store(tmp_path_factory) -> TokenStore:
 
 @pytest.fixture
 def plan(store) -> BatchPlan:
-    return BatchPlan(
-        store.source_lengths,
-        store.target_lengths,
-        batch_tokens=200,
-        max_length=30,
-        seed=4,
-    )
+    return BatchPlan(store.source_lengths, store.target_lengths, 200, 30, seed=4)
 
 
 def parts_of(
     store: TokenStore, plan: BatchPlan, step: int, replicas: int, micro_batches: int
 ) -> list[Part]:
     """Every replica's part of a batch."""
-    return [
-        load_part(store, plan, step, r, replicas, micro_batches)
-        for r in range(replicas)
-    ]
+    parts = []
+    for replica in range(replicas):
+        parts.append(load_part(store, plan, step, replica, replicas, micro_batches))
+    return parts
 
 
-def rows_of(parts: list[Part]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def rows_of(parts: list[Part]) -> list[tuple[list[int], list[int]]]:
     """The pairs in all parts, padding rows left out, sorted."""
     rows = []
     for part in parts:
-        for inputs, targets in zip(
-            np.vstack(part.inputs), np.vstack(part.targets), strict=True
-        ):
+        sides = np.vstack(part.inputs), np.vstack(part.targets)
+        for inputs, targets in zip(*sides, strict=True):
             # a row is padding on both sides or on neither
             assert inputs.any() == targets.any()
             if inputs.any():
                 rows.append(
-                    (
-                        tuple(inputs[inputs > 0].tolist()),
-                        tuple(targets[targets > 0].tolist()),
-                    )
+                    (inputs[inputs > 0].tolist(), targets[targets > 0].tolist())
                 )
     return sorted(rows)
 
 
 def one_batch(indices: np.ndarray, tokens: int) -> Any:
     """A plan whose every batch holds the given rows, 40 wide."""
-    batch = Batch(
-        indices, len(indices), source_width=40, target_width=40, tokens=tokens
-    )
+    batch = Batch(indices, len(indices), 40, 40, tokens)
     return SimpleNamespace(batch=lambda k: batch, seed=1)
 
 
@@ -97,42 +80,10 @@ def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batche
         for part in parts:
             assert part.inputs.shape == (micro_batches, rows, batch.source_width)
             assert part.targets.shape == (micro_batches, rows, batch.target_width)
-            assert (part.inputs.dtype, part.targets.dtype, part.tokens.dtype) == (
-                np.int32,
-                np.int32,
-                np.float32,
-            )
+            assert part.inputs.dtype == part.targets.dtype == np.int32
+            assert part.tokens.dtype == np.float32
             # of the global batch, in every part
             assert part.tokens == sum(len(target) for _, target in expected)
-
-
-def test_few_shapes_are_filled_up_with_rows_of_padding(store):
-    plan = BatchPlan(
-        store.source_lengths,
-        store.target_lengths,
-        200,
-        max_length=30,
-        seed=4,
-        few_shapes=True,
-    )
-    shapes = set()
-    for step in range(plan.num_batches):
-        parts = parts_of(store, plan, step, replicas=2, micro_batches=1)
-        indices = plan.batch(step).indices
-        assert rows_of(parts) == rows_of(
-            [
-                Part(
-                    store.sources(indices, 30)[None],
-                    store.targets(indices, 30)[None],
-                    0,
-                    0,
-                )
-            ]
-        )
-        shapes |= {(part.inputs.shape, part.targets.shape) for part in parts}
-    widths = [inputs[2] for inputs, _ in shapes]
-    assert shapes == {((1, -(-(200 // width) // 2), width),) * 2 for width in widths}
-    assert len(widths) == len(set(widths)) > 5  # one shape for each bucket
 
 
 def test_how_rows_are_dealt(store):
@@ -145,27 +96,18 @@ def test_how_rows_are_dealt(store):
     assert first.tokens == second.tokens == 77
 
 
-def test_more_parts_than_rows(store):
-    parts = parts_of(store, one_batch(np.array([3]), tokens=5), 0, 4, 2)
-    assert [int(part.inputs.any(axis=-1).sum()) for part in parts] == [1, 0, 0, 0]
-    assert all(part.inputs.shape == (2, 1, 40) for part in parts)
-
-
 def test_dropout_seeds_differ_between_steps_and_parts(store, plan):
-    seeds = [
-        tuple(seed)
-        for step in range(30)
-        for part in parts_of(store, plan, step, replicas=2, micro_batches=3)
-        for seed in part.seeds.tolist()
-    ]
+    seeds = []
+    for step in range(30):
+        for part in parts_of(store, plan, step, replicas=2, micro_batches=3):
+            seeds += map(tuple, part.seeds.tolist())
     assert len(set(seeds)) == len(seeds) == 30 * 2 * 3
     other = BatchPlan(store.source_lengths, store.target_lengths, 200, 30, seed=5)
-    assert not set(seeds) & {
-        tuple(s) for s in load_part(store, other, 0, 0, 2, 3).seeds.tolist()
-    }
+    others = load_part(store, other, 0, 0, 2, 3).seeds
+    assert set(seeds).isdisjoint(map(tuple, others.tolist()))
     again = load_part(store, plan, 29, 1, 2, 3).seeds
     assert again.dtype == np.int32
-    assert [tuple(s) for s in again.tolist()] == seeds[-3:]
+    assert list(map(tuple, again.tolist())) == seeds[-3:]
 
 
 def test_seeds_of_a_late_step_fit_in_32_bits(store, plan):
@@ -179,9 +121,8 @@ def test_distribute(store, plan, cpu_devices, replicas):
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:replicas])
     start, stop = 3, 9
     steps = 0
-    for step, parts in enumerate(
-        distribute(strategy, store, plan, start, stop, micro_batches=2), start
-    ):
+    dataset = distribute(strategy, store, plan, start, stop, micro_batches=2)
+    for step, parts in enumerate(dataset, start):
         for replica in range(replicas):
             expected = load_part(store, plan, step, replica, replicas, 2)
             for value, wanted in zip(parts, expected, strict=True):
@@ -222,17 +163,12 @@ def test_each_worker_loads_its_own_parts(store, plan):
         parts = list(dataset.as_numpy_iterator())
         assert len(parts) == 3 * 2  # steps times replicas of this worker
         for i, part in enumerate(parts):
-            expected = load_part(
-                store, plan, 2 + i // 2, 2 * worker + i % 2, replicas, 1
-            )
+            replica = 2 * worker + i % 2
+            expected = load_part(store, plan, 2 + i // 2, replica, replicas, 1)
             for got, wanted in zip(part, expected, strict=True):
                 np.testing.assert_array_equal(got, wanted)
-        inputs, targets, tokens, seeds = dataset.element_spec
-        assert (inputs.shape.as_list(), targets.shape.as_list()) == (
-            [1, None, None],
-            [1, None, None],
-        )
-        assert (tokens.shape.as_list(), seeds.shape.as_list()) == ([], [1, 2])
+        shapes = [spec.shape.as_list() for spec in dataset.element_spec]
+        assert shapes == [[1, None, None], [1, None, None], [], [1, 2]]
         assert not dataset.options().autotune.enabled
 
 
@@ -248,15 +184,6 @@ def test_no_thread_tunes_the_pipeline(store, plan, cpu_devices, monkeypatch, rep
         create(iterator, dataset)
 
     monkeypatch.setattr(iterator_ops.OwnedIterator, "_create_iterator", note)
-    next(
-        iter(
-            distribute(
-                tf.distribute.MirroredStrategy(cpu_devices[:replicas]),
-                store,
-                plan,
-                0,
-                5,
-            )
-        )
-    )
+    strategy = tf.distribute.MirroredStrategy(cpu_devices[:replicas])
+    next(iter(distribute(strategy, store, plan, 0, 5)))
     assert tuned == [False] * replicas

@@ -12,7 +12,6 @@ import pytest
 from tiny_task import TinyTask, sentences
 
 from t2tlite.data import learn_vocabulary
-from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.generate import generate
 from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
 from t2tlite.data.problem import Problem
@@ -46,25 +45,9 @@ def test_default_is_raised_to_what_the_characters_need(tmp_path):
     assert encoder.vocab_size > len(characters)
     # beside the characters, there is room for words
     assert len(encoder.encode("cat mat house")) < len("cat mat house") / 2
-    assert "pieces, more than the default, 1,000: each character" in str(data)
+    assert "pieces, as near to the default, 1,000, as this text allows" in str(data)
     # none is spelled in bytes
     assert len(encoder.encode("".join(MANY[:200]))) <= 202
-
-
-def test_default_is_raised_to_what_symbols_need(tmp_path):
-    symbols = tuple(f"<{i}>" for i in range(800))
-    data = generate(OwnText(user_symbols=symbols), tmp_path, num_processes=1)
-    encoder = data.dataset.encoders[0]
-    assert encoder.pieces(encoder.encode("<799> cat"))[0] == "▁<799>"
-    assert encoder.vocab_size > 1059
-
-
-def test_size_that_is_asked_for_is_not_raised(tmp_path):
-    task = OwnText(train=chinese(300), vocab_size=1000)
-    with pytest.raises(
-        ValueError, match=r"at least \d+ .*Received: 1000\. Raise vocab_"
-    ):
-        generate(task, tmp_path, num_processes=1)
 
 
 def _with_addresses(pairs, count):
@@ -78,19 +61,18 @@ def _with_addresses(pairs, count):
     ] + pairs[count:]
 
 
-def _learned(pairs, path, limits=None):
-    sample = TextSample()
-    sample.add_all(pairs)
-    sample.learn_vocabulary(330, path, limits=limits)
+def _learned(pairs, path, **limits):
+    problem = Problem(vocab_size=330, **limits)
+    learn_vocabulary.learn_vocabulary(problem, pairs, 330, (), path)
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("limits", [None, LengthLimits(100), LengthLimits(0, 3.0)])
+@pytest.mark.parametrize("limits", [{}, {"max_length": 100}, {"max_length_ratio": 3.0}])
 def test_addresses_are_not_learned(tmp_path, limits):
     path = tmp_path / "v.model"
     pairs = sentences(300, 6)
     expected = _learned(pairs[30:], path)
-    assert _learned(_with_addresses(pairs, 30), path, limits) == expected
+    assert _learned(_with_addresses(pairs, 30), path, **limits) == expected
 
 
 def test_text_of_long_words_alone_is_learned(tmp_path):
@@ -111,8 +93,8 @@ def test_chinese_without_spaces_is_learned(tmp_path):
 @pytest.mark.parametrize(
     ("limits", "dropped"),
     [
-        (LengthLimits(max_length=60), [("zebra quagga " * 30, "ZEBRA " * 30)]),
-        (LengthLimits(max_length_ratio=4.0), [("zebra quagga okapi " * 3, "Z")]),
+        ({"max_length": 60}, [("zebra quagga " * 30, "ZEBRA " * 30)]),
+        ({"max_length_ratio": 4.0}, [("zebra quagga okapi " * 3, "Z")]),
     ],
 )
 def test_dropped_pairs_are_not_learned(tmp_path, limits, dropped):
@@ -120,7 +102,7 @@ def test_dropped_pairs_are_not_learned(tmp_path, limits, dropped):
     pairs = sentences(300, 6)
     expected = _learned(pairs, path)
     assert _learned([*pairs, *dropped * 9], path) != expected
-    assert _learned([*pairs, *dropped * 9], path, limits) == expected
+    assert _learned([*pairs, *dropped * 9], path, **limits) == expected
 
 
 def test_first_vocabulary_is_learned_from_some_of_much_text(tmp_path, monkeypatch):
@@ -128,8 +110,7 @@ def test_first_vocabulary_is_learned_from_some_of_much_text(tmp_path, monkeypatc
     pairs = sentences(300, 6)
     expected = _learned(pairs, tmp_path / "v.model")
     long = ("zebra quagga " * 30, "ZEBRA " * 30)
-    limits = LengthLimits(max_length=60)
-    assert _learned([*pairs, long], tmp_path / "v.model", limits) == expected
+    assert _learned([*pairs, long], tmp_path / "v.model", max_length=60) == expected
 
 
 @pytest.mark.parametrize("pairs", [40, 60])
@@ -180,10 +161,7 @@ def bounds(tmp_path_factory):
 def test_too_little_text_for_the_default_gives_the_largest(tmp_path, bounds):
     _, largest, content = bounds
     data = generate(Ample(), tmp_path, num_processes=1)
-    assert (
-        f"vocabulary  {largest} pieces, the most that this text allows: it is too small"
-        " for the default, 32,000" in str(data)
-    )
+    assert f"  {largest} pieces, as near to the default, 32,000, as this" in str(data)
     folder = data.dataset.folder
     assert (folder / "vocab.model").read_bytes() == content
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -201,9 +179,11 @@ def test_a_problem_has_a_vocabulary_by_its_number_of_pairs(tmp_path):
 @pytest.mark.parametrize("size", [1, 40, 8000])
 def test_a_size_that_was_asked_for_is_refused_with_its_bound(tmp_path, bounds, size):
     smallest, largest, _ = bounds
-    message = f"at most {largest} for this text.*{size}. Lower vocab_size or give more"
+    message = (
+        f"={size}, which must be at most {largest} for this text. Lower vocab_size"
+    )
     if size < smallest:
-        message = f"at least {smallest} for this text: .*{size}. Raise vocab_size."
+        message = f"={size}, which must be at least {smallest} for this text: .*Raise"
     with pytest.raises(ValueError, match=message):
         generate(Ample(vocab_size=size), tmp_path, num_processes=1)
 
@@ -227,21 +207,6 @@ def test_the_smallest_size_can_be_asked_for(tmp_path, bounds):
 )
 def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
     assert default_vocab_size(pairs) == pieces
-
-
-def test_size_chosen_by_the_number_of_pairs_is_reported(tmp_path):
-    letters = np.random.default_rng(1).choice(list("abcdefghijklmnop"), size=(900, 6))
-    words = ["".join(row) for row in letters]
-    train = tuple(
-        (" ".join(words[i : i + 8]), " ".join(words[i + 8 : i + 16]))
-        for i in range(0, 880, 8)
-    )
-    data = generate(TinyTask(train=train, vocab_size=0), tmp_path, num_processes=1)
-    assert (
-        "vocabulary  1,000 pieces, chosen by the number of training pairs;"
-        " --vocab_size=N gives N" in str(data)
-    )
-    assert data.dataset.encoders[0].vocab_size == 1000
 
 
 @pytest.fixture(scope="module")
@@ -295,9 +260,8 @@ def test_symbols_that_cannot_be_pieces(
 def test_sample_is_bounded_uniform_and_repeatable():
     def sample(count):
         kept = TextSample(limit=100 * 122)  # room for 100 pairs of 1 + 1 characters
-        for i in range(count):
-            kept.add(chr(i), "x")
-        return [ord(text) for text in kept.sentences() if text != "x"]
+        kept.add((chr(33 + i), "x") for i in range(count))
+        return [ord(source) - 33 for source, _ in kept.pairs()]
 
     kept = sample(50_000)
     assert 25 < len(kept) <= 100
@@ -309,5 +273,5 @@ def test_sample_is_bounded_uniform_and_repeatable():
 
 def test_long_texts_do_not_fill_the_sample():
     kept = TextSample()
-    kept.add("x" * 100_000, "y")
-    assert [len(text) for text in kept.sentences()] == [10_000, 1]
+    assert kept.add([("x" * 100_000, "y"), (" ", "z")]) == 1
+    assert kept.pairs() == [("x" * 10_000, "y")]

@@ -150,9 +150,8 @@ def test_drop_leaves_them_out_of_data_and_vocabulary(tmp_path, capsys):
     alone = TinyTask(train=tuple(expected), vocab_size=320)
     other = generate(alone, tmp_path / "alone", num_processes=1).dataset
     assert other.manifest.vocabulary == data.manifest.vocabulary
-    np.testing.assert_array_equal(
-        other.store("train").source_lengths, store.source_lengths
-    )
+    lengths = other.store("train").source_lengths
+    np.testing.assert_array_equal(lengths, store.source_lengths)
 
 
 def test_the_same_drop_again_is_complete_and_another_refused(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from t2tlite.data.token_store import TokenStore, read_notes, write_shard
+from t2tlite.data.token_store import TokenStore, write_shard
 
 SOURCES = [[5, 6], [8], [], [7, 7, 7, 7]]
 TARGETS = [[7], [9, 5], [3], []]
@@ -35,16 +35,6 @@ def test_lengths_count_the_end_mark(shards):
     assert store.source_lengths.dtype == store.target_lengths.dtype == np.int32
 
 
-def test_rows_are_padded_in_the_order_asked_for(shards):
-    store = TokenStore(shards)
-    sources = store.sources(np.array([3, 0, 2, 0, 1]), 6)
-    targets = store.targets(np.array([1, 3]), 3)
-    assert sources.tolist() == [[7, 7, 7, 7, 1, 0], [5, 6, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [5, 6, 1, 0, 0, 0],
-                                [8, 1, 0, 0, 0, 0]]  # fmt: skip
-    assert targets.tolist() == [[9, 5, 1], [1, 0, 0]]
-    assert sources.dtype == targets.dtype == np.int32
-
-
 def test_reverse_swaps_ids_lengths_and_text(shards):
     store = TokenStore(shards, reverse=True)
     assert store.source_lengths.tolist() == [2, 3, 2, 1]
@@ -68,26 +58,14 @@ def test_many_random_rows_equal_a_python_loop(tmp_path):
     sources = store.sources(indices, 31)
     for index, row in zip(indices, sources.tolist(), strict=True):
         assert row == [*rows[index], 1] + [0] * (30 - len(rows[index]))
+    assert sources.dtype == np.int32
+    assert store.sources(np.array([], np.int64), 7).shape == (0, 7)
+    assert len(TokenStore([])) == len(TokenStore([]).source_lengths) == 0
 
 
-def test_no_rows(shards):
-    assert TokenStore(shards).sources(np.array([], np.int64), 7).shape == (0, 7)
-    assert len(TokenStore([])) == 0
-    assert TokenStore([]).source_lengths.dtype == np.int32
-
-
-@pytest.mark.parametrize(
-    ("indices", "width", "error", "message"),
-    [
-        ([0, 3], 4, ValueError, "Received: 4, but row 3 has 5 tokens"),
-        ([0, -1], 9, IndexError, "at least 0 and less than 4"),
-        ([0, 4], 9, IndexError, "at least 0 and less than 4"),
-        ([0.0], 9, IndexError, "must be of integer"),
-    ],
-)
-def test_rows_that_cannot_be_read(shards, indices, width, error, message):
-    with pytest.raises(error, match=message):
-        TokenStore(shards).sources(np.array(indices), width)
+def test_a_row_longer_than_the_width(shards):
+    with pytest.raises(ValueError, match="broadcast"):
+        TokenStore(shards).sources(np.array([0, 3]), 4)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +93,6 @@ def test_standard_tools_read_it(shards):
     }
 
 
-def test_same_arguments_same_bytes(tmp_path):
-    for name in "ab":
-        write_shard(
-            tmp_path / name, SOURCES, TARGETS, 10, notes={"dropped": "{}", "x": "ä"}
-        )
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert read_notes(tmp_path / "a") == {"dropped": "{}", "x": "ä"}
-
-
 def test_ids_are_not_copied(tmp_path):
     write_shard(tmp_path / "s.arrow", SOURCES, TARGETS, 10)
     before = len(os.listdir("/dev/fd"))
@@ -135,39 +104,18 @@ def test_ids_are_not_copied(tmp_path):
     assert stores[49].sources(np.array([3]), 5).tolist() == [[7, 7, 7, 7, 1]]
 
 
-def test_training_shards_keep_no_text(tmp_path):
-    write_shard(tmp_path / "train-00000.arrow", SOURCES, TARGETS, 10)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"Only dev and test data keep their text\. Received: .*train-00000\.arrow"
-        ),
-    ):
-        TokenStore([tmp_path / "train-00000.arrow"]).source_text()
-
-
-@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.9, -1])
+@pytest.mark.parametrize("keep", [0, 1, 100, -1])
 def test_truncated_shard_is_named(shards, keep):
-    content = shards[2].read_bytes()
-    shards[2].write_bytes(
-        content[: int(keep * len(content)) if isinstance(keep, float) else keep]
-    )
-    with pytest.raises(
-        ValueError, match=r"dev-00002\.arrow, which is damaged.*run t2t-datagen again"
-    ):
+    shards[2].write_bytes(shards[2].read_bytes()[:keep])
+    message = r"dev-00002\.arrow must be a token file .*run t2t-datagen again"
+    with pytest.raises(ValueError, match=message):
         TokenStore(shards)
 
 
 def test_other_files_are_no_shards(tmp_path):
     (tmp_path / "text").write_text("not Arrow\n" * 100)
-    table = pa.table({"inputs": ["x"], "targets": ["y"]})
-    with (
-        pa.OSFile(str(tmp_path / "strings"), "wb") as file,
-        pa.ipc.new_file(file, table.schema) as writer,
-    ):
-        writer.write_table(table)
-    for name in ("text", "strings"):
-        with pytest.raises(ValueError, match=f"{name}, which is damaged"):
+    for name in ("text", "missing"):
+        with pytest.raises(ValueError, match=f"{name} must be a token file"):
             TokenStore([tmp_path / name])
 
 
@@ -176,32 +124,8 @@ def test_segmentations_of_an_earlier_version_are_refused(tmp_path):
     batch = pa.record_batch([rows] * 4, ["inputs", "targets", "inputs_2", "targets_2"])
     with pa.ipc.new_file(tmp_path / "sampled.arrow", batch.schema) as writer:
         writer.write_batch(batch)
-    with pytest.raises(
-        ValueError, match=r"--subword_samples, which is gone\)\. Delete"
-    ):
+    with pytest.raises(ValueError, match=r"--subword_samples, which is gone\. Delete"):
         TokenStore([tmp_path / "sampled.arrow"])
-
-
-def test_missing_shard(tmp_path):
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"gone\.arrow, which does not exist\. Run t2t-datagen again",
-    ):
-        TokenStore([tmp_path / "gone.arrow"])
-
-
-@pytest.mark.parametrize("bad", [10, -1])
-def test_ids_out_of_range(tmp_path, bad):
-    with pytest.raises(ValueError, match="vocab_size=10 and ids from"):
-        write_shard(tmp_path / "s.arrow", [[5, bad]], [[5]], 10)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_columns_of_different_length(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"as many rows\. Received: \{'inputs': 4, 'targets': 3\}"
-    ):
-        write_shard(tmp_path / "s.arrow", SOURCES, TARGETS[:3], 10)
 
 
 def test_full_disk_leaves_the_earlier_shard_and_nothing_else(shards, monkeypatch):

@@ -103,15 +103,15 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
     monkeypatch.chdir(elsewhere / "averaged")
     assert find_checkpoint(run, ".") == "model.ckpt-7"
     monkeypatch.chdir(elsewhere)
-    message = rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose "
+    message = rf"no checkpoint at {run}/averaged\. .*ckpt-100\. Choose "
     with pytest.raises(FileNotFoundError, match=message):
         find_checkpoint(run, "averaged")
 
 
 def test_what_there_is_instead_is_named(with_best):
     message = (
-        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best \(step 17\),"
-        r" averaged \(step 100\)\. "
+        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best/model\.ckpt-17,"
+        r" averaged/model\.ckpt-100\. "
         r"Choose newest, best, averaged, a step, or a path with a /\.$"
     )
     with pytest.raises(FileNotFoundError, match=message):

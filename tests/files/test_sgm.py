@@ -65,25 +65,25 @@ def test_text_and_segments_are_read_together(tmp_path: Path) -> None:
 def test_segments_under_any_name(tmp_path: Path) -> None:
     path = tmp_path / "tst2010.xml"
     path.write_text('<?xml version="1.0"?>\n<seg id="1"> A </seg>\n')
-    assert read_segments(path) == ["A"]
+    assert list(read_segments(path)) == ["A"]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["memory.tmx", "project.XLIFF", "de.po.gz", "letter.docx", "newstest2021.xml"],
+    ["memory.tmx", "project.XLIFF", "de.po", "letter.docx", "newstest2021.xml"],
 )
 def test_other_formats_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"a\n")
-    message = rf"sentence on each line.*{name}\. Save .* t2t-datagen --train_tmx"
+    message = rf"sentence on each line.*{name}, with '\..*Save .*datagen --train_tmx"
     with pytest.raises(ValueError, match=message):
-        read_lines(tmp_path / name)
+        next(read_lines(tmp_path / name))
 
 
 @pytest.mark.parametrize(
     "line", ['<?xml version="1.0"?>', '<srcset setid="x">', "\ufeff<!DOCTYPE html>"]
 )
 def test_markup_under_the_name_of_text_is_refused(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ValueError, match=r"train\.en, which begins with '<"):
+    with pytest.raises(ValueError, match=r"train\.en, with '<"):
         read(tmp_path / "train.en", f"{line}\n<seg>A</seg>\n")
     assert read(tmp_path / "train.en", "<b> is a tag\n<?xml\n") == [
         "<b> is a tag",

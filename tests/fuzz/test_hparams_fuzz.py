@@ -45,7 +45,7 @@ ASSIGNMENTS = st.tuples(
 def test_override(kind, text):
     changed = []
     if survives(lambda: changed.append(kind().override(text))):
-        assert kind.of(dataclasses.asdict(changed[0])) == changed[0]
+        assert kind(**dataclasses.asdict(changed[0])) == changed[0]
 
 
 @given(data=st.data())

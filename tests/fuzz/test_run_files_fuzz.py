@@ -229,7 +229,7 @@ def interrupt_datagen(tiny_run, folder: Path) -> None:
 
     main, text = FLAGS["resumed datagen"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encode_shards, "encode_all", stop)
+        patch.setattr(encode_shards, "encode_here", stop)
         patch.chdir(folder)
         assert (
             quietly(main, text.replace("PACKAGE", str(tiny_run.package)).split()) == 1

@@ -23,10 +23,9 @@ from t2tlite.decoding.constraints import (
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.search_ops import BeamResult
 from t2tlite.layers.embedding import Embedding
-from t2tlite.layers.sublayer import Dropout
 from t2tlite.models.transformer import Transformer
 
-BEAM_SIZE, LENGTH, ALPHA, RATE = 3, 8, 0.6, 0.3
+BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
 SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
 SEEDS = [(7, 1), (7, 1), (7, 2), (-5, 2**31 - 1)]
 
@@ -99,7 +98,6 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
         loaded_tensorflow="tensorflow" in sys.modules,
         logits=logits(sources, targets, None),
         dropped=[logits(sources, targets, seed) for seed in seeds],
-        ones=[Dropout(RATE)(jax.numpy.ones((200, 500)), seed=seed) for seed in seeds],
         embedding_gradient=embedding_gradient(
             embedding.weight.value, jax.numpy.full((1, 1000), 2)
         ),

@@ -32,6 +32,9 @@ SOURCES = np.array([[5, 9, 3, 7, 1], [8, 1, 0, 0, 0]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1], [3, 8, 5, 1]], np.int32)
 
 
+SIDE = {"encoder": "source", "decoder": "target"}
+
+
 class InNumpy(NumpyTransformer):
     """tensor2tensor's model, but with the position vectors of a model of t2tlite's."""
 
@@ -41,11 +44,7 @@ class InNumpy(NumpyTransformer):
 
     def positions(self, stack: str, length: int, width: int) -> np.ndarray:
         if self.model.hparams.pos == "emb":
-            layer = (
-                self.model.source_positions
-                if stack == "encoder"
-                else self.model.target_positions
-            )
+            layer = getattr(self.model, f"{SIDE[stack]}_positions")
             return np.asarray(layer.table)[:length]
         i = np.arange(width)  # section 3.5; cos x = sin (x + pi / 2)
         return np.sin(
@@ -77,22 +76,14 @@ def test_weights_equal_the_formulas(name):
     model, in_numpy = make(name)
     encoder, decoder, cross = model.attention(SOURCES[:1], TARGETS[:1])
     in_numpy.sentence(SOURCES[0], TARGETS[0])
-    expected = in_numpy.weights
-    computed = [
-        *encoder,
-        *(layer for pair in zip(decoder, cross, strict=True) for layer in pair),
-    ]
-    assert (
-        len(computed)
-        == len(expected)
-        == model.hparams.encoder_layers + 2 * model.hparams.decoder_layers
-    )
-    assert len(encoder) == model.hparams.encoder_layers
-    for weights, numpy_weights in zip(computed, expected, strict=True):
+    computed = list(encoder)
+    for pair in zip(decoder, cross, strict=True):
+        computed += pair
+    for weights, expected in zip(computed, in_numpy.weights, strict=True):
         # rounding: below 1e-6
-        np.testing.assert_allclose(np.asarray(weights)[0], numpy_weights, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(weights)[0], expected, atol=2e-5)
         # even attention, 0.2 or 0.25, would prove little
-        assert numpy_weights[:, -1].max() > 0.35
+        assert expected[:, -1].max() > 0.35
 
 
 def test_rows_sum_to_one_and_masked_positions_have_no_weight(post_norm):
@@ -103,28 +94,22 @@ def test_rows_sum_to_one_and_masked_positions_have_no_weight(post_norm):
         assert (np.triu(np.asarray(weights), 1) == 0).all()
     for weights in (*encoder, *cross):
         assert (np.asarray(weights)[1, :, :, 2:] == 0).all()  # padding
-    assert [
-        np.asarray(weights).shape for weights in (encoder[0], decoder[0], cross[0])
-    ] == [
-        (2, 2, 5, 5),
-        (2, 2, 4, 4),
-        (2, 2, 4, 5),
-    ]
+    stacks = (encoder, decoder, cross)
+    shapes = [np.asarray(weights[0]).shape for weights in stacks]
+    assert shapes == [(2, 2, 5, 5), (2, 2, 4, 4), (2, 2, 4, 5)]
 
 
-def test_weights_are_float32_whatever_the_model_computes_in():
-    for stack in make("post_norm", dtype_policy="mixed_bfloat16")[0].attention(
-        SOURCES, TARGETS
-    ):
-        for weights in stack:
-            assert np.asarray(weights).dtype == np.float32
-            np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-5)
-
-
-def test_dropout_does_not_reach_the_weights():
-    model, _ = make(
-        "post_norm", attention_dropout=0.5, layer_prepostprocess_dropout=0.5
-    )
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dtype_policy": "mixed_bfloat16"},
+        {"attention_dropout": 0.5, "layer_prepostprocess_dropout": 0.5},
+    ],
+)
+def test_weights_are_float32_and_without_dropout(changes):
+    model, _ = make("post_norm", **changes)
     first, second = (model.attention(SOURCES, TARGETS) for _ in range(2))
-    for a, b in zip(first, second, strict=True):
-        np.testing.assert_array_equal(a, b)
+    for layers, again in zip(first, second, strict=True):
+        assert np.asarray(layers[0]).dtype == np.float32
+        np.testing.assert_allclose(np.asarray(layers).sum(-1), 1.0, atol=1e-5)
+        np.testing.assert_array_equal(layers, again)

@@ -1,6 +1,5 @@
 """Settings of Keras that other programs leave behind change nothing."""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -76,16 +75,6 @@ def test_a_run_resumes_whatever_keras_is_set_to(tiny_run, tiny_run_copy, tmp_pat
     )
     assert result.returncode == 0, result.stderr
     assert "Its newest checkpoint, of step 121" in result.stdout
-
-
-def test_a_bad_keras_json_is_named(monkeypatch):
-    def assert_floatx(name: str) -> None:  # as TensorFlow does
-        raise AssertionError
-
-    monkeypatch.setenv("KERAS_HOME", "here")
-    monkeypatch.setattr(importlib, "import_module", assert_floatx)
-    with pytest.raises(ValueError, match="Correct or delete the file, in here"):
-        import_tensorflow()
 
 
 def test_another_backend_of_keras_is_refused(monkeypatch):

@@ -51,15 +51,10 @@ def trained(request):
 
 
 def test_training_lowers_a_finite_loss(trained):
-    _, losses, _, _ = trained
+    _, losses, model, _ = trained
     assert np.isfinite(losses).all()
-    assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:3])
-
-
-def test_weights_stay_single(trained):
-    _, _, model, _ = trained
     assert {variable.dtype for variable in model.weights} == {"float32"}
-    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+    assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:3])
 
 
 def test_the_learning_rate_can_be_read(trained):
@@ -89,26 +84,16 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     for each in (model, single):
         start = functools.partial(each.start_decoding, SOURCES, 3)
         limits = np.full(3, 6, np.int32)
-        ids, scores, _ = beam_search(
-            each.decode_step,
-            start,
-            max_lengths=limits,
-            beam_size=3,
-            length=6,
-            alpha=0.6,
-        )
-        assert scores.dtype == tf.float32
-        results.append((np.asarray(ids), np.asarray(scores)))
-    (mixed_ids, mixed_scores), (single_ids, single_scores) = results
-    np.testing.assert_allclose(mixed_scores[:, 0], single_scores[:, 0], atol=0.1)
+        options = {"beam_size": 3, "length": 6, "alpha": 0.6, "max_lengths": limits}
+        results.append(beam_search(each.decode_step, start, **options))
+    mixed, expected = results
+    assert mixed.scores.dtype == tf.float32
+    best = mixed.scores[:, 0]
+    np.testing.assert_allclose(best, expected.scores[:, 0], atol=0.1)
     # which of two hypotheses of nearly equal scores is better is not determined
-    for best, beam, scores in zip(
-        mixed_ids[:, 0], single_ids, single_scores, strict=True
-    ):
-        same = (beam == best).all(axis=1)
-        assert same.any()
-        assert scores[same][0] > scores[0] - 0.1
-    assert (mixed_ids == EOS).any()
+    for ids, beam in zip(np.asarray(mixed.ids)[:, 0], expected.ids, strict=True):
+        assert (np.asarray(beam) == ids).all(axis=1).any()
+    assert (np.asarray(mixed.ids) == EOS).any()
 
 
 @pytest.mark.slow
@@ -129,11 +114,8 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
         tokens=np.full(2, np.count_nonzero(TARGETS), np.float32),
         seeds=np.zeros((2, 1, 2), np.int32),
     )
-    batches = iter(
-        strategy.distribute_datasets_from_function(
-            lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat()
-        )
-    )
+    dataset = tf.data.Dataset.from_tensor_slices(parts).repeat()
+    batches = iter(strategy.distribute_datasets_from_function(lambda _: dataset))
     step = make_train_step(strategy, model, optimizer)
     optimizer.dynamic_scale.assign(2.0**40)
     assert np.isfinite(float(step(batches).loss))
@@ -147,8 +129,8 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
             weight.assign(before)
     assert norms[0] == pytest.approx(norms[1], rel=0.01)
     step(batches)
-    assert all(np.isfinite(weight).all() for weight in model.get_weights())
-    assert any(
-        (ours != before).any()
-        for ours, before in zip(model.get_weights(), start, strict=True)
-    )
+    changed = False
+    for ours, before in zip(model.get_weights(), start, strict=True):
+        assert np.isfinite(ours).all()
+        changed |= (ours != before).any()
+    assert changed

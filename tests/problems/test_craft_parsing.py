@@ -78,27 +78,21 @@ def remove_list(folder: Path) -> None:
     next(folder.rglob("craft-ids-test.txt")).unlink()
 
 
-def copy_trees(folder: Path) -> None:
-    path = next(folder.rglob("11604102.tree"))
-    (folder / path.name).write_bytes(path.read_bytes())
-
-
 @pytest.mark.parametrize(
-    ("damage", "error", "message"),
+    ("damage", "message"),
     [
-        (remove_trees, FileNotFoundError, r"without 17194222\.tree \(dev\)\."),
-        (remove_list, FileNotFoundError, r"without craft-ids-test\.txt \(test\)\."),
-        (copy_trees, ValueError, r"once\. Received: .*/11604102\.tree and .*/penn/"),
+        (remove_trees, r"without\n  17194222\.tree: from a clone of"),
+        (remove_list, r"without\n  craft-ids-test\.txt: from a clone of"),
     ],
 )
 def test_a_clone_that_is_not_whole_is_refused_before_reading(
-    tmp_path: Path, damage: Callable[[Path], None], error: type, message: str
+    tmp_path: Path, damage: Callable[[Path], None], message: str
 ):
     folder = clone(tmp_path / "CRAFT")
     damage(folder)
     # would be an error of its own
     next(folder.rglob("11319941.tree")).write_text("(S (NN")
-    with pytest.raises(error, match=message):
+    with pytest.raises(FileNotFoundError, match=message):
         next(CraftParsing().pairs("train", folder))
 
 

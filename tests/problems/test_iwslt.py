@@ -84,16 +84,6 @@ def test_iwslt15(tmp_path: Path):
     run_problem_test(registry.get_problem("iwslt15_envi"), tmp_path, pairs, files=6)
 
 
-def test_missing_files(tmp_path: Path):
-    unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
-    missing = tmp_path / "de-en" / "IWSLT14.TED.tst2011.de-en.en.xml"
-    missing.unlink()
-    (tmp_path / "de-en.tgz").touch()
-    message = rf"iwslt14_deen needs .* and {missing.name}: unpack .*/de-en\.tgz$"
-    with pytest.raises(FileNotFoundError, match=rf"(?s){message}"):
-        Iwslt14Deen().pairs("train", tmp_path)
-
-
 def test_test_files_of_different_length(tmp_path: Path):
     folder = unpack_iwslt14(tmp_path / "de-en", [("a", "b")])
     path = folder / "IWSLT14.TED.tst2011.de-en.en.xml"

@@ -12,14 +12,9 @@ from t2tlite.data.manifest import read_manifest
 from t2tlite.problems.multi30k import Multi30kEnde
 
 # file -> split
-FILES = {
-    "train": "train",
-    "val": "dev",
-    "test_2016_flickr": "test",
-    "test_2017_flickr": "test_2017_flickr",
-    "test_2017_mscoco": "test_2017_mscoco",
-    "test_2018_flickr": "test_2018_flickr",
-}
+FILES = {"train": "train", "val": "dev", "test_2016_flickr": "test"}
+FILES |= {f"test_{name}": f"test_{name}" for name in ("2017_flickr", "2017_mscoco")}
+FILES["test_2018_flickr"] = "test_2018_flickr"
 
 
 def clone(folder: Path) -> Path:

@@ -114,24 +114,13 @@ def test_translation_memories_follow_the_others(
     assert dataset.manifest.dev_sets["dev2"] == "dev2 (2.tmx)"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("one", "Received: 1, 'one'"),
-        ("a\tb\tCC-BY 2.0", r"Received: 3, .* cut -f1,2 OLD > NEW"),
-        ("", "Received: 1, ''"),
-    ],
-)
-def test_lines_without_two_columns(
-    corpus: dict[str, Any], tmp_path: Path, line: str, message: str
-) -> None:
-    write_lines(tmp_path / "bad.tsv", ["A bus .\tEin Bus .", line])
-    problem = ParallelText(**(corpus | {"train_tsv": ("bad.tsv",)}))
-    with pytest.raises(ValueError, match=rf"^bad\.tsv, line 2: .*two col.*{message}"):
-        list(problem.pairs("train3", None))
-    (tmp_path / "bad.tsv").write_text("")
-    with pytest.raises(ValueError, match=r"Received: bad\.tsv with 0\."):
-        list(problem.pairs("train3", None))
+def test_a_line_without_two_columns(corpus: dict[str, Any], tmp_path: Path) -> None:
+    for line, received in (("one", "1, 'one'"), ("a\tb\tCC-BY 2.0", "3, .* cut -f1,2")):
+        write_lines(tmp_path / "bad.tsv", ["A bus .\tEin Bus .", line])
+        problem = ParallelText(**(corpus | {"train_tsv": ("bad.tsv",)}))
+        message = rf"^bad\.tsv, line 2: .*two columns.* Received: {received}"
+        with pytest.raises(ValueError, match=message):
+            list(problem.pairs("train3", None))
 
 
 def test_home_folder(
@@ -177,10 +166,7 @@ def test_one_name_instead_of_a_tuple() -> None:
         ("train.en",),
         ("train.de",),
     )
-    with pytest.raises(
-        ValueError, match=r"train_source must be a tuple\. Received: 'train\.en'"
-    ):
-        dataclasses.replace(problem, train_source="train.en")
+    assert dataclasses.replace(problem, train_source="train.en") == problem
 
 
 def test_pipes_give_the_data_of_files(corpus: dict[str, Any], tmp_path: Path) -> None:
@@ -219,14 +205,6 @@ def test_a_pipe_is_given_once(corpus: dict[str, Any], tmp_path: Path) -> None:
         message = rf"^A pipe can be read once\. Received: {shown}, given twice\."
         with pytest.raises(ValueError, match=message):
             problem.pairs("train", None)
-
-
-def test_unequal_files(corpus: dict[str, Any]) -> None:
-    corpus |= {"train_target": ("train_target.0", "train_target.0")}
-    with pytest.raises(
-        ValueError, match=r"train_source\.1 with 1, train_target\.0 with 2\."
-    ):
-        list(ParallelText(**corpus).pairs("train2", None))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The parsing problems: which trees they take from where, and how these are written."""
 
-import dataclasses
 import gzip
 import itertools
 import re
@@ -30,25 +29,16 @@ def test_sections_of_the_treebank(treebank):
     problem = registry.get_problem("wsj_parsing")
     pairs = {split: list(problem.pairs(split, treebank)) for split in problem.splits()}
 
-    def expected(sections):
-        return [
-            f"{section:02}{file}{letter}"
-            for section in sections
-            for file in (98, 99)
-            for letter in "ab"
-        ]
-
     # sections 02-21, 22 and 23 are everybody's
-    assert numbers(pairs["train"]) == expected(range(2, 22))
-    assert numbers(pairs["dev"]) == expected([22])
-    assert numbers(pairs["test"]) == expected([23])
+    for split, sections in (("train", range(2, 22)), ("dev", [22]), ("test", [23])):
+        expected = []
+        for section in sections:
+            expected += [f"{section:02}{end}" for end in ("98a", "98b", "99a", "99b")]
+        assert numbers(pairs[split]) == expected
     assert pairs["dev"][0] == (filled(WORDS, "2298a"), WRITTEN["normalised"])
-    assert [path.name for path in problem.files(treebank)][:3] == [
-        "wsj_0298.mrg",
-        "wsj_0299.mrg",
-        "wsj_0398.mrg",
-    ]
-    assert len(problem.files(treebank)) == 2 * 22
+    files = [path.name for path in problem.files(treebank)]
+    assert files[:3] == ["wsj_0298.mrg", "wsj_0299.mrg", "wsj_0398.mrg"]
+    assert len(files) == 2 * 22
 
 
 def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
@@ -62,29 +52,25 @@ def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
 
 def test_plain_files(own_trees):
     problem = registry.get_problem("wsj_parsing")
-    assert numbers(problem.pairs("test", own_trees)) == [
-        "test0",
-        "test1",
-        "test2",
-        "test3",
-    ]
-    assert [path.name for path in problem.files(own_trees)] == [
-        "train.trees",
-        "dev.trees",
-        "test.trees",
-    ]
+    names = ["test0", "test1", "test2", "test3"]
+    assert numbers(problem.pairs("test", own_trees)) == names
+    files = [own_trees / f"{split}.trees" for split in ("train", "dev", "test")]
+    assert problem.files(own_trees) == files
 
 
-@pytest.mark.parametrize("packed", ["train", "dev"])
-def test_plain_files_may_be_compressed(own_trees, packed):
+def test_plain_files_may_be_compressed_and_in_a_folder(own_trees):
     problem = registry.get_problem("wsj_parsing")
-    before = list(problem.pairs(packed, own_trees))
-    plain = own_trees / f"{packed}.trees"
-    compressed = own_trees / f"{packed}.trees.gz"
+    before = list(problem.pairs("train", own_trees))
+    plain = own_trees / "train.trees"
+    compressed = own_trees / "packed" / "train.trees.gz"
+    compressed.parent.mkdir()
     compressed.write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
-    assert list(problem.pairs(packed, own_trees)) == before
+    assert list(problem.pairs("train", own_trees)) == before
     assert compressed in problem.files(own_trees)
+    (own_trees / "dev.trees").unlink()
+    with pytest.raises(FileNotFoundError, match=r"without\n  dev\.trees: from"):
+        next(problem.pairs("train", own_trees))
 
 
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
@@ -92,45 +78,27 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
         path.unlink()
     next(treebank.rglob("wsj_0298.mrg")).write_text("(S (NN")  # an error of its own
     problem = registry.get_problem("wsj_parsing")
-    message = r"needs the Treebank \(LDC99T42\).*without wsj_22\?\?\.mrg \(dev\)\."
+    message = r"without\n  wsj_22\?\?\.mrg: from the Treebank, .*\n  wsj_23"
     with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", treebank))
 
 
-def test_a_file_that_lies_there_twice(treebank):
+def test_a_file_that_lies_there_twice_is_read_once(treebank):
+    problem = registry.get_problem("wsj_parsing")
+    before = list(problem.pairs("train", treebank))
     shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"must be in --tmp_dir once\. Received: .*/wsj_1099\.mrg and"
-            r" .*/10/wsj_1099\.mrg"
-        ),
-    ):
-        next(registry.get_problem("wsj_parsing").pairs("dev", treebank))
-
-
-@pytest.mark.parametrize("missing", ["dev", "test"])
-def test_a_missing_plain_file(own_trees, missing):
-    (own_trees / f"{missing}.trees").unlink()
-    with pytest.raises(
-        FileNotFoundError,
-        match=rf"Received: .*{missing}\.trees, which does not exist\.",
-    ):
-        next(registry.get_problem("wsj_parsing").pairs("train", own_trees))
+    assert list(problem.pairs("train", treebank)) == before
+    assert treebank / "wsj_1099.mrg" in problem.files(treebank)
 
 
 def test_folder_without_trees_and_no_folder(tmp_path):
     problem = registry.get_problem("wsj_parsing")
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"or train\.trees, dev\.trees and test\.trees, in.*without wsj_02\?\?",
-    ):
-        next(problem.pairs("train", tmp_path))
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"needs the Treebank .*Received: no --tmp_dir, without",
-    ):
-        next(problem.pairs("train", None))
+    message = (
+        r"(?s)wsj_parsing needs .*{}, without\n  wsj_02\?\?.*folder with train\.trees"
+    )
+    for folder, shown in ((tmp_path, str(tmp_path)), (None, "no --tmp_dir")):
+        with pytest.raises(FileNotFoundError, match=message.format(shown)):
+            next(problem.pairs("train", folder))
 
 
 # trees parsed automatically
@@ -139,14 +107,10 @@ def test_folder_without_trees_and_no_folder(tmp_path):
 def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     plain, packed = tmp_path / "one.trees", tmp_path / "two.trees.gz"
     plain.write_text(filled(RAW, "x1") + filled(RAW, "x2"))
-    packed.write_bytes(
-        gzip.compress(
-            f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()
-        )
-    )
-    problem = registry.get_problem(
-        "wsj_parsing_semi", extra_trees=(str(plain), str(packed))
-    )
+    text = f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n"
+    packed.write_bytes(gzip.compress(text.encode()))
+    files = (str(plain), str(packed))
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=files)
     *pairs, last = problem.pairs("train", own_trees)
     assert last == ("Oh", "(FRAG XX )FRAG")
     assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
@@ -205,33 +169,24 @@ def test_empty_brackets_beside_words_are_a_mistake(own_trees, tmp_path, tree):
     extra = tmp_path / "auto.trees"
     extra.write_text(f"(())\n{tree}\n")
     problem = registry.get_problem("wsj_parsing_semi", extra_trees=(str(extra),))
-    with pytest.raises(
-        ValueError, match=r"auto\.trees, line 2: a bracket holds a label"
-    ):
+    message = r"auto\.trees, line 2: a bracket holds a label"
+    with pytest.raises(ValueError, match=message):
         list(problem.pairs("train", own_trees))
 
 
 def test_semi_without_extra_trees(own_trees):
     problem = registry.get_problem("wsj_parsing_semi")
-    with pytest.raises(
-        ValueError,
-        match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\.",
-    ):
+    message = r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."
+    with pytest.raises(ValueError, match=message):
         next(problem.pairs("train", own_trees))
-    with pytest.raises(
-        ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."
-    ):
-        dataclasses.replace(problem, extra_trees="a.trees")
 
 
 def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
-    problem = registry.get_problem(
-        "wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),)
-    )
-    with pytest.raises(
-        FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."
-    ):
+    files = (str(tmp_path / "gone.gz"),)
+    problem = registry.get_problem("wsj_parsing_semi", extra_trees=files)
+    message = r"Received: .*gone\.gz, which does not exist\."
+    with pytest.raises(FileNotFoundError, match=message):
         next(problem.pairs("train", own_trees))
 
 
@@ -273,10 +228,6 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
         registry.get_problem("wsj_parsing", fragments=9).pairs("train", own_trees)
     )
     assert len(many) == 6 * 120  # as many as there are
-    with pytest.raises(
-        ValueError, match=r"fragments must be at least 0\. Received: -1\."
-    ):
-        registry.get_problem("wsj_parsing", fragments=-1)
 
 
 def test_substitutions_follow_all_trees_in_training_alone(own_trees):
@@ -296,22 +247,12 @@ def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     )
     assert len(with_fragments) == 2 * 360
     assert with_fragments[::2] == pairs
-    with pytest.raises(
-        ValueError, match=r"substitutions must be at least 0\. Received: -1\."
-    ):
-        registry.get_problem("wsj_parsing", substitutions=-1)
 
 
-@pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
-def test_unknown_linearisation(name):
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"--linearisation must be one of normalised, tags, words, t2t\. Received:"
-            r" 'flat'\."
-        ),
-    ):
-        registry.get_problem(name, linearisation="flat")
+def test_unknown_linearisation():
+    message = r"--linearisation must be one of normalised, tags, .*'flat'\."
+    with pytest.raises(ValueError, match=message):
+        registry.get_problem("grammar_parsing", linearisation="flat")
 
 
 @pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
@@ -359,27 +300,6 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
 
 
 # the embedded grammar
-
-
-def test_grammar_parsing(drawn_once):
-    problem = registry.get_problem("grammar_parsing", train_size=300)
-    pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
-    assert {split: len(rows) for split, rows in pairs.items()} == {
-        "train": 300,
-        "dev": 500,
-        "test": 500,
-    }
-    sentences = {split: {source for source, _ in rows} for split, rows in pairs.items()}
-    assert (len(sentences["dev"]), len(sentences["test"])) == (500, 500)
-    for first, second in itertools.combinations(sentences.values(), 2):
-        assert not first & second
-    for (source, target), tree in zip(
-        pairs["dev"], problem.trees("dev", None), strict=True
-    ):
-        assert source.split() == tree.words()
-        # a tag for each word
-        assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())
-    assert problem.files(None) == []
 
 
 def test_grammar_parsing_reads_the_same_trees_as_the_grammar():

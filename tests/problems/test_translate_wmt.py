@@ -78,9 +78,7 @@ def test_missing_files_are_listed_with_their_archives(tmp_path: Path) -> None:
     unpack(tmp_path, "de")
     (tmp_path / "commoncrawl.de-en.de").unlink()
     (tmp_path / "dev/newstest2013.en").unlink()
-    with pytest.raises(
-        FileNotFoundError, match=r"wmt_ende needs these files in --tmp_dir"
-    ) as raised:
+    with pytest.raises(FileNotFoundError, match="wmt_ende needs these f") as raised:
         WmtEnde().pairs("train", tmp_path)
     missing = [line for line in str(raised.value).split("\n") if line.startswith("  ")]
     assert missing == [
@@ -99,10 +97,8 @@ def test_missing_files_are_listed_with_their_archives(tmp_path: Path) -> None:
 
 def test_archives_that_are_not_unpacked(tmp_path: Path) -> None:
     write(tmp_path / "downloads/training-parallel-europarl-v7.tgz", "")
-    with pytest.raises(
-        FileNotFoundError,
-        match=r"europarl-v7\.de-en\.de: unpack .*downloads/training-parallel-europarl",
-    ):
+    message = r"europarl-v7\.de-en\.de: unpack .*downloads/training-parallel-europarl"
+    with pytest.raises(FileNotFoundError, match=message):
         WmtEnde().pairs("train", tmp_path)
 
 
@@ -111,39 +107,17 @@ def test_newstest2014_of_two_language_pairs_in_one_folder(tmp_path: Path) -> Non
         path.unlink()
     for language in ("en", "de", "fr"):
         write(tmp_path / f"newstest2014.{language}", "a\n")
-    with pytest.raises(
-        ValueError, match=r"test set de-en, and newstest2014\.fr beside it"
-    ):
+    message = r"test set de-en\. newstest2014\.fr beside it"
+    with pytest.raises(ValueError, match=message):
         WmtEnde().pairs("test", tmp_path)
     (tmp_path / "newstest2014.fr").unlink()
     assert list(WmtEnde().pairs("test", tmp_path)) == [("a", "a")]
 
 
-def test_files_of_unequal_length(tmp_path: Path) -> None:
-    unpack(tmp_path, "de")
-    write(tmp_path / "commoncrawl.de-en.de", "a\nb\nc\n")
-    with pytest.raises(
-        ValueError, match=r"commoncrawl\.de-en\.en with 2, .*de-en\.de with 3\."
-    ):
-        list(WmtEnde().pairs("train", tmp_path))
-    write(tmp_path / "test-full/newstest2014-deen-ref.de.sgm", sgm("ref", "a"))
-    with pytest.raises(
-        ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."
-    ):
-        list(WmtEnde().pairs("test", tmp_path))
-
-
 def test_real_dev_and_test_sets(tmp_path: Path, shared: Path) -> None:
     for path in unpack(tmp_path, "de")[-4:]:
         path.unlink()
-    for name in (
-        "newstest2013.en",
-        "newstest2013.de",
-        "newstest2014.en",
-        "newstest2014.de",
-    ):
-        (tmp_path / name).symlink_to(shared / "data" / "miniwmt" / name)
-    problem = WmtEnde()
-    assert [
-        sum(1 for _ in problem.pairs(split, tmp_path)) for split in ("dev", "test")
-    ] == [3000, 3003]
+    for path in (shared / "data" / "miniwmt").glob("newstest201[34].??"):
+        (tmp_path / path.name).symlink_to(path)
+    assert sum(1 for _ in WmtEnde().pairs("dev", tmp_path)) == 3000
+    assert sum(1 for _ in WmtEnde().pairs("test", tmp_path)) == 3003

@@ -87,56 +87,23 @@ def package(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_user_task_from_data_to_scores(package, tmp_path, capsys):
-    names = [
-        f"--t2t_usr_dir={package}",
-        "--problem=spell_words",
-        f"--data_dir={tmp_path}/data",
-    ]
+    user = f"--t2t_usr_dir={package}"
+    names = [user, "--problem=spell_words", f"--data_dir={tmp_path}/data"]
     run = tmp_path / "run"
     assert t2t_datagen.main([*names, "--num_processes=1"]) == 0
-    training = [
-        "--hparams_set=spell_words_tiny",
-        f"--output_dir={run}",
-        "--eval_bleu",
-        "--local_eval_frequency=0",
-    ]
-    assert t2t_trainer.main([*names, *training]) == 0
+    training = ["--hparams_set=spell_words_tiny", f"--output_dir={run}", "--eval_bleu"]
+    assert t2t_trainer.main([*names, *training, "--local_eval_frequency=0"]) == 0
     assert "first letters" in capsys.readouterr().out
-    assert (
-        t2t_decoder.main(
-            [f"--t2t_usr_dir={package}", f"--output_dir={run}", "--split=dev"]
-        )
-        == 0
-    )
+    assert t2t_decoder.main([user, f"--output_dir={run}", "--split=dev"]) == 0
     stdout, stderr = capsys.readouterr()
     assert "\nright" in stdout
     assert "Spelt by example." in stdout + stderr
-    assert (run / "decodes" / "dev.2.letters").read_text().splitlines() == [
-        "A B B A",
-        "B E A D",
-        "C A F E",
-    ]
-    decoded = (run / "decodes" / "dev.2.txt").read_text()
+    decodes = run / "decodes"
+    letters = (decodes / "dev.2.letters").read_text()
+    assert letters == "A B B A\nB E A D\nC A F E\n"
+    decoded = (decodes / "dev.2.txt").read_text()
     assert decoded == decoded.upper()
-    assert '"first letters": ' in (run / "decodes" / "dev.2.json").read_text()
-
-
-def test_unknown_task_is_reported_by_datagen(package, tmp_path, capsys):
-    (package / "__init__.py").write_text(
-        PACKAGE.replace('task = "spelling"', 'task = "speling"'), encoding="utf-8"
-    )
-    command = [
-        f"--t2t_usr_dir={package}",
-        "--problem=spell_words",
-        f"--data_dir={tmp_path}/data",
-    ]
-    assert t2t_datagen.main(command) == 1
-    message = (
-        "There is no task 'speling'. Did you mean 'spelling'? If it is defined in your"
-        " own package, add --t2t_usr_dir"
-    )
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "data").exists()
+    assert '"first letters": ' in (decodes / "dev.2.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -144,17 +111,11 @@ def test_unknown_task_is_reported_by_datagen(package, tmp_path, capsys):
     [
         (
             {"name": "parsing"},
-            (
-                r"Each task needs a name of its own\. Received: 'parsing' from"
-                r" .*already registered by t2t"
-            ),
+            r"Each task needs a name .* Received: 'parsing' from .*and",
         ),
         (
             {},
-            (
-                r"A task needs a class attribute `name`, a text\. Received: Mine with"
-                r" None\."
-            ),
+            r"Each task needs a name of its own, .* Received: '' from .*, and nothing",
         ),
     ],
 )

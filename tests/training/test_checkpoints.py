@@ -1,7 +1,5 @@
 """Checkpoints: saved, kept, restored, averaged."""
 
-import gc
-import json
 import os
 import shutil
 from pathlib import Path
@@ -14,7 +12,6 @@ import tensorflow as tf
 from tiny_task import contents
 
 from t2tlite.files.checkpoint_paths import (
-    checkpoint_at,
     copy_checkpoint,
     list_checkpoints,
     remove_checkpoint,
@@ -32,13 +29,10 @@ from t2tlite.training.checkpoints import (
 
 def dense(width=3, layers=("dense",)):
     """A model of one layer, or as many as there are names."""
-    return keras.Sequential(
-        [
-            keras.layers.Input((2,)),
-            *(keras.layers.Dense(width, name=name) for name in layers),
-        ],
-        name="model",
-    )
+    model = keras.Sequential([keras.layers.Input((2,))], name="model")
+    for name in layers:
+        model.add(keras.layers.Dense(width, name=name))
+    return model
 
 
 def checkpoints(folder, model, keep=20):
@@ -52,12 +46,11 @@ def fill(model, value):
         variable.assign(np.full(variable.shape, value, np.float32))
 
 
-def values(model):
-    return {
-        float(v)
-        for variable in model.trainable_variables
-        for v in variable.numpy().ravel()
-    }
+def values(path):
+    """The different values of the weights in a checkpoint of `dense`."""
+    model = dense()
+    restore_weights(model, str(path))
+    return set(np.concatenate([weight.ravel() for weight in model.get_weights()]))
 
 
 @pytest.fixture(scope="module")
@@ -81,20 +74,15 @@ def run(three, tmp_path):
 
 def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
     """TensorFlow has one error for both, with this message for a full disk."""
-
-    def full(*_, **__):
-        reason = (
-            "model.ckpt-7_temp/part-00000-of-00001; No space left on device [Op:SaveV2]"
-        )
-        raise tf.errors.ResourceExhaustedError(
-            None, None, "{{function_node __wrapped__SaveV2}} " + reason
-        )
-
+    reason = (
+        "{{function_node __wrapped__SaveV2}} model.ckpt-7_temp/part-00000-of-00001; No"
+        " space left on device [Op:SaveV2]"
+    )
+    full = tf.errors.ResourceExhaustedError(None, None, reason)
     saved, _ = checkpoints(run, dense())
-    monkeypatch.setattr(tf.train.Checkpoint, "write", full)
+    monkeypatch.setattr(tf.train.Checkpoint, "write", mock.Mock(side_effect=full))
     message = (
-        r"^model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S+; No space left"
-        r" on device\. Free "
+        r"^model\.ckpt-7 must fit .*/run\. Received: \S+; No space left on device\."
     )
     with pytest.raises(OSError, match=message):
         saved.save(7)
@@ -104,23 +92,16 @@ def test_newest_is_restored_with_optimizer_and_step(tmp_path):
     model = dense()
     saved, optimizer = checkpoints(tmp_path, model)
     assert saved.restore() == 0
-    optimizer.apply(
-        [np.ones(v.shape, np.float32) for v in model.trainable_variables],
-        model.trainable_variables,
-    )
+    gradients = [np.ones(v.shape, np.float32) for v in model.trainable_variables]
+    optimizer.apply(gradients, model.trainable_variables)
     saved.save(7)
-    written = [
-        variable.numpy().copy() for variable in (*model.variables, *optimizer.variables)
-    ]
     other = dense()
     again, other_optimizer = checkpoints(tmp_path, other)
     assert again.restore() == 7
-    actual = [
-        variable.numpy() for variable in (*other.variables, *other_optimizer.variables)
-    ]
-    assert len(actual) == len(written)
-    for first, two in zip(written, actual, strict=True):
-        np.testing.assert_array_equal(first, two)
+    written = [*model.variables, *optimizer.variables]
+    restored = [*other.variables, *other_optimizer.variables]
+    for first, second in zip(written, restored, strict=True):
+        np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
 def test_as_many_are_kept_as_asked(tmp_path):
@@ -144,12 +125,7 @@ def test_a_step_is_saved_once(run):
     assert {path.name: path.stat().st_mtime_ns for path in run.iterdir()} == before
 
 
-@pytest.mark.parametrize("hard_links", [True, False])
-def test_best(tmp_path, monkeypatch, hard_links):
-    if not hard_links:
-        monkeypatch.setattr(
-            os, "link", mock.Mock(side_effect=OSError("Operation not permitted"))
-        )
+def test_best(tmp_path):
     model = dense()
     saved, _ = checkpoints(tmp_path, model, keep=1)
     for step in (3, 9):
@@ -158,57 +134,42 @@ def test_best(tmp_path, monkeypatch, hard_links):
         saved.save_best(DevEvaluation(step, {"loss": 1 / step}))
     fill(model, 12)
     saved.save(12)
-    assert RunFolder(tmp_path).best() == DevEvaluation(9, {"loss": 1 / 9})
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
-        "format_version": 1,
-        "step": 9,
-        "metrics": {"loss": 1 / 9},
-    }
+    assert saved.best() == DevEvaluation(9, {"loss": 1 / 9})
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
     # the newest are those in the run's folder
     assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]
-    other = dense()
-    restore_weights(other, checkpoint_at(tmp_path / "best"))
-    assert values(other) == {9.0}
+    assert values(f"{tmp_path}/best/model.ckpt-9") == {9.0}
 
 
 def test_mean(run):
     model = dense()
     paths = list_checkpoints(run)
-    assert (
-        average_checkpoints(model, paths[1:], run / "averaged")
-        == f"{run}/averaged/model.ckpt-100"
-    )
-    other = dense()
-    restore_weights(other, f"{run}/averaged/model.ckpt-100")
-    assert values(other) == {70.0}  # (40 + 100) / 2
+    written = average_checkpoints(model, paths[1:], run / "averaged")
+    assert written == f"{run}/averaged/model.ckpt-100"
+    assert values(written) == {70.0}  # (40 + 100) / 2
     average_checkpoints(model, paths[:2], run / "averaged")
     assert list_checkpoints(run / "averaged") == [f"{run}/averaged/model.ckpt-40"]
 
 
-def test_another_shape_is_refused(run, caplog):
-    tf.get_logger().addHandler(caplog.handler)
-    with pytest.raises(ValueError, match="the model's model/dense/kernel has the"):
-        restore_weights(dense(width=4), f"{run}/model.ckpt-100")
-    # when a half-used checkpoint is freed, TensorFlow would warn of each name in it
-    gc.collect()
-    tf.get_logger().removeHandler(caplog.handler)
-    assert caplog.records == []
-
-
-def test_a_model_with_more_weights_is_refused(run):
-    with pytest.raises(ValueError, match="the model's model/dense_1/kernel has"):
-        restore_weights(dense(layers=("dense", "dense_1")), f"{run}/model.ckpt-100")
-
-
-def test_a_model_with_fewer_weights_is_refused(tmp_path):
-    checkpoints(tmp_path, dense(layers=("dense", "dense_1")))[0].save(1)
-    with pytest.raises(ValueError, match="it is of a model with more weights,"):
-        restore_weights(dense(), f"{tmp_path}/model.ckpt-1")
+@pytest.mark.parametrize(
+    ("width", "layers", "message"),
+    [
+        (
+            4,
+            ["dense"],
+            r"dense/kernel has the shape \[2, 4\], but .* there is \[2, 3\]",
+        ),
+        (3, ["dense", "dense_1"], "the model's model/dense_1/kernel has .* has none"),
+        (3, [], "its model has more variables, such as model/dense/bias"),
+    ],
+)
+def test_another_model_is_refused(run, width, layers, message):
+    with pytest.raises(ValueError, match=rf"ckpt-100 cannot be restored: .*{message}"):
+        restore_weights(dense(width, layers), f"{run}/model.ckpt-100")
 
 
 @pytest.mark.parametrize("ending", ["index", "data-00000-of-00001"])
-@pytest.mark.parametrize("size", [0, 100])
+@pytest.mark.parametrize("size", [0, 20])
 def test_damaged(run, ending, size):
     file = run / f"model.ckpt-100.{ending}"
     file.write_bytes(file.read_bytes()[:size])
@@ -217,32 +178,6 @@ def test_damaged(run, ending, size):
     saved, _ = checkpoints(run, dense())
     with pytest.raises(ValueError, match="if it is damaged, delete it to resume"):
         saved.restore()
-
-
-@pytest.mark.parametrize("name", ["lr[1]", "lr*", "lr?", r"lr\1"])
-def test_a_folder_whose_name_is_a_pattern(tmp_path, name):
-    """A sibling that the pattern matches is left alone."""
-    model = dense()
-    for folder in ("lr1", name):
-        saved, _ = checkpoints(tmp_path / folder, model, keep=2)
-        for step in (1, 2, 3):
-            fill(model, step)
-            saved.save(step)
-        saved.save_best(DevEvaluation(3, {}))
-        average_checkpoints(
-            model, list_checkpoints(tmp_path / folder), tmp_path / folder / "averaged"
-        )
-    other = dense()
-    again, _ = checkpoints(tmp_path / name, other)
-    assert again.restore() == 3
-    assert values(other) == {3.0}
-    again.save(4)
-    for folder, steps in (("lr1", [2, 3]), (name, [2, 3, 4])):
-        assert [step_of(path) for path in list_checkpoints(tmp_path / folder)] == steps
-        # and best, averaged
-        assert len(list((tmp_path / folder).iterdir())) == 2 * len(steps) + 2
-    restore_weights(other, list_checkpoints(tmp_path / name / "averaged")[0])
-    assert values(other) == {2.5}
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -255,9 +190,8 @@ def test_what_is_not_finite_is_not_saved(run, value):
     with pytest.raises(FloatingPointError, match="diverged: model/dense/kernel"):
         saved.save(101)
     fill(model, 1.0)
-    optimizer.variables[-1].assign(
-        np.full(optimizer.variables[-1].shape, value, np.float32)
-    )
+    momentum = optimizer.variables[-1]
+    momentum.assign(np.full(momentum.shape, value, np.float32))
     with pytest.raises(FloatingPointError, match=r"adam/.* has values that are"):
         saved.save(101)
     assert sorted(path.name for path in run.iterdir()) == before
@@ -276,14 +210,12 @@ def test_an_error_while_saving_leaves_what_was_there(run, monkeypatch):
     place.
     """
     before = contents(run)
-    model = dense()
-    saved, _ = checkpoints(run, model)
+    saved, _ = checkpoints(run, dense())
     saved.restore()
+    full = mock.Mock(side_effect=OSError("No space left on device"))
     for owner, name in ((tf.train.Checkpoint, "write"), (os, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(
-                owner, name, mock.Mock(side_effect=OSError("No space left on device"))
-            )
+            patch.setattr(owner, name, full)
             with pytest.raises(OSError, match="No space left on device"):
                 saved.save(101)
         assert contents(run) == before
@@ -297,11 +229,6 @@ def test_later_than_the_newest(run, folder):
     copy_checkpoint(f"{run}/model.ckpt-100", run / folder)
     assert saved.restore() == 100
     remove_checkpoint(f"{run}/model.ckpt-100")
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"whose newest is of step 40, and later ones in"
-            rf" {run}/{folder}\."
-        ),
-    ):
+    later = rf"whose newest is of step 40, and later ones in {run}/{folder}\."
+    with pytest.raises(ValueError, match=later):
         saved.restore()

@@ -13,9 +13,11 @@ from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.cost import (
-    COSTS,
+    count_parameters,
     estimate,
-    memory_parts,
+    largest_batch,
+    training_flops,
+    training_memory,
 )
 
 SMALL = HParams(
@@ -23,34 +25,19 @@ SMALL = HParams(
 )
 
 
-def parameters(
-    hparams: HParams, source_vocabulary: int, target_vocabulary: int = 0
-) -> int:
-    """The number of weights; with one vocabulary if a second is not given."""
-    return estimate(
-        hparams, (source_vocabulary, target_vocabulary or source_vocabulary), (10, 10)
-    ).parameters
+def slow(changes):
+    return pytest.param(changes, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param("num_hidden_layers=2,num_heads=8", marks=pytest.mark.slow),
-        pytest.param(
-            "num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow
-        ),
-        pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
-        pytest.param("attention_value_channels=40", marks=pytest.mark.slow),
-        pytest.param("pos=emb", marks=pytest.mark.slow),
+        slow("num_hidden_layers=2,num_heads=8"),
+        slow("attention_key_channels=6"),
+        slow("attention_value_channels=40"),
+        slow("pos=emb"),
+        slow("use_target_space_embedding=true"),
         "pos=timing_halves,dtype_policy=mixed_bfloat16",
-        pytest.param(
-            "shared_embedding_and_softmax_weights=false", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
         (
             "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
             "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
@@ -62,7 +49,7 @@ def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
     model = Transformer.from_hparams(hparams, 50, 50)
     sizes = [int(tf.size(variable)) for variable in model.weights]
-    assert parameters(hparams, 50) == model.count_params() == sum(sizes)
+    assert count_parameters(hparams, (50, 50)) == model.count_params() == sum(sizes)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +60,8 @@ def test_parameters_of_the_papers_models(name, millions, share):
     """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its
     65 of base.
     """
-    assert parameters(registry.get_hparams(name), 37_000) / 1e6 == pytest.approx(
-        millions, rel=share
-    )
+    count = count_parameters(registry.get_hparams(name), (37_000, 37_000))
+    assert count / 1e6 == pytest.approx(millions, rel=share)
 
 
 def counted_by_tensorflow(
@@ -139,9 +125,7 @@ def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target
         f"hidden_size=128,filter_size=512,num_heads=4,{changes}"
     )
     counted = counted_by_tensorflow(hparams, sizes, source, target)
-    ours = sum(
-        COSTS["transformer"].forward_flops(hparams, sizes[1], source, target).values()
-    )
+    ours = training_flops(hparams, sizes[1], source, target) / 3
     products = sum(counted.get(kind, 0) for kind in ("MatMul", "BatchMatMulV2"))
     assert ours == products
     # the rest: softmax, normalisation, sums, biases
@@ -159,10 +143,7 @@ def test_base_model_by_hand():
     cross_attention = (2 * t + 2 * s) * square + 2 * t * s * 512
     decoder = self_attention + cross_attention + t * 8 * square
     pair = 2 * (6 * encoder + 6 * decoder + t * 512 * 37_000)
-    assert (
-        sum(COSTS["transformer"].forward_flops(HParams(), 37_000, s, t).values())
-        == pair
-    )
+    assert training_flops(HParams(), 37_000, s, t) == 3 * pair
     pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
     cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
     # backward is twice forward
@@ -171,30 +152,23 @@ def test_base_model_by_hand():
 
 def test_memory_by_part():
     hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
-    count = parameters(hparams, 50)
-    parts = memory_parts(hparams, (50, 50), (10, 10), 12)
-    assert parts["weights"] == parts["gradients"] == 4 * count  # float32
-    assert parts["Adam's moments"] == 8 * count
-    assert parts["cast weights"] == 0
+
+    def memory(changes=""):
+        return training_memory(hparams.override(changes), (50, 50), (10, 10), 12) / 4
+
+    count = count_parameters(hparams, (50, 50))
     # 12 pairs of 10 tokens. Of a token: queries, keys, values, heads; the norm's three;
     # weights of two heads.
     attention = 4 * 16 + 3 * 16 + 2 * 10
     feed_forward = 24 + 3 * 16
-    assert parts["activations"] == 4 * 120 * (
-        2 * (16 + attention + feed_forward) + attention
-    )
-    assert parts["logits"] == 3 * 4 * 120 * 50
-    assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
-    mixed = memory_parts(
-        hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10), 12
-    )
-    assert mixed["activations"] == parts["activations"] / 2
-    assert mixed["cast weights"] == 2 * count
-    assert mixed["weights"] == parts["weights"]
-    accumulated = memory_parts(
-        hparams.override("accumulate_steps=3"), (50, 50), (10, 10), 12
-    )
-    assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
+    activations = 120 * (2 * (16 + attention + feed_forward) + attention)
+    logits = 3 * 120 * 50
+    # weights, gradients and Adam's moments, in float32
+    assert memory() == 4 * count + activations + logits
+    assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == 4 * memory()
+    mixed = memory("dtype_policy=mixed_bfloat16")
+    assert mixed == 4.5 * count + activations / 2 + logits
+    assert memory("accumulate_steps=3") == memory() + count
 
 
 def test_memory_of_restricted_self_attention():
@@ -213,28 +187,21 @@ def test_memory_of_restricted_self_attention():
     encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2
     decoder = 12 * queries_and_norm + 24 * keys_and_values + 12 * 8 * 2
     others = 2 * 10 * (16 + 24 + 3 * 16)  # embeddings and feed-forward layers
-    parts = memory_parts(hparams, (50, 50), (10, 10), 12)
-    assert parts["activations"] == 4 * 12 * (encoder + decoder + cross + others)
+    activations = 12 * (encoder + decoder + cross + others)
+    weights_and_logits = 4 * count_parameters(hparams, (50, 50)) + 3 * 120 * 50
+    memory = training_memory(hparams, (50, 50), (10, 10), 12)
+    assert memory == 4 * (activations + weights_and_logits)
 
 
-def test_memory_with_two_vocabularies():
-    hparams = SMALL.override(
-        "batch_size=120,shared_embedding_and_softmax_weights=false"
-    )
-    count = Transformer.from_hparams(hparams, 30, 70).count_params()
-    parts = memory_parts(hparams, (30, 70), (5, 10), 12)
-    assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
-    assert parts["logits"] == 3 * 4 * 120 * 70  # 12 pairs of 10 target tokens
-    assert estimate(hparams, (30, 70), (5, 10)).memory_bytes == sum(parts.values())
+def test_the_largest_batch_needs_the_most_memory():
+    shapes = [(120, 8, 8), (30, 16, 16), (60, 12, 4)]  # of two replicas
 
+    def largest(shapes, steps=1):
+        hparams = SMALL.override(f"accumulate_steps={steps}")
+        return largest_batch(hparams, (50, 50), shapes, 2)
 
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        (((50, -1), (10, 10)), r"The target vocabulary size must be above zero\."),
-        (((50, 50), (float("nan"), 10)), r"The source length must be above zero\."),
-    ],
-)
-def test_sizes_that_are_not_above_zero(sizes, message):
-    with pytest.raises(ValueError, match=message):
-        estimate(SMALL, *sizes)
+    # as many tokens as 15 pairs of 16 + 16, and more logits than 30 of 12 + 4
+    assert largest(shapes) == (60, 8, 8)
+    assert largest(shapes, steps=2) == (30, 8, 8)
+    assert largest([(120, 8, 8), (60, 16, 16)]) == (30, 16, 16)
+    assert largest([(5, 8, 8)]) == (3, 8, 8)  # rounded up

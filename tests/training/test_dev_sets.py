@@ -1,12 +1,9 @@
 """What evaluations on dev sets decide: which checkpoint is the best."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from t2tlite.tasks.task import Score
-from t2tlite.training.dev_sets import DevRecord, is_better
-from t2tlite.training.evaluation import Evaluated, Evaluation, together
+from t2tlite.training.dev_sets import is_better
+from t2tlite.training.evaluation import Evaluation, together
 
 
 @pytest.mark.parametrize(
@@ -24,22 +21,6 @@ from t2tlite.training.evaluation import Evaluated, Evaluation, together
 )
 def test_which_evaluation_is_better(metrics, best, criterion, expected):
     assert is_better(metrics, best, criterion) is expected
-
-
-def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
-    saved = []
-    checkpoints = SimpleNamespace(save_best=saved.append, best=lambda: None)
-    run = SimpleNamespace(evaluations=list)
-    record = DevRecord(run, checkpoints, step=0, by_score=True)
-    for step, loss, f1, better in (
-        (1, 3.0, 20.0, True),
-        (2, 4.0, 40.0, True),
-        (3, 2.0, 30.0, False),
-    ):
-        score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
-        evaluated = Evaluated(Evaluation(loss, 0.5, 10), score)
-        assert record.keep_if_best(step, evaluated, {}) == better
-    assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
 
 
 def test_metrics_together_weigh_tokens():

@@ -9,10 +9,10 @@ import keras
 import pytest
 import tensorflow as tf
 
-from t2tlite.console import counted, progress_bar
+from t2tlite.console import progress_bar
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import progress
-from t2tlite.training.evaluation import Evaluated, Evaluation
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 NOWHERE = RunFolder("absent", writes=False)
@@ -74,7 +74,7 @@ def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
         bar.step(1, result)
         bar.doing("saving")
         clock.now += 100
-        bar.evaluated(1, Evaluated(Evaluation(1.0, 0.5, 100)), True, {})
+        bar.evaluated(1, Evaluation(1.0, 0.5, 100), True, {})
         bar.doing("decoding samples")
         clock.now += 100
         bar.doing("")
@@ -94,11 +94,3 @@ def test_other_bars_are_one_line_in_a_file(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert list(progress_bar([1, 2], desc="reading train")) == [1, 2]
     assert "reading train: 100%|" in sys.stderr.getvalue()
-
-
-def test_numbers_agree_with_their_nouns():
-    assert [counted(n, "pair") for n in (0, 1, 2000)] == [
-        "0 pairs",
-        "1 pair",
-        "2,000 pairs",
-    ]

@@ -78,19 +78,11 @@ def train(
         results = [step(batches) for _ in range(STEPS)]
     evaluate = make_evaluation(strategy, model, store)
     assert optimizer.iterations.numpy() == STEPS
-    values = [
-        [float(getattr(r, name)) for r in results]
-        for name in ("loss", "gradient_norm", "tokens")
-    ]
+    values = []
+    for name in ("loss", "gradient_norm", "tokens"):
+        values.append([float(getattr(result, name)) for result in results])
     trial = make_trial(strategy, gradients, (3, 8, 10), hparams.accumulate_steps)
-    return Run(
-        *values,
-        model.get_weights(),
-        evaluate,
-        trial,
-        model,
-        optimizer,
-    )
+    return Run(*values, model.get_weights(), evaluate, trial, model, optimizer)
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +112,7 @@ def test_replicas_equal_one(together, alone):
     np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-5)
     np.testing.assert_allclose(together.gradient_norms, alone.gradient_norms, rtol=1e-4)
     assert together.tokens == alone.tokens
+    assert len(set(together.losses)) == STEPS
     for ours, theirs in zip(together.weights, alone.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
@@ -149,19 +142,11 @@ def test_trial_returns_the_loss_and_changes_nothing(together):
     assert loss == pytest.approx(float(expected / tokens), rel=1e-5)
 
 
-def test_training_moves_the_weights(store, alone):
-    start = make_model(HPARAMS).get_weights()
-    assert (
-        max(np.abs(a - b).max() for a, b in zip(start, alone.weights, strict=True))
-        > 1e-3
-    )
-
-
 @pytest.mark.slow
 def test_a_process_divides_the_cpu_among_its_replicas(tiny_run, tmp_path):
     """In a process of its own, since TensorFlow divides a CPU before it computes."""
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", "--worker_cpu=2"]
     flags = [
+        "--worker_cpu=2",
         f"--t2t_usr_dir={tiny_run.package}",
         f"--data_dir={tiny_run.data}",
         "--hparams_set=transformer_tiny",
@@ -169,7 +154,8 @@ def test_a_process_divides_the_cpu_among_its_replicas(tiny_run, tmp_path):
         "--train_steps=2",
         "--global_batch_tokens=512",
     ]
-    subprocess.run([*command, *flags], check=True, timeout=300)
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *flags]
+    subprocess.run(command, check=True, timeout=300)
     folder = RunFolder(tmp_path / "run")
     assert folder.trained_with().replicas == 2
     assert folder.hparams().global_batch_tokens == 512

@@ -24,18 +24,6 @@ def test_formula_3(hidden_size, warmup):
         )
 
 
-def test_rates_worth_knowing():
-    base = LearningRate("noam", 512, 4000)
-    # the highest: 0.000699
-    np.testing.assert_allclose(base(3999), 1 / np.sqrt(512 * 4000), rtol=1e-6)
-    np.testing.assert_allclose(base(39_999), 1 / np.sqrt(512 * 40_000), rtol=1e-6)
-    np.testing.assert_allclose(base(0), base(3999) / 4000, rtol=1e-6)
-    rates = np.array([float(base(step)) for step in range(0, 12_000, 100)])
-    assert rates.argmax() == 40  # update 4001, the first of these after warming up
-    assert (np.diff(rates[:40]) > 0).all()
-    assert (np.diff(rates[40:]) < 0).all()
-
-
 # The schedule whose first update is this step.
 BY_FIRST_STEP = {0: T2T_SCHEDULE, 1: "noam"}
 

@@ -116,20 +116,6 @@ def test_final_weights(trained):
         assert error < 0.001 * moved, ours.path
 
 
-def test_tensor2tensors_adam_moves_every_row_of_a_shared_table(trained):
-    """Its Adam moves only rows with a gradient; the softmax gives every row one. So
-    plain Adam is the same here.
-    """
-    data, hparams, *_ = trained
-    for i in range(16):
-        name = (
-            f"transformer/symbol_modality_97_{hparams.hidden_size}/shared/weights_{i}:0"
-        )
-        assert (
-            np.abs(data[f"final/{name}"] - data[f"init/{name}"]).max(axis=1) > 1e-3
-        ).all()
-
-
 def test_the_hparams_are_those_of_the_fixture(trained):
     data, hparams, *_ = trained
     converted = tensor2tensor_checkpoint.hparams_of(data["hparams"])

@@ -12,7 +12,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import RunCost
 from t2tlite.training import run_cost
-from t2tlite.training.cost import COSTS
+from t2tlite.training.cost import training_flops
 from t2tlite.training.run_cost import CostMeter, cost_line
 
 
@@ -29,9 +29,6 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(run_cost, "time", clock)
     return clock
-
-
-# the meter
 
 
 def test_time_tokens_and_flops_add_up(tmp_path, clock):
@@ -94,9 +91,8 @@ def test_records_stay_only_of_checkpoints_that_do(tmp_path):
 def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path):
     train_to(tmp_path, 100, 105)
     assert counted(tmp_path) == (105, 5, 50, 150)
-    assert cost_line(RunFolder(tmp_path).costs()[-1], "").endswith(
-        ", for 5 of 105 steps."
-    )
+    line = cost_line(RunFolder(tmp_path).costs()[-1])
+    assert line.endswith(", for 5 of 105 steps.")
 
 
 def test_a_worker_other_than_the_chief_writes_nothing(tmp_path):
@@ -109,66 +105,18 @@ def test_a_worker_other_than_the_chief_writes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}']
-)
-def test_damaged_record(tmp_path, text):
-    (tmp_path / "cost.json").write_text(
-        text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}")
-    )
-    with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it"):
-        CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
-
-
-# the line
-
-
-@pytest.mark.parametrize(
-    ("seconds", "device_seconds", "shown", "flops"),
+    ("seconds", "device_seconds", "shown"),
     [
-        (12.34, 12.34, "12.3 s on 1 device", "1.17e+14"),
-        (720, 720, "12 min on 1 device", "6.84e+15"),
-        (12 * 3600, 8 * 12 * 3600, "12.0 h on 8 devices", "3.28e+18"),
-        (100, 250, "100.0 s on 2.5 devices", "2.38e+15"),
-        (0, 0, "0.0 s on 0 devices", "0.00e+00"),
+        (12.34, 12.34, "12.3 s on 1 device"),
+        (720, 720, "12 min on 1 device"),
+        (12 * 3600, 8 * 12 * 3600, "12.0 h on 8 devices"),
+        (100, 250, "100.0 s on 2.5 devices"),
+        (0, 0, "0.0 s on 0 devices"),
     ],
 )
-def test_line(seconds, device_seconds, shown, flops):
-    cost = RunCost(
-        step=9,
-        steps=9,
-        seconds=seconds,
-        device_seconds=device_seconds,
-        tokens=70,
-        flops=1.234e15,
-    )
-    assert (
-        cost_line(cost, "Tesla P100-SXM2-16GB")
-        == f"Training cost: 1.23e+15 FLOPs counted, in {shown}; the paper's way"
-        f" {flops}, at 9.5 TFLOPS, its number for P100."
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "estimate"),
-    [("Tesla K80", "2.80e+13"), ("Tesla K40m", "3.70e+13"), ("Tesla M40", "6.00e+13"),
-     ("Tesla P100-PCIE-16GB", "9.50e+13"), ("Quadro M4000", ""), ("Quadro P1000", ""), ("NVIDIA H200", ""), ("", "")],
-)  # fmt: skip
-def test_estimate_of_the_paper_for_its_gpus_only(name, estimate):
-    cost = RunCost(
-        step=9, steps=9, seconds=10, device_seconds=10, tokens=70, flops=1.234e15
-    )
-    line = cost_line(cost, name)
-    assert line.startswith(
-        "Training cost: 1.23e+15 FLOPs counted, in 10.0 s on 1 device"
-    )
-    assert (
-        (f"; the paper's way {estimate}, at " in line)
-        if estimate
-        else line.endswith(" 1 device.")
-    )
-
-
-# through the command
+def test_line(seconds, device_seconds, shown):
+    cost = RunCost(9, 9, seconds, device_seconds, tokens=70, flops=1.234e15)
+    assert cost_line(cost) == f"Training cost: 1.23e+15 FLOPs counted, in {shown}."
 
 
 def test_run_counts_what_it_trained_on(tiny_run):
@@ -181,12 +129,6 @@ def test_run_counts_what_it_trained_on(tiny_run):
     assert 0 < cost.seconds == cost.device_seconds < 600
     hparams = RunFolder(tiny_run.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
-    # backward twice forward
-    a_pair = 3 * sum(COSTS["transformer"].forward_flops(hparams, 500, *pair).values())
+    a_pair = training_flops(hparams, 500, *pair)
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
-    line = tiny_run.stdout.splitlines()[-1]
-    assert (
-        line
-        == f"Training cost: {cost.flops:.2e} FLOPs counted, in {cost.seconds:.1f} s on"
-        " 1 device."
-    )
+    assert tiny_run.stdout.splitlines()[-1] == cost_line(cost)

@@ -80,14 +80,8 @@ def test_workers_that_differ_are_named(monkeypatch):
         {"step": 0, "seed": 1, "heads": 8},
         {"step": 6, "seed": 1, "heads": 4},
     ]
-    monkeypatch.setattr(
-        workers,
-        "gather",
-        lambda strategy, text: [json.dumps(answer) for answer in message],
-    )
-    with pytest.raises(
-        ValueError, match=r"chief 0 has step 6; .*worker 1 has heads 4\."
-    ):
+    monkeypatch.setattr(workers, "gather", lambda *_: list(map(json.dumps, message)))
+    with pytest.raises(ValueError, match=r"chief 0 has step 6; .*worker 1 has heads 4"):
         check_workers_agree(worker, message[2])
     message[:] = [{"step": 6}] * 3
     check_workers_agree(worker, message[0])
@@ -103,28 +97,18 @@ def test_workers_with_other_evaluations_are_refused(
     """They decide when to stop early; workers that do not agree would wait for each
     other in different places.
     """
-    (tiny_run_copy / name).write_text(
-        (tiny_run_copy / name).read_text().replace('"step": 120', '"step": 80')
-    )
-    dataset, hparams = (
-        run_dataset(RunFolder(tiny_run.run)),
-        RunFolder(tiny_run.run).hparams(),
-    )
-    settings = [
-        train._settings(RunFolder(run), dataset, hparams, LoopConfig(train_steps=130))
-        for run in (tiny_run.run, tiny_run_copy)
-    ]
+    text = (tiny_run_copy / name).read_text()
+    (tiny_run_copy / name).write_text(text.replace('"step": 120', '"step": 80'))
+    dataset = run_dataset(RunFolder(tiny_run.run))
+    hparams = RunFolder(tiny_run.run).hparams()
+    config = LoopConfig(train_steps=130)
+    settings = []
+    for run in (tiny_run.run, tiny_run_copy):
+        settings.append(train._settings(RunFolder(run), dataset, hparams, config))
     cluster, tasks = cluster_of(["worker", "worker"])
-    monkeypatch.setattr(
-        workers, "gather", lambda *_: [json.dumps(of_worker) for of_worker in settings]
-    )
-    with pytest.raises(
-        ValueError,
-        match=(
-            rf"Received: worker 0 has {difference} \w{{12}}; worker 1 has"
-            rf" {difference} \w"
-        ),
-    ):
+    monkeypatch.setattr(workers, "gather", lambda *_: list(map(json.dumps, settings)))
+    message = rf"worker 0 has {difference} \w{{12}}; worker 1 has {difference} \w"
+    with pytest.raises(ValueError, match=message):
         check_workers_agree(process(cluster, tasks[0]), settings[0])
 
 
@@ -149,18 +133,14 @@ def test_lost_worker_is_one_message():
 def test_workers_stop_at_the_same_step():
     cluster, tasks = cluster_of(["worker", "worker"])
     stops = [Stop(process(cluster, task)) for task in tasks]
-    requests = [(0, 0), (0, 1), (0, 1), (0, 1)]  # the second is, during step 1
-    agreed = [
-        [
-            stop.agreed(bool(now[i]), tf.constant(float(sum(now))))
-            for i, stop in enumerate(stops)
-        ]
-        for now in requests
-    ]
-    assert agreed == [[False, False], [False, False], [True, True], [True, True]]
-    assert Stop(process(cluster, tasks[0])).agreed(
-        False, tf.constant(1.0), at_once=True
-    )
+    agreed = []
+    for requests in [(0, 0), (0, 1), (0, 1), (0, 1)]:  # the second is, during step 1
+        total = tf.constant(float(sum(requests)))
+        for stop, requested in zip(stops, requests, strict=True):
+            agreed.append(stop.agreed(bool(requested), total))
+    assert agreed == [False] * 4 + [True] * 4
+    waiting = Stop(process(cluster, tasks[0]))
+    assert waiting.agreed(False, tf.constant(1.0), at_once=True)
     alone = Stop(tf.distribute.get_strategy())
     assert [alone.agreed(now, 0.0) for now in (False, True)] == [False, True]
 
@@ -199,38 +179,29 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-RUN_TRAINER = """
-raise SystemExit(t2t_trainer.main(sys.argv[1:]))
-"""
-
-
-def start(
-    tiny_run, folders, *flags, jobs=("worker", "worker"), before=("", "")
-) -> list[subprocess.Popen]:
+def start(tiny_run, folders, *flags, jobs=("worker", "worker"), before=("", "")):
     """Two workers of t2t-trainer, each with its --output_dir. `before` has code that
     each runs first.
     """
     ports = free_ports(2)
     cluster, tasks = cluster_of(jobs)
-    cluster = {
-        job: [f"127.0.0.1:{ports.pop()}" for _ in addresses]
-        for job, addresses in cluster.items()
-    }
+    for addresses in cluster.values():
+        addresses[:] = [f"127.0.0.1:{ports.pop()}" for _ in addresses]
     started = []
     for (job, index), folder, code in zip(tasks, folders, before, strict=True):
         config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-        command = [
-            sys.executable,
-            "-c",
-            f"import sys\nfrom t2tlite.bin import t2t_trainer\n{code}\n{RUN_TRAINER}",
-            *trainer_flags(tiny_run, folder, *flags),
-        ]
-        environment = {**os.environ, "TF_CONFIG": config}
-        started.append(
-            subprocess.Popen(
-                command, env=environment, stderr=subprocess.PIPE, text=True
-            )
+        program = (
+            f"import sys\nfrom t2tlite.bin import t2t_trainer\n{code}\n"
+            "raise SystemExit(t2t_trainer.main(sys.argv[1:]))"
         )
+        command = [sys.executable, "-c", program]
+        worker = subprocess.Popen(
+            [*command, *trainer_flags(tiny_run, folder, *flags)],
+            env={**os.environ, "TF_CONFIG": config},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(worker)
     return started
 
 
@@ -321,7 +292,7 @@ def test_each_worker_saves_by_its_own_clock(tiny_run, tmp_path):
     process only at the end.
     """
     run = tmp_path / "run"
-    flags = ["--train_steps=8", "--local_eval_frequency=0", "--keep_checkpoint_max=20"]
+    flags = ["--train_steps=8", "--local_eval_frequency=0"]
     clocks = [CLOCK.format(1000), CLOCK.format(0)]
     for status, errors in finish(start(tiny_run, [run] * 2, *flags, before=clocks)):
         assert status == 0, errors

@@ -7,7 +7,6 @@ import random
 import pytest
 from fixture_files import tree_files
 
-from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
 from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 from t2tlite.trees.words import (
@@ -51,20 +50,10 @@ def test_all_punctuation_tags_stay_and_brackets_are_words():
 
 
 def test_linearise_needs_a_clean_root_and_a_known_name():
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"A tree with a TOP root is required\. Received: root 'S'\. Pass it"
-            r" through cle"
-        ),
-    ):
-        NORMALISED.write(parse_tree("(S (NN a))"))
-    with pytest.raises(ValueError, match=r"A tree with a TOP root is required"):
-        NORMALISED.write(parse_tree("(TOP a)"))
-    with pytest.raises(
-        ValueError,
-        match=r"must be one of normalised, tags, words, t2t\. Received: 'all'",
-    ):
+    for text in ("(S (NN a))", "(TOP a)"):
+        with pytest.raises(ValueError, match=r"TOP root is required, as clean_tree"):
+            NORMALISED.write(parse_tree(text))
+    with pytest.raises(ValueError, match=r"normalised, tags, words, t2t\. .*: 'all'"):
         find_linearisation("all")
 
 
@@ -166,46 +155,21 @@ def test_tags_are_no_evidence_where_they_are_not_to_be_changed():
     assert not restored.repairs
 
 
-# 39 and 61 without an alignment
-@pytest.mark.parametrize(("missing", "least_f1"), [(True, 75), (False, 80)])
-def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
-    rng = random.Random(5)
-    gold = [
-        tree
-        for tree in read_trees(shared / "data" / "trees" / "gum.dev.trees")
-        if len(tree.words()) > 5
-    ][:150]
-    predicted = []
-    for tree in gold:
-        tokens = NORMALISED.write(tree).split()
-        position = rng.choice(
-            [i for i, token in enumerate(tokens) if token[0] not in "()"]
-        )
-        tokens[position : position + 1] = [tokens[position]] * (0 if missing else 2)
-        predicted.append(TAGS.read(" ".join(tokens), tree.words()).tree)
-    score, _ = evalb(gold, predicted)
-    # where the tag of a dash is lost, which is not punctuation by itself
-    assert score.errors <= 2
-    assert score.f1 > least_f1
-
-
 @pytest.mark.parametrize("trees_of", tree_files(*GUM))
 def test_round_trip_of_whole_files(tree_file):
     for tree in read_trees(tree_file):
         words = tree.words()
         kept = TAGS.read(TAGS.write(tree), words)
-        assert kept.tree == tree
-        assert not kept.repairs
+        assert (kept.tree, kept.repairs) == (tree, {})
         restored = TAGS.read(NORMALISED.write(tree), words)
         assert restored.tree.words() == words
         assert shape(restored.tree) == shape(tree)
         # Only where the annotators gave a punctuation mark a rarer tag, which XX does
         # not tell, is one changed.
-        assert restored.repairs.keys() <= {"changed_tag"}
-        assert restored.repairs["changed_tag"] == sum(
-            word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS
-            for word, tag in zip(words, tree.tags(), strict=True)
-        )
+        rare = 0
+        for word, tag in zip(words, tree.tags(), strict=True):
+            rare += word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS
+        assert restored.repairs == ({"changed_tag": rare} if rare else {})
 
 
 def random_tree(
@@ -229,44 +193,13 @@ def random_tree(
     )
 
 
-def test_random_trees_survive():
-    rng = random.Random(1)
-    for _ in range(2000):
-        tree = random_tree(rng)
-        assert parse_tree(format_tree(tree)) == tree
-        restored = TAGS.read(TAGS.write(tree), tree.words())
-        assert restored.tree == tree
-        assert not restored.repairs
-        restored = TAGS.read(NORMALISED.write(tree), tree.words())
-        assert NORMALISED.write(restored.tree) == NORMALISED.write(tree)
-        assert not restored.repairs
-
-
 def spoilt(rng, text):
     """A sequence with some tokens removed, doubled, replaced or glued together."""
     tokens = text.split()
+    junk = "(NP )NP (S )S XX , ( ) NN)S a(b () \0 TOP é ((NP".split()
     for _ in range(rng.randint(0, 3)):
-        position = rng.randrange(len(tokens) + 1)
-        junk = rng.choice(
-            [
-                "(NP",
-                ")NP",
-                "(S",
-                ")S",
-                "XX",
-                ",",
-                "(",
-                ")",
-                "NN)S",
-                "a(b",
-                "()",
-                "\0",
-                "TOP",
-                "é",
-                "((NP",
-            ]
-        )
-        tokens[position : position + rng.randint(0, 2)] = [junk] * rng.randint(0, 2)
+        at = rng.randrange(len(tokens) + 1)
+        tokens[at : at + rng.randint(0, 2)] = rng.choices(junk, k=rng.randint(0, 2))
     return " ".join(tokens)
 
 
@@ -292,34 +225,14 @@ def test_any_sequence_becomes_a_tree_and_repairs_are_counted():
     assert 500 < well_formed < 4500  # both kinds were there
 
 
-def test_random_characters_never_fail():
-    rng = random.Random(3)
-    characters = "()(() \n\t\0/SNPX,.-é\u00a0\u2028\ufeff😀"
-    for _ in range(5000):
-        text = "".join(rng.choices(characters, k=rng.randint(0, 30)))
-        words = [
-            "".join(rng.choices("(),.aX-é😀", k=rng.randint(1, 3)))
-            for _ in range(rng.randint(1, 5))
-        ]
-        expected = [word.replace("(", "-LRB-").replace(")", "-RRB-") for word in words]
-        for restored in (TAGS.read(text, words), T2T.read(text, words)):
-            assert restored.tree.words() == expected
-            assert parse_tree(format_tree(restored.tree)) == restored.tree
-
-
 def test_depth_and_length_do_not_matter():
     depth = 5000
     text = "(NP (VP " * depth + "NN " + ")VP )NP " * depth
     restored = TAGS.read(text, ["a"])
     assert TAGS.write(restored.tree) == text.strip()
     assert not restored.repairs
-    assert (
-        TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs[
-            "unmatched_closing"
-        ]
-        == depth
-    )
+    unmatched = TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"])
+    assert unmatched.repairs["unmatched_closing"] == depth
     assert T2T.read(T2T.write(restored.tree), ["a"]).tree == restored.tree
-    assert (
-        TAGS.read("(S XX XX , )S " * 200, ["a", "b", ","]).repairs["surplus_tag"] == 597
-    )
+    surplus = TAGS.read("(S XX XX , )S " * 200, ["a", "b", ","])
+    assert surplus.repairs["surplus_tag"] == 597

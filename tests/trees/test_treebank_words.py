@@ -2,9 +2,6 @@
 which word.
 """
 
-import re
-from collections import Counter
-
 import pytest
 
 from t2tlite.tasks.parsing import ParsingTask
@@ -13,7 +10,6 @@ from t2tlite.trees.linearise import T2T, TAGS
 from t2tlite.trees.tree import parse_tree
 from t2tlite.trees.words import (
     PUNCTUATION_TAGS,
-    PUNCTUATION_WORDS,
     fitting_tag,
     penn_words,
 )
@@ -98,52 +94,12 @@ def test_tags_that_fit_the_word(tag, fitting, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            [],
-            (
-                r"At least one word is required\. Received: none\. Leave empty"
-                r" sentences out"
-            ),
-        ),
-        (
-            ["a", ""],
-            (
-                r"A word must be text without white space\. Received: ''\. Split the"
-                r" sentence"
-            ),
-        ),
+        ([], r"At least one word is required\. Received: none\."),
+        (["a", ""], r"A word must be text without white space\. Received: ''\."),
         (["a b"], r"Received: 'a b'"),
-        (["a\t"], r"Received: 'a\\t'"),
         ("a sentence", r"Received: ' '"),  # a string where a list belongs
     ],
 )
 def test_words_that_cannot_be_in_a_tree(function, words, message):
     with pytest.raises(ValueError, match=message):
         function("XX", words)
-
-
-def test_annotators_and_the_table_of_punctuation_marks_agree(shared):
-    pairs: Counter[tuple[str, str]] = Counter()
-    for name in ("gum.train", "gum.dev", "gum.test"):
-        text = (shared / "data" / "trees" / f"{name}.trees").read_text(encoding="utf-8")
-        pairs.update(re.findall(r"\(([^\s()]+) ([^\s()]+)\)", text))
-    assert not [
-        word
-        for tag, word in pairs
-        if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))
-    ]
-    other = {
-        (word, tag): n
-        for (tag, word), n in pairs.items()
-        if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
-    }
-    assert other == {
-        ("--", "HYPH"): 6,
-        ("—", "SYM"): 1,
-        ("?", "SYM"): 1,
-        (":", "SYM"): 1,
-        ('"', "NNS"): 1,
-    }
-    assert (
-        sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
-    )

@@ -69,39 +69,12 @@ def test_spaces_that_are_not_ascii_are_part_of_a_word(space):
         assert (restored.tree.words(), +restored.repairs) == (tree.words(), {})
 
 
-def test_words_and_tags():
-    tree = parse_tree(CAT)
-    assert tree.words() == ["The", "cat", "sat", "."]
-    assert tree.tags() == ["DT", "NN", "VBD", "."]
-    assert not tree.is_preterminal
-    assert [
-        node.label
-        for kind, node in tree.walk()
-        if kind == "tag" and node.is_preterminal
-    ] == tree.tags()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        CAT,
-        "( (S (NN a)))",  # the outermost bracket has no label
-        "(NN cat)",
-        "(TOP (-LRB- -LRB-) (NN 1\\/2) (SYM \\*) (-RRB- -RRB-) ('' '') (: --) (NN ü😀))",
-        "(S (S (S (NN a))) (NP (NP (NN b))))",
-    ],
-)
-def test_formatting_gives_the_text_back(text):
-    assert format_tree(parse_tree(text)) == text
-
-
 def test_the_layout_of_the_penn_treebank(tmp_path):
     path = tmp_path / "wsj_0001.mrg"
     path.write_text(COMBINED + COMBINED)
     first, second = read_trees(path)
-    assert (
-        format_tree(first)
-        == "( (S (NP-SBJ (NP (NNP Pierre) (NNP Vinken)) (, ,) (ADJP (NP (CD 61) (NNS"
+    assert format_tree(first) == (
+        "( (S (NP-SBJ (NP (NNP Pierre) (NNP Vinken)) (, ,) (ADJP (NP (CD 61) (NNS"
         " years)) (JJ old)) (, ,)) (VP (MD will) (VP (VB join) (NP (DT the) (NN"
         " board)) (PP-CLR (IN as) (NP (DT a) (JJ nonexecutive) (NN director)))"
         " (NP-TMP (NNP Nov.) (CD 29)))) (. .)))"
@@ -144,112 +117,32 @@ def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
         # file and line, what is required, what was received, what to do
         (
             "(NN a)\n(S (NN b)\n(NN c)\n",
-            (
-                r"a\.mrg, line 2: every bracket .*Received: .*1 open at the end\. Add"
-                r" the miss"
-            ),
+            r"line 2: every .* 1 open at the end\. Correct",
         ),
-        (
-            "(NN a)\n\n(S\n(NP (NN b)",
-            r"a\.mrg, line 3: every bracket must be closed.* still has 2 open",
-        ),
-        (
-            "(NN a)\n(NN b))\n",
-            (
-                r"a\.mrg, line 2: every \) must close .*one too many, in '\(NN b\)\)'\."
-                r" Remove it"
-            ),
-        ),
-        (")", r"a\.mrg, line 1: every \) must close a bracket"),
-        (
-            "(NN a)\ncat (NN b)",
-            r"a\.mrg, line 2: text must lie inside brackets\. Received: 'cat' outside",
-        ),
-        (
-            "(NN a) \ufeff(NN b)",
-            (
-                r"a\.mrg, line 1: text must lie inside brackets\. Received: '\\ufeff'"
-                r" outside"
-            ),
-        ),
-        (
-            "(NN a)\n(NP () (NN a))\n",
-            (
-                r"a\.mrg, line 2: a bracket holds a label and words .*Received:"
-                r" '\(\)'\. Remove it"
-            ),
-        ),
-        ("( (S)\n )", r"a\.mrg, line 1: a bracket holds a label and words"),
-        ("( (S (NN a)\n ( )))", r"a\.mrg, line 2: a bracket holds a label"),
-        (
-            "(S\n (NP) (NN a))",
-            r"a\.mrg, line 2: a bracket holds a label .*Received: '\(NP\)'",
-        ),
-        (
-            "(-LRB- ()",
-            (
-                r"a\.mrg, line 1: a bracket holds .*a bracket that is itself a word is"
-                r" written -LRB-"
-            ),
-        ),
+        ("(NN a)\n\n(S\n(NP (NN b)", "line 3: every bracket must .* still has 2 open"),
+        ("(NN a)\n(NN b))\n", r"line 2: every \) must close .*one too many, in '\(NN"),
+        ("(NN a)\ncat (NN b)", r"line 2: text must lie .*Received: 'cat' outside"),
+        ("(NN a) \ufeff(NN b)", r"line 1: text must lie .* '\\ufeff' outside"),
+        ("(NN a)\n(NP () (NN a))\n", r"line 2: a bracket .*Received: '\(\)'\. Correct"),
+        ("( (S (NN a)\n ( )))", "line 2: a bracket holds a label"),
+        ("(S\n (NP) (NN a))", r"line 2: a bracket .*Received: '\(NP\)'"),
+        ("(S (cat))", r"line 1: a bracket .* itself a word is written -LRB-"),
         (
             "(NP (DT the)\ncat)",
-            (
-                r"a\.mrg, line 1: each word has a tag .*Received: '\(NP \(\.\.\.\)"
-                r" cat\)'\. Give the w"
-            ),
+            r"line 1: each word .*Received: '\(NP \(\.\.\.\) cat\)'",
         ),
-        (
-            "(NP the (NN cat))",
-            r"a\.mrg, line 1: each word has a tag .*Received: '\(NP the \(\.\.\.\)\)'",
-        ),
-        (
-            "\n(S (NN a b))",
-            (
-                r"a\.mrg, line 2: each word has a tag and a bracket .*Received: '\(NN a"
-                r" b\)'"
-            ),
-        ),
-        ("( (NN a) b)", r"a\.mrg, line 1: each word has a tag and a bracket"),
-        (
-            "(S (NN a)\n( (NN b)))",
-            (
-                r"a\.mrg, line 2: only the outermost bracket .* begins on line 1\. Add"
-                r" the label, or"
-            ),
-        ),
-        (
-            "( (S (NN a))\n\n( (S (NN b)))",
-            (
-                r"a\.mrg, line 3: only the outermost .* begins on line 1\. Add .* or"
-                r" the \)"
-            ),
-        ),
-        (
-            "(NN a)\n(NN b\0)",
-            r"a\.mrg, line 2: trees are text\. Received: a NUL character\. Is this",
-        ),
-        (
-            "(NN a)\n(NN caf\udce9)\n",
-            r"a\.mrg, line 2: text must be UTF-8\. Received: byte 0xe9",
-        ),
-        (
-            "",
-            (
-                r"a\.mrg: at least one tree is required\. Received: none in 0 lines\."
-                r" Is this the right file"
-            ),
-        ),
-        (
-            "\n  \n*x*\n",
-            r"a\.mrg: at least one tree is required\. Received: none in 3 lines",
-        ),
+        ("\n(S (NN a b))", r"line 2: each word has a tag .*Received: '\(NN a b\)'"),
+        ("( (NN a) b)", "line 1: each word has a tag and a bracket"),
+        ("( (S (NN a))\n\n( (S (NN b)))", r"line 3: only .* begins on line 1\."),
+        ("(NN a)\n(NN b\0)", r"line 2: trees are text\. Received: a NUL character"),
+        ("(NN a)\n(NN caf\udce9)\n", r"line 2: text must be UTF-8\. .* byte 0xe9"),
+        ("\n  \n*x*\n", r": at least one tree is required\. Received: none\."),
     ],
 )
 def test_mistakes_in_a_file_are_named_with_their_line(tmp_path, content, message):
     path = tmp_path / "a.mrg"
     path.write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"a\.mrg(, )?{message}"):
         list(read_trees(path))
 
 
@@ -267,16 +160,8 @@ def test_a_missing_file_is_reported_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "(NN a) (NN b)",
-            (
-                r"Exactly one bracketed tree is required\. Received: 2 trees in '\(NN"
-                r" a\) \(NN b\)'\. Pass one"
-            ),
-        ),
-        ("(S (NN a)", r"the text, line 1: every bracket must be closed"),
-        ("(S\n(NN a b))", r"the text, line 2: each word has a tag"),
-        ("", r"the text: at least one tree is required"),
+        ("(NN a) (NN b)", r"Received: 2 trees in '\(NN a\) \(NN b\)'\."),
+        ("(S\n(NN a b))", "the text, line 2: each word has a tag"),
         ("(NN a)" * 40, r"40 trees in '.{77}\.\.\.'"),
     ],
 )
@@ -285,28 +170,17 @@ def test_parsing_needs_exactly_one_tree(text, message):
         parse_tree(text)
 
 
-@pytest.mark.parametrize(
-    ("label", "category"),
-    [
-        ("NP-SBJ-1", "NP"),
-        ("NP=2", "NP"),
-        ("PP-LOC-PRD-TPC=1", "PP"),
-        ("ADVP|PRT", "ADVP"),
-        ("JJ|NN", "JJ"),
-        ("NP", "NP"),
-        ("PRP$", "PRP$"),
-        ("-LRB-", "-LRB-"),
-        ("-RRB-", "-RRB-"),
-        ("-NONE-", "-NONE-"),
-        ("-", "-"),
-        ("=", "="),
-        ("''", "''"),
-        (":", ":"),
-        ("#", "#"),
-    ],
-)
-def test_labels_without_function_tags(label, category):
-    assert clean_label(label) == category
+def test_labels_without_function_tags():
+    for label in ("NP", "NP-SBJ-1", "NP=2", "NP-LOC-PRD-TPC=1", "NP|PRT"):
+        assert clean_label(label) == "NP"
+    for label in ("PRP$", "-LRB-", "-NONE-", "-", "=", "''", ":", "#"):
+        assert clean_label(label) == label
+
+
+def test_brackets_without_words_are_a_sentence_without_parse(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text("(())\n(TOP)\n(NN a)\n( (S1 ()))\n")
+    assert [tree.words() for tree in read_trees(path)] == [[], [], ["a"], []]
 
 
 @pytest.mark.parametrize(
@@ -340,11 +214,9 @@ def test_cleaning(text, cleaned):
     assert clean_tree(tree) == tree
 
 
-@pytest.mark.parametrize(
-    "text", ["(-NONE- *)", "( (S (NP (-NONE- *)) (VP (-NONE- *?*))))"]
-)
-def test_cleaning_traces_alone_leaves_nothing(text):
-    assert clean_tree(parse_tree(text)) is None
+def test_cleaning_traces_alone_leaves_nothing():
+    for text in ("(-NONE- *)", "( (S (NP (-NONE- *)) (VP (-NONE- *?*))))"):
+        assert clean_tree(parse_tree(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -360,9 +232,7 @@ def test_clean_files_do_not_change_when_cleaned(tree_file):
 
 def test_cleaning_the_annotated_file_gives_the_clean_one(shared):
     folder = shared / "data" / "trees"
-    cleaned = [
-        clean_tree(tree) for tree in read_trees(folder / "gum_wikinews.raw.trees")
-    ]
+    cleaned = list(map(clean_tree, read_trees(folder / "gum_wikinews.raw.trees")))
     assert len(cleaned) == 1832
     assert cleaned == list(read_trees(folder / "gum_wikinews.trees"))
 
@@ -373,9 +243,6 @@ def test_trees_of_any_depth():
     assert tree == parse_tree(text)
     assert hash(tree) == hash(parse_tree(text))
     assert format_tree(tree) == text
-    assert tree.words() == ["a", "*"]
-    assert tree.tags() == ["NN", "-NONE-"]
-    assert (
-        format_tree(clean_tree(tree))
-        == "(TOP " + "(NP " * DEPTH + "(NN a)" + ")" * DEPTH + ")"
-    )
+    assert (tree.words(), tree.tags()) == (["a", "*"], ["NN", "-NONE-"])
+    cleaned = format_tree(clean_tree(tree))
+    assert cleaned == "(TOP " + "(NP " * DEPTH + "(NN a)" + ")" * DEPTH + ")"

@@ -12,17 +12,8 @@ from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import normalise
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
-SUBTOKENS = dict.fromkeys(
-    [
-        "<pad>_",
-        "<EOS>_",
-        "cat",
-        "mat_",
-        "._",
-        "the_",
-        *"\\_u;0123456789<pad>EOScatmthe.",
-    ]
-)
+LETTERS = "\\_u;0123456789<pad>EOScatmthe."
+SUBTOKENS = dict.fromkeys(["<pad>_", "<EOS>_", "cat", "mat_", "._", "the_", *LETTERS])
 
 
 KINDS = ["nfc/vocab.model", "none/vocab.model", "subwords/vocab.subwords"]
@@ -54,9 +45,7 @@ def expected_text(encoder, text):
 
 def test_text_survives(encoder):
     # 3, with <unk>, or 2
-    special = len(
-        [piece for piece in encoder.pieces([0, 1, 2]) if piece.startswith("<")]
-    )
+    special = sum(piece.startswith("<") for piece in encoder.pieces([0, 1, 2]))
     for text in [*NASTY, *random_texts()]:
         ids = encoder.encode(text)
         assert encoder.decode(ids) == expected_text(encoder, text)
@@ -79,20 +68,16 @@ def test_decode_stops_at_eos_and_skips_padding(encoder):
 
 def test_ids_out_of_range(encoder):
     for bad in (-1, encoder.vocab_size):
-        with pytest.raises(
-            ValueError,
-            match=rf"at least 0 and less than {encoder.vocab_size}\. Received: {bad}\.",
-        ):
+        message = rf"0 and less than {encoder.vocab_size}\. Received: {bad}\."
+        with pytest.raises(ValueError, match=message):
             encoder.decode([5, bad])
         with pytest.raises(ValueError, match=rf"Received: {bad}\."):
             encoder.pieces([bad])
 
 
 def test_lone_surrogate(encoder):
-    with pytest.raises(
-        ValueError,
-        match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'",
-    ):
+    message = r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"
+    with pytest.raises(ValueError, match=message):
         encoder.encode("abc\udc80")
 
 

@@ -18,7 +18,6 @@ from t2tlite.vocabularies.normalisation import (
     NONE,
     is_blank,
     normalise,
-    normalization_map,
     words,
 )
 from t2tlite.vocabularies.sentencepiece_encoder import (
@@ -291,11 +290,3 @@ def test_the_check_of_lengths_counts_normalised_text(encoders, tmp_path):
         check_lengths(tokens, encoder, [text], NO_FILE)
         with pytest.raises(ValueError, match=f"with {tokens} tokens"):
             check_lengths(tokens - 1, encoder, [text], NO_FILE)
-
-
-@pytest.mark.parametrize("rule", [NFC, NFKC])
-def test_the_model_replaces_every_string_of_the_map(encoders, rule):
-    processor = sentencepiece.SentencePieceProcessor(str(encoders[rule].path))
-    for written, replacement in normalization_map(rule).items():
-        received = processor.normalize(f".{written}.").removeprefix("\u2581")
-        assert received.replace("\u2581", " ") == f".{replacement}.", repr(written)

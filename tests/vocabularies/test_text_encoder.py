@@ -2,17 +2,12 @@
 graph, clear errors.
 """
 
-import hashlib
-import random
-import time
-
 import pytest
 import sentencepiece
 from sample_texts import NASTY, SENTENCES
 
 from t2tlite.programs.export.graph_text import SentencePieceText
 from t2tlite.types import EOS, PAD
-from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import (
     FEW_TEXTS,
@@ -41,22 +36,9 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
     assert encoder.text(space * 3) == encoder.text([]) == ""
 
 
-def test_unbroken_text_is_learned_from_in_time(tmp_path):
-    """All that can be learned from 100,000 characters without a space."""
-    letters = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=100_000))
-    start = time.process_time()
-    with pytest.raises(ValueError, match=r"at most \d+ for this text"):
-        train_sentencepiece([letters], 10**7, tmp_path / "v.model")
-    assert time.process_time() - start < 7
-
-
 def test_few_texts_and_many_are_encoded_alike(encoder):
     texts = [*NASTY, *SENTENCES] * FEW_TEXTS
     assert encoder.encode_batch(texts) == list(map(encoder.encode, texts))
-
-
-def test_the_space_mark_becomes_a_space(encoder):
-    assert encoder.decode(encoder.encode("a\u2581b")) == "a b"
 
 
 def test_marks_and_size(encoder):
@@ -87,16 +69,6 @@ def test_a_graph_gives_the_same_ids(normalization, tmp_path):
     tokenize = tf.function(lambda texts: text.encode(texts))
     rows = tokenize(tf.constant([text.encode() for text in NASTY])).to_list()
     assert rows == [[*encoder.encode(text), EOS] for text in NASTY]
-
-
-def test_training_is_deterministic(tmp_path):
-    digests = set()
-    for name in ("a.model", "b.model"):
-        train_sentencepiece(iter(SENTENCES), 300, tmp_path / name)
-        digests.add(hashlib.sha256((tmp_path / name).read_bytes()).digest())
-    assert len(digests) == 1
-    # no temporary file
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "b.model"]
 
 
 def test_frequent_pairs_become_pieces(tmp_path):
@@ -134,12 +106,6 @@ def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     assert set(encoder.pieces(range(encoder.vocab_size))) >= set(marked)
 
 
-def test_vocabulary_too_small_for_its_symbols(tmp_path):
-    symbols = [f"(L{i}" for i in range(1000)]
-    with pytest.raises(ValueError, match=r"at least \d+ for this text: 259 ids are"):
-        train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", symbols)
-
-
 @pytest.mark.parametrize("size", [0, -(2**40), 2**31 - 1])
 def test_impossible_sizes(tmp_path, size):
     message = (
@@ -149,21 +115,11 @@ def test_impossible_sizes(tmp_path, size):
         train_sentencepiece(SENTENCES, size, tmp_path / "vocab.model")
 
 
-def test_open_encoder(encoder, tmp_path):
-    assert open_encoder(encoder.path).encode("cat") == encoder.encode("cat")
-    with pytest.raises(FileNotFoundError, match=r"gone\.model, which does not exist"):
-        open_encoder(tmp_path / "gone.model")
-    (tmp_path / "vocab.txt").write_text("the\n")
-    with pytest.raises(ValueError, match=r"Received: .*vocab\.txt"):
-        open_encoder(tmp_path / "vocab.txt")
-
-
 @pytest.mark.parametrize("content", [b"", b"no model at all\n"])
 def test_not_a_model(tmp_path, content):
     (tmp_path / "v.model").write_bytes(content)
-    with pytest.raises(
-        ValueError, match=r"must be a SentencePiece model\. Received: .*v\.model"
-    ):
+    message = r"must be a SentencePiece model\. Received: .*v\.model"
+    with pytest.raises(ValueError, match=message):
         SentencePieceEncoder(tmp_path / "v.model")
 
 
@@ -173,12 +129,7 @@ def test_a_piece_that_is_not_utf8(encoder, tmp_path):
     (tmp_path / "damaged.model").write_bytes(
         content.replace(piece, b"\xff" * len(piece))
     )
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"The vocabulary must be a SentencePiece model\. Received: .*damaged\.model"
-        ),
-    ):
+    with pytest.raises(ValueError, match=r"SentencePiece model\. .*damaged\.model"):
         SentencePieceEncoder(tmp_path / "damaged.model")
 
 
@@ -189,7 +140,6 @@ def test_model_with_other_marks(tmp_path):
         vocab_size=33,
         minloglevel=2,
     )
-    with pytest.raises(
-        ValueError, match=r"must have the ids 0 and 1\. Received: -1 and 2"
-    ):
+    message = r"must have the ids 0 and 1\. Received: -1 and 2"
+    with pytest.raises(ValueError, match=message):
         SentencePieceEncoder(tmp_path / "v.model")

@@ -47,11 +47,6 @@ def test_symbols(tmp_path):
     assert encoder.pieces(encoder.encode("<2de> K"))[0] == "▁<2de>"
 
 
-def test_sizes(tmp_path):
-    with pytest.raises(ValueError, match=r"^vocab_size must be at least 1"):
-        learn(tmp_path, "sentencepiece", vocab_size=0)
-
-
 def test_long_lines_do_not_split_words(tmp_path):
     """SentencePiece takes lines of up to 4,192 bytes: longer ones are cut elsewhere."""
     path = tmp_path / "vocab.model"

@@ -1,18 +1,50 @@
 """Splits HTML into text to translate and markup to keep.
 
-A document is cut into runs (`html_runs.py`): texts that are translated by themselves,
-each with the inline markup inside it. The model sees the text of a run with one space
-for white space. Markup around runs and the white space there stay as they are. Inline
-tags within a run are put into its translation (`tag_projection.py`).
+A run, which is translated by itself, is a row of neighbouring nodes without a block
+such as <p> and <br>, or a line break of <pre>, at any depth. Neighbours are apart also
+if their words would touch: `</a>` ends a run in `<a>The dog</a><a>The bird</a>`, and so
+does a sentence in `<span>We cry.</span>The dog`. Elements that format letters, such as
+<b>, do not end a word, and neither does an element beside text: `<b>H</b><i>ello</i>`
+and `<a>dog</a>s` are words. If all words are in links, as in a menu, each link is a
+run. A row without a letter or digit is markup.
+
+The model sees the text of a run with one space for white space. Markup around it and
+the white space there stay; tags within it are put into its translation
+(`tag_projection.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from t2tlite.programs.documents.html_runs import Run, read_runs
-from t2tlite.programs.documents.tag_projection import Translated
+from t2tlite.decoding.alignment import Alignment
+from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
+from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
+from t2tlite.programs.documents.tag_projection import (
+    CLOSING_MARKS,
+    Span,
+    Translated,
+    project,
+)
+
+# These elements, and text, may begin and end within a word
+FORMATTING = frozenset(
+    "#text abbr b bdi bdo big em font i mark nobr small strong sub sup tt u wbr".split()
+)
+# the scripts that are written without spaces between words
+WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][,;:)])\Z")
+SENTENCE_END = re.compile(r"(?:[^\W\d_]{2}[.!?…]+|[。！？])[\"'”’»)\]」』）]*\Z")
+SENTENCE_START = "([„‚¿¡“‘«"  # or a letter that is not in lower case
+EDGE = 40  # characters at the end of a text that show whether a sentence ends
+OBJECT = "\ufffc"  # stands for an object at the edge of a text
 
 
 class PlainText(NamedTuple):
@@ -39,13 +71,18 @@ class HtmlText:
     """
 
     def __init__(self, document: str, inline: bool = True) -> None:
-        self._parts = list(read_runs(document, inline))
+        self._inline = inline
+        self._parts: list[str | Run] = []
+        nodes = read_tree(document)
+        for node in nodes:
+            _measure(node)
+        self._read(nodes)
         self._runs = [part for part in self._parts if isinstance(part, Run)]
         self.texts = [run.text for run in self._runs]
 
     @property
     def inline_tags(self) -> int:
-        """How many pieces of markup are within runs."""
+        """How many elements and other markup are within runs."""
         return sum(run.tags for run in self._runs)
 
     def translated(self, translations: Iterator[Translated]) -> str:
@@ -56,3 +93,188 @@ class HtmlText:
                 part = part.translated(*next(translations))
             sources.append(part)
         return "".join(sources)
+
+    def _read(self, nodes: Sequence[Node]) -> None:
+        """Reads neighbours, which those that separate cut into rows."""
+        row: list[Node] = []
+        for node in nodes:
+            if node.separates or not (self._inline or node.name == TEXT):
+                self._read_row(row)
+                row = []
+                self._read_inside(node)
+            else:
+                row.append(node)
+        self._read_row(row)
+
+    def _read_inside(self, node: Node) -> None:
+        self._parts.append(node.source)
+        self._read(node.children)
+        self._parts.append(node.end)
+
+    def _read_row(self, row: Sequence[Node]) -> None:
+        """Reads a row as runs and what is between them."""
+        cuts = _cuts_of_menu(row) or _cuts(row)
+        for start, end in pairwise([0, *cuts, len(row)]):
+            nodes = row[start:end]
+            left = right = len(nodes)
+            if any(node.has_words for node in nodes):
+                shown = [i for i, node in enumerate(nodes) if _is_shown(node)]
+                left = shown[0]
+                right = shown[-1] + 1
+            self._keep(nodes[:left])
+            if right == left + 1 and nodes[left].children:
+                self._read_inside(nodes[left])
+            elif left < right:
+                self._parts.append(Run(nodes[left:right]))
+            self._keep(nodes[right:])
+
+    def _keep(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._parts += node.sources()
+
+
+def _measure(node: Node) -> None:
+    """Records what the neighbours of a node must know of its text."""
+    children = node.children
+    for child in children:
+        _measure(child)
+    if not node.separates:
+        apart = [child for child in children if child.separates]
+        node.separates = bool(apart) or any(_cuts(children))
+    if node.is_object:
+        node.head = node.tail = OBJECT
+        return
+    node.head = node.text[:EDGE]
+    node.tail = node.text[-EDGE:]
+    node.has_words = LETTER_OR_DIGIT.search(node.text) is not None
+    node.is_formatted = node.name in FORMATTING
+    node.is_link = bool(children)
+    for child in children:
+        node.head = (node.head + child.head)[:EDGE]
+        node.tail = (node.tail + child.tail)[-EDGE:]
+        node.has_words |= child.has_words
+        node.is_formatted &= child.is_formatted or not child.tail
+        node.is_link &= child.is_link or not child.has_words
+    node.is_link |= node.name == "a"
+
+
+def _is_shown(node: Node) -> bool:
+    return node.has_words or node.tail.strip(f" {OBJECT}") != ""
+
+
+def _cuts_of_menu(row: Sequence[Node]) -> list[int]:
+    """The indices around each link if all words of a row are in several links."""
+    worded = [index for index, node in enumerate(row) if node.has_words]
+    if len(worded) < 2 or not all(row[index].is_link for index in worded):
+        return []
+    cuts = []
+    for index in worded:
+        cuts += [index, index + 1]
+    return cuts
+
+
+def _cuts(row: Sequence[Node]) -> Iterator[int]:
+    """The indices of the nodes whose words would touch those before."""
+    last: Node | None = None  # with text
+    has_space = False  # since then
+    for index, node in enumerate(row):
+        if not node.head.strip():
+            has_space = has_space or node.head != ""
+            continue
+        if last is not None and not has_space and _touch(last, node):
+            yield index
+        last = node
+        has_space = False
+
+
+def _touch(last: Node, node: Node) -> bool:
+    """Whether neighbours are apart although no white space is between them."""
+    before = last.tail
+    behind = node.head[0]
+    are_elements = TEXT not in (last.name, node.name)
+    ends_word = not (last.is_formatted and node.is_formatted)
+    begins = behind in SENTENCE_START or (behind.isalpha() and not behind.islower())
+    if begins and (are_elements or ends_word) and SENTENCE_END.search(before):
+        return True
+    if not (are_elements and ends_word):
+        return False
+    if WITHOUT_SPACES.match(before[-1]) and WITHOUT_SPACES.match(behind):
+        return last.name == node.name == "a"
+    return behind.isalnum() and WORD_END.search(before) is not None
+
+
+class Run:
+    """A text to translate and the elements in it. White space is added to the text with
+    the word behind it.
+    """
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.tags = 0
+        self._texts: list[Node] = []
+        self._parts: list[str] = []
+        self._length = 0
+        self._has_space = False  # since the last word
+        self._objects: list[Span] = []  # since the last word
+        self._spans = self._read(nodes)
+        self.text = "".join(self._parts)
+
+    def translated(
+        self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]
+    ) -> str:
+        """The run as HTML, with translations in place of its sentences."""
+        first = visible(self._texts[0].source)
+        last = visible(self._texts[-1].source)
+        before = first[: len(first) - len(first.lstrip())]
+        behind = last[len(last.rstrip()) :]
+        translation = project(self._spans, split, sentences)
+        return f"{_escaped(before)}{translation}{_escaped(behind)}"
+
+    def _read(self, nodes: Sequence[Node]) -> list[Span]:
+        """Adds the text of nodes; returns the elements and other markup."""
+        spans = []
+        for node in nodes:
+            if node.name == TEXT:
+                self._add_text(node)
+                continue
+            span = Span(self._length, node.source, end_tag=node.end)
+            if node.is_object:
+                span.start_tag = "".join(node.sources())
+                span.end_tag = ""
+                span.is_object = True
+                span.space_before = self._has_space
+                if self._objects:
+                    span.space_before = self._objects[-1].space_behind
+                self._objects.append(span)
+            else:
+                span.inside = self._read(node.children)
+            span.end = self._length
+            self.tags += 1 + (span.end_tag != "")
+            spans.append(span)
+        return spans
+
+    def _add_text(self, node: Node) -> None:
+        self._texts.append(node)
+        word = node.text.strip()
+        begins_with_space = node.text[:1] == " "
+        if self._objects:
+            last = self._objects[-1]
+            last.space_behind = last.space_behind or begins_with_space
+        self._has_space = self._has_space or begins_with_space
+        if not word:
+            return
+        if self._objects:  # they have no text, and join or separate the words
+            before = self._parts[-1] if self._parts else " "
+            are_words = before[-1].isalnum() and word[0].isalnum()
+            self._has_space = self._has_space or are_words
+            if word[0] in CLOSING_MARKS and not self._objects[-1].space_behind:
+                self._has_space = False
+        if self._has_space and self._parts:
+            word = f" {word}"
+        self._parts.append(word)
+        self._length += len(word)
+        self._has_space = node.text[-1] == " "
+        self._objects = []
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False).replace("\xa0", "&nbsp;")

@@ -4,19 +4,15 @@ the best checkpoint.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.files.checkpoint_paths import (
-    list_checkpoints,
-    remove_unfinished,
-    step_of,
-)
+from t2tlite.files.checkpoint_paths import list_checkpoints, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.programs.runs.keras_run import built_model
 from t2tlite.run_folder import RunFolder
@@ -37,18 +33,16 @@ from t2tlite.types import Seq2SeqModel
 
 AVERAGE = "the average"
 
+# dev set, the one that decides first -> "the newest (step 9)", "the best (step 6)" or
+# AVERAGE -> metrics
+Measured = Mapping[str, Mapping[str, Evaluation]]
 
-# "the newest (step 9)", "the best (step 6)" or AVERAGE -> metrics
-Measured = Mapping[str, Evaluation]
 
-
-@dataclasses.dataclass(frozen=True)
-class Average:
+class Average(NamedTuple):
     """An averaged checkpoint, and how it compares with others."""
 
     path: str
-    # by dev set, the one that decides first; empty without data
-    measured: Mapping[str, Measured]
+    measured: Measured  # empty without data
 
 
 def average_run(
@@ -68,30 +62,24 @@ def average_run(
         return Average(path, {})
     if folder.identity().difference(Identity.of(dataset.manifest), "pairs"):
         say(f"The pairs in {dataset.folder} are not those that the run was trained on.")
-    candidates = {**_newest_and_best(folder), AVERAGE: path}
+    newest = folder.checkpoints()[-1]
+    candidates = {f"the newest (step {step_of(newest):,})": newest}
+    for best in list_checkpoints(folder.best_folder)[-1:]:
+        if step_of(best) != step_of(newest):
+            candidates[f"the best (step {step_of(best):,})"] = best
+    candidates[AVERAGE] = path
     try:
         return Average(path, _evaluated(model, candidates, dataset))
     except tf.errors.ResourceExhaustedError as error:
         raise MemoryError(
-            f"The average was written into {path}, but there is not enough memory to"
-            f" measure it: {reason_of(error)}."
+            f"The average is in {path}. There is not enough memory to measure it:"
+            f" {reason_of(error)}."
         ) from error
-
-
-def _newest_and_best(folder: RunFolder) -> dict[str, str]:
-    """The paths of the newest and the best checkpoint by their names in messages."""
-    newest = folder.checkpoints()[-1]
-    candidates = {f"the newest (step {step_of(newest):,})": newest}
-    for best in list_checkpoints(folder.best_folder)[-1:]:
-        if step_of(best) == step_of(newest):
-            return {f"the newest and best (step {step_of(newest):,})": newest}
-        candidates[f"the best (step {step_of(best):,})"] = best
-    return candidates
 
 
 def _evaluated(
     model: Seq2SeqModel, candidates: Mapping[str, str], dataset: Dataset
-) -> dict[str, dict[str, Evaluation]]:
+) -> Measured:
     """The metrics of checkpoints on each dev set and, of several, on all together."""
     strategy = tf.distribute.get_strategy()
     evaluate = {}
@@ -114,7 +102,7 @@ def _evaluated(
     return measured
 
 
-def comparison(measured: Mapping[str, Measured]) -> list[str]:
+def comparison(measured: Measured) -> list[str]:
     """Lines on the measured dev losses, and on whether the average is worse than the
     newest or the best checkpoint.
     """

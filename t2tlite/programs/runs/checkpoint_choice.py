@@ -37,13 +37,10 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
             f"Its newest checkpoint, of step {newest:,}, is also the best by {by}:"
             f" {_metrics(best)}."
         ]
-    evaluations = run.evaluations()
+    later = [each for each in run.evaluations() if each.step > best.step]
     newest_shown = f"step {newest:,}"
-    worse = 0
-    for evaluation in evaluations:
-        if evaluation.step == newest:
-            newest_shown = f"step {newest:,}: {_metrics(evaluation)}"
-        worse += evaluation.step > best.step
+    if later and later[-1].step == newest:
+        newest_shown += f": {_metrics(later[-1])}"
     lines = [
         f"Newest checkpoint, {newest_shown}. t2t-decoder uses it by default.",
         (
@@ -51,15 +48,12 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
             " t2t-decoder --checkpoint_path=best uses it."
         ),
     ]
-    if best.step == 0:
+    if later and not stops_early:
+        times = "evaluation" if len(later) == 1 else f"{len(later)} evaluations"
         lines.append(
-            "No evaluation was better than that of the start: the best checkpoint has"
-            " the weights of --warm_start_from."
+            f"The last {times} found none better; --early_stopping_evals=N stops"
+            " training after N such evaluations."
         )
-    if worse and not stops_early:
-        times = "evaluation" if worse == 1 else f"{worse} evaluations"
-        hint = "--early_stopping_evals=N stops training after N such evaluations."
-        lines.append(f"The last {times} found none better; {hint}")
     return lines
 
 
@@ -72,24 +66,18 @@ def checkpoints_to_average(
     Raises FileNotFoundError and ValueError if there is no run, or no such checkpoint.
     """
     run.hparams()  # raises if there is no run
-    paths = run.checkpoints()
-    if count is not None and count < 1:
-        raise ValueError(f"--n must be at least 1. Received: {count}.")
-    if not paths:
+    steps = {step_of(path): path for path in run.checkpoints()}
+    if not steps:
         raise FileNotFoundError(
             f"A run needs a checkpoint to average. {run} has none. Train first."
         )
-    within = []
-    for path in paths:
-        step = step_of(path)
-        if from_step <= step and (to_step is None or step <= to_step):
-            within.append(path)
+    last = max(steps) if to_step is None else to_step
+    within = [path for step, path in steps.items() if from_step <= step <= last]
     if not within:
-        last = "the newest" if to_step is None else f"step {to_step:,}"
         raise ValueError(
             "There must be checkpoints from --from_step to --to_step. Received: from"
-            f" step {from_step:,} to {last}; {run} has those of {len(paths)} steps,"
-            f" {step_of(paths[0]):,} to {step_of(paths[-1]):,}."
+            f" step {from_step:,} to step {last:,}; {run} has those of {len(steps)}"
+            f" steps, {min(steps):,} to {max(steps):,}."
         )
     return within[-count:] if count else within
 
@@ -101,32 +89,26 @@ def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     the newest. The latter means that training was rolled back: newer checkpoints were
     deleted to train again from an earlier one.
     """
-    newest = _newest_step(run.path)
-    best = _newest_step(run.best_folder)
-    if checkpoint in run.checkpoints()[-1:]:
-        if best in (None, newest):
+    newest = run.checkpoints()[-1:]
+    if [checkpoint] == newest:
+        best = list_checkpoints(run.best_folder)[-1:]
+        if not best or step_of(best[0]) == step_of(checkpoint):
             return []
         return [
-            f"Using the newest checkpoint, of step {newest:,}; the best by dev, of step"
-            f" {best:,}, is --checkpoint_path=best."
+            f"Using the newest checkpoint, of step {step_of(checkpoint):,}; the best by"
+            f" dev, of step {step_of(best[0]):,}, is --checkpoint_path=best."
         ]
     notes = [f"Using checkpoint {checkpoint}."]
     folder = Path(checkpoint).parent
-    made_by_run = run.best_folder.resolve(), run.averaged_folder.resolve()
-    is_later = newest is not None and step_of(checkpoint) > newest
-    if is_later and folder.resolve() in made_by_run:
+    is_of_run = folder.resolve().parent == run.path.resolve()
+    if newest and is_of_run and step_of(checkpoint) > step_of(newest[0]):
         notes.append(
-            f"It is later than the newest checkpoint of {run} (step {newest:,}): it"
-            " comes from training that was rolled back. t2t-trainer resumes only"
-            f" without it. Delete {folder}, or put the missing checkpoints back."
+            f"It is later than the newest checkpoint of {run} (step"
+            f" {step_of(newest[0]):,}): it comes from training that was rolled back."
+            f" t2t-trainer resumes only without it. Delete {folder}, or put the missing"
+            " checkpoints back."
         )
     return notes
-
-
-def _newest_step(folder: Path) -> int | None:
-    """The step of the newest checkpoint in a folder; None if there is none."""
-    checkpoints = list_checkpoints(folder)
-    return step_of(checkpoints[-1]) if checkpoints else None
 
 
 def _metrics(evaluation: DevEvaluation) -> str:

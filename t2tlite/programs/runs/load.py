@@ -7,20 +7,17 @@ one that decodes.
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from t2tlite.checked_fields import checked, plain
+from t2tlite.checked_fields import checked
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine
-from t2tlite.files.checkpoint_paths import (
-    checkpoint_files,
-    find_checkpoint,
-    step_of,
-)
+from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
@@ -43,43 +40,19 @@ def load(
     engine: str = TENSORFLOW,
     quantization: str | None = None,
     *,
-    report: Callable[[str], object] = lambda sentence: None,
     jit_compile: bool | None = None,
     threads: int = 1,
 ) -> Translator:
     """The trained model in a run directory, or an ensemble of several, ready to decode;
-    `t2tlite.load` explains the first four arguments, and `threads`.
+    `t2tlite.load` explains the arguments and errors.
 
-    `report` is called with messages for the user. `jit_compile` is whether XLA compiles
-    TensorFlow's search, by default as in training. Raises as `t2tlite.load`.
+    `jit_compile` is whether XLA compiles TensorFlow's search, by default as in
+    training.
     """
-    if isinstance(run, list | tuple) and len(run) == 1:
-        [run] = run
-    if isinstance(run, list | tuple) and run:
-        folders = [RunFolder(path) for path in run]
-        check_ensemble(folders, checkpoint_path, engine)
-        members = []
-        for folder in folders:
-            member = load(
-                folder.path,
-                checkpoint_path,
-                quantization=quantization,
-                report=report,
-                jit_compile=jit_compile,
-                threads=threads,
-            )
-            members.append(member)
-        return _ensemble(members, jit_compile)
-    if not isinstance(run, str | Path):
+    paths: list[Any] = list(run) if isinstance(run, list | tuple) else [run]
+    if not paths or not all(isinstance(path, str | Path) for path in paths):
         raise TypeError(
             f"run must be a run folder, or a list of several. Received: {run!r}."
-        )
-    checkpoint_path = plain(checkpoint_path)
-    known = isinstance(checkpoint_path, str | Path | int | None)
-    if not known or isinstance(checkpoint_path, bool):
-        raise TypeError(
-            "checkpoint_path must be newest, best, averaged, a step, or a path."
-            f" Received: {checkpoint_path!r}."
         )
     if engine not in ENGINES:
         raise ValueError(
@@ -91,29 +64,34 @@ def load(
             f" quantization={quantization} with engine={engine}."
         )
     threads = checked("threads", int, threads, low=1)
-    folder = RunFolder(run)
-    hparams = folder.hparams()
-    manifest = folder.manifest()
-    checkpoint = find_checkpoint(folder.path, checkpoint_path)
-    _check_same_model(folder, checkpoint)
-    encoders = folder.encoders()
-    for note in reading_notes(encoders, manifest.options):
-        report(note)
-    check_not_forked()
-    opened: Engine
-    if engine == CTRANSLATE2:
-        opened = open_converted(folder, checkpoint, quantization, report, threads)
-    else:
-        import_tensorflow()
-        from t2tlite.programs.runs.keras_run import open_keras
+    folders = [RunFolder(path) for path in paths]
+    if len(folders) > 1:
+        check_ensemble(folders, checkpoint_path, engine)
+    members = []
+    for folder in folders:
+        hparams = folder.hparams()
+        manifest = folder.manifest()
+        checkpoint = find_checkpoint(folder.path, checkpoint_path)
+        _check_same_model(folder, checkpoint)
+        encoders = folder.encoders()
+        check_not_forked()
+        opened: Engine
+        if engine == CTRANSLATE2:
+            opened = open_converted(folder, checkpoint, quantization, threads)
+        else:
+            import_tensorflow()
+            from t2tlite.programs.runs.keras_run import open_keras
 
-        if jit_compile is None:
-            jit_compile = hparams.jit_compile
-        opened = open_keras(folder, checkpoint, jit_compile, threads)
-    for note in checkpoint_notes(folder, checkpoint):
-        report(note)
-    label = _label(folder, manifest.name, opened.parameters, checkpoint)
-    return Translator(opened, encoders, manifest, checkpoint, label, str(folder))
+            if jit_compile is None:
+                jit_compile = hparams.jit_compile
+            opened = open_keras(folder, checkpoint, jit_compile, threads)
+        notes = reading_notes(encoders, manifest.options)
+        notes += checkpoint_notes(folder, checkpoint)
+        member = Translator(
+            opened, encoders, manifest, checkpoint, run=str(folder), notes=notes
+        )
+        members.append(member)
+    return members[0] if len(members) == 1 else _ensemble(members, bool(jit_compile))
 
 
 def check_ensemble(
@@ -134,13 +112,14 @@ def check_ensemble(
         )
     first = folders[0].identity()
     for folder in folders[1:]:
-        difference = first.difference(folder.identity(), *DATA)
-        if difference:
-            raise ValueError(
-                "The runs of an ensemble must have one problem, language pair and"
-                f" vocabulary. Received: {folders[0]} and {folder}, which differ in"
-                f" {difference}. Leave one out, or train both on the same data."
-            )
+        first.require_same(
+            folder.identity(),
+            DATA,
+            "The runs of an ensemble must have one problem, language pair and"
+            " vocabulary.",
+            f"{folders[0]} and {folder}, which differ",
+            "Leave one out, or train both on the same data.",
+        )
 
 
 def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
@@ -150,26 +129,24 @@ def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
     other = run_of(checkpoint)
     if other.path.resolve() == folder.path.resolve() or not other.exists():
         return
-    difference = folder.identity().difference(other.identity(), "vocabulary", "model")
-    if difference:
-        raise ValueError(
-            "checkpoint_path must be a checkpoint of the same model. Received:"
-            f" {checkpoint}, whose run differs from {folder} in {difference}. Name the"
-            " run of that checkpoint."
-        )
+    folder.identity().require_same(
+        other.identity(),
+        ("vocabulary", "model"),
+        "checkpoint_path must be a checkpoint of the same model.",
+        f"{checkpoint}, whose run differs from {folder}",
+        "Name the run of that checkpoint.",
+    )
 
 
-def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Translator:
-    """The models of several runs as one. Vocabularies, task, decoding defaults, and
-    whether XLA compiles, are those of the first.
+def _ensemble(members: Sequence[Translator], jit_compile: bool) -> Translator:
+    """The models of several runs as one. Vocabularies, task and decoding defaults are
+    those of the first.
     """
     from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
     from t2tlite.models.ensemble import Ensemble
 
     first, *others = members
     models = [keras_model(member) for member in members]
-    if jit_compile is None:
-        jit_compile = models[0].hparams.jit_compile
     engine = TensorFlowEngine(Ensemble(models), jit_compile)
     engine.threads = first.engine.threads
     labels = "; ".join(member.label for member in members)
@@ -181,6 +158,7 @@ def _ensemble(members: Sequence[Translator], jit_compile: bool | None) -> Transl
         f"ensemble of {len(members)}: {labels}",
         run=",".join(member.run for member in members),
         others=tuple(member.checkpoint for member in others),
+        notes=list(itertools.chain(*[member.notes for member in members])),
     )
 
 
@@ -190,30 +168,6 @@ def check_engine_options(engine: str, options: DecodeHParams, *features: str) ->
     """
     if engine == CTRANSLATE2:
         CTranslate2Engine.check_supported(options, *features)
-
-
-def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:
-    """Problem, hparam set, parameters, step with its metrics, and run; unknown parts
-    are left out.
-    """
-    step = step_of(checkpoint)
-    metrics = {}
-    # an average was not evaluated
-    if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():
-        with contextlib.suppress(ValueError):  # damaged; training reports it
-            for evaluation in folder.evaluations():
-                if evaluation.step == step:
-                    metrics = evaluation.metrics
-                    break
-    label = f"problem {problem}"
-    hparams_set = folder.flags().get("hparams_set", "")
-    if hparams_set:
-        label += f", hparams set {hparams_set}"
-    label += f", {parameters:,} parameters, step {step:,}"
-    if metrics:
-        shown = [f"{name} {value:.4g}" for name, value in metrics.items()]
-        label += f" (dev: {', '.join(shown)})"
-    return f"{label}, run {folder}"
 
 
 def run_files(
@@ -240,11 +194,9 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
     # None: any data of its vocabulary
     name = None if manifest.imported_from else manifest.name
     if name is None and not data_dir:
-        entries = manifest.vocabulary_entries()
-        names = ",".join(str(folder.path / entry.file) for entry in entries)
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its"
-            f" vocabulary, t2t-datagen --vocab_file={names}, and give --data_dir."
+            f" vocabulary, t2t-datagen {folder.vocabulary_flag()}, and give --data_dir."
         )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
@@ -252,10 +204,11 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
         raise FileNotFoundError(
             f"{error} Or give --data_dir, where the data of this run is now."
         ) from error
-    here = Identity.of(dataset.manifest)
-    if difference := Identity.of(manifest).difference(here, "vocabulary"):
-        raise ValueError(
-            f"The data of a run must have its vocabulary. Received: {folder} and"
-            f" {dataset.folder}, which differ in {difference}."
-        )
+    Identity.of(manifest).require_same(
+        Identity.of(dataset.manifest),
+        ["vocabulary"],
+        "The data of a run must have its vocabulary.",
+        f"{folder} and {dataset.folder}, which differ",
+        "Name another --data_dir.",
+    )
     return dataset

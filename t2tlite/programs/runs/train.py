@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import platform
-from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-import keras
-import numpy as np
 import tensorflow as tf
 
 import t2tlite
@@ -23,23 +21,21 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
-from t2tlite.files.checkpoint_paths import remove_unfinished, step_of
+from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.checkpoint_choice import after_training
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
-from t2tlite.programs.runs.start_checks import check_new, check_resumed
-from t2tlite.programs.runs.training import Trained, Training, dataset_of
+from t2tlite.programs.runs.training import Training, dataset_of
 from t2tlite.registry import get_model
-from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import Environment, TrainedWith
-from t2tlite.training.checkpoints import reason_of
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.run_records import SHOWN_DIGITS, Environment, Identity, TrainedWith
+from t2tlite.training.checkpoints import check_size, reason_of
 from t2tlite.training.cluster import find_cluster
-from t2tlite.training.cost import training_flops
+from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import train
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
-from t2tlite.training.memory import device_memory
 from t2tlite.training.run_cost import cost_line
 from t2tlite.training.signals import Signals
 from t2tlite.training.strategy import (
@@ -57,11 +53,14 @@ from t2tlite.training.workers import (
     wait_for_workers,
 )
 
+# what cannot change when a run resumes
+FIXED = ("problem", "vocabulary", "pairs", "random_seed", "model", "mixed_float16")
 
-def train_run(training: Training) -> Trained:
-    """Trains a new run, or resumes the run in the folder. First says on which device,
-    in which type, and whether XLA compiles. Of several workers, the chief makes the
-    data before the others.
+
+def train_run(training: Training) -> list[str]:
+    """Trains a new run, or resumes the run in the folder, and returns lines on how it
+    ended. First says on which device, in which type, and whether XLA compiles. Of
+    several workers, the chief makes the data before the others.
 
     Raises ValueError if another process trains in the directory, it holds another run,
     or the run to start from has another vocabulary; MemoryError if there is not enough
@@ -70,11 +69,10 @@ def train_run(training: Training) -> Trained:
     """
     check_not_forked()
     folder = training.folder
-    devices = training.devices
-    machines = find_cluster(devices.cluster_resolver)
-    replicas = make_strategy(devices.gpus, machines, devices.cpu_replicas)
+    machines = find_cluster(training.cluster_resolver)
+    replicas = make_strategy(training.gpus, machines, training.cpu_replicas)
     recorded = folder.hparams() if folder.checkpoints() else None
-    for line in device_lines(training.hparams, replicas, recorded, devices.gpus):
+    for line in device_lines(training.hparams, replicas, recorded, training.gpus):
         say(line)
     say(f"The run is in {folder}.")
     try:
@@ -91,9 +89,8 @@ def train_run(training: Training) -> Trained:
     summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
     summary += after_training(folder, training.config.early_stopping_evals > 0)
     if costs := folder.costs():
-        gpu = gpu_name() if trains_on_gpu(replicas) else ""
-        summary.append(cost_line(costs[-1], gpu))
-    return Trained(evaluation, summary)
+        summary.append(cost_line(costs[-1]))
+    return summary
 
 
 def _train(
@@ -113,31 +110,162 @@ def _train(
         hparams = training.hparams.for_replicas(strategy.num_replicas_in_sync)
         hparams = with_dtype_policy(hparams, strategy, recorded)
         check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
+        given = training.warm_start_from
+        # nothing has been learned yet, so everything may change
+        start = None if recorded else _warm_start_checkpoint(dataset, hparams, given)
         trained_with = TrainedWith(
             random_seed=config.random_seed,
             replicas=strategy.num_replicas_in_sync,
             global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
+            warm_start_from=start,
         )
-        warm_start = None
         if recorded:
-            trained_with = check_resumed(
-                folder, dataset, hparams, trained_with, training.warm_start_from
+            trained_with = _resumed_record(
+                folder, dataset, hparams, trained_with, given
             )
-        else:  # nothing has been learned yet, so everything may change
-            warm_start = check_new(dataset, hparams, training.warm_start_from)
-            trained_with = dataclasses.replace(trained_with, warm_start_from=warm_start)
 
         seed = config.random_seed
-        setup = _setup(dataset, hparams, folder, strategy, warm_start, seed)
+        setup = _setup(dataset, hparams, folder, strategy, start, seed)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
         score = DevScorer(setup, decoder).score if training.eval_bleu else None
         samples = SampleDecoder(setup, dataset).samples if folder.writes else None
-        command = training.command
-        begin = functools.partial(_begin, setup, dataset, trained_with, command)
+
+        def begin() -> None:
+            """Writes what the run is trained with."""
+            entries = dataset.manifest.vocabulary_entries()
+            vocabularies = [dataset.folder / entry.file for entry in entries]
+            folder.create(setup.model.hparams, dataset.manifest, vocabularies)
+            folder.write_flags(training.command)
+            folder.write(_environment(strategy))
+            folder.write(trained_with)
+
         evaluation = train(setup, config, Hooks(score, samples, begin), signals)
         wait_for_workers(strategy)
         return evaluation
+
+
+def _warm_start_checkpoint(
+    dataset: Dataset, hparams: HParams, warm_start_from: str | None
+) -> str | None:
+    """Returns the checkpoint that a new run starts from, or None.
+
+    Raises ValueError if it has another vocabulary or is damaged, or if the model would
+    share embeddings of two vocabularies. Reports hparams of the model that differ from
+    those of its run.
+    """
+    if not warm_start_from:
+        _check_shared_embeddings(hparams, dataset)
+        return None
+    checkpoint = checkpoint_at(warm_start_from)
+    run = run_of(checkpoint)
+    # weights of an imported run may share embeddings nevertheless
+    if not (run.exists() and run.hparams().shared_embedding_and_softmax_weights):
+        _check_shared_embeddings(hparams, dataset)
+    then = run.identity() if run.exists() else Identity()
+    now = Identity.of(dataset.manifest, hparams)
+    if run.has_manifest():
+        then.require_same(
+            now,
+            ["vocabulary"],
+            "--warm_start_from needs a run of the same vocabulary.",
+            f"{run} and {dataset.folder}, which differ",
+            _vocabulary_advice(run),
+        )
+    else:
+        say(
+            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
+            f" embeddings must be of the vocabulary of {dataset.folder}."
+        )
+    if difference := then.difference(now, "model"):
+        say(
+            f"The weights of {checkpoint} were trained in another model, which differs"
+            f" in {difference}."
+        )
+    sizes = dataset.manifest.vocabulary_sizes
+    check_size(checkpoint, count_parameters(hparams, sizes))
+    return checkpoint
+
+
+def _resumed_record(
+    folder: RunFolder,
+    dataset: Dataset,
+    hparams: HParams,
+    new: TrainedWith,
+    warm_start_from: str | None,
+) -> TrainedWith:
+    """Returns the record of a run that resumes: `new`, with the start of the old one.
+
+    Raises ValueError for another model, problem, direction, vocabulary, seed or other
+    pairs, and for an imported run, which has no optimizer state. Reports other hparams,
+    another global batch, and a `warm_start_from` that is not used.
+    """
+    if folder.manifest().imported_from is not None:
+        raise ValueError(
+            f"A run resumes with the state of its optimizer. Received: {folder},"
+            " imported without one. Use another --output_dir with"
+            f" --warm_start_from={folder}."
+        )
+    old = folder.trained_with() or new
+    then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
+    advice = (
+        "Give the same as before, or another --output_dir, with"
+        f" --warm_start_from={folder} to start from its weights."
+    )
+    now = Identity.of(dataset.manifest, hparams, new.random_seed)
+    if then.difference(now, "vocabulary"):
+        advice += f" {_vocabulary_advice(folder)}"
+    required = "A run resumes with the model, data and seed that it has."
+    then.require_same(now, FIXED, required, f"{folder}, which differs", advice)
+
+    changes = []
+    for name, (value, before) in hparams.diff(folder.hparams()).items():
+        changes.append(f"{name} {before} -> {value}")
+    if changes:
+        say(f"Changed hparams, from here on: {', '.join(changes)}.")
+    if new.global_batch_tokens != old.global_batch_tokens:
+        say(
+            f"Changed global batch, from here on: {old.global_batch_tokens:,} ->"
+            f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
+            f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+        )
+    start = old.warm_start_from
+    if warm_start_from and not _is_at(start, warm_start_from):
+        say(
+            f"--warm_start_from={warm_start_from} is not used: {folder} resumes, and"
+            f" started from {start or 'random weights'}."
+        )
+    return dataclasses.replace(new, warm_start_from=start)
+
+
+def _is_at(checkpoint: str | None, path: str) -> bool:
+    """Whether a checkpoint is the one, or in the folder, at a path."""
+    if not checkpoint:
+        return False
+    return Path(checkpoint).is_relative_to(Path(path).expanduser())
+
+
+def _vocabulary_advice(run: RunFolder) -> str:
+    return (
+        f"Make data with the run's vocabulary, t2t-datagen {run.vocabulary_flag()}, in"
+        " another --data_dir."
+    )
+
+
+def _check_shared_embeddings(hparams: HParams, dataset: Dataset) -> None:
+    """Raises ValueError if source and target would share embeddings, but have different
+    vocabularies, even of the same size.
+    """
+    manifest = dataset.manifest
+    if not hparams.shared_embedding_and_softmax_weights or manifest.has_one_vocabulary:
+        return
+    source, target = manifest.vocabularies
+    raise ValueError(
+        "Shared embeddings need one vocabulary for source and target. Received:"
+        f" {dataset.folder / source.file} and {dataset.folder / target.file}, whose"
+        " contents differ. Set shared_embedding_and_softmax_weights=false with"
+        " --hparams, or make data with one vocabulary."
+    )
 
 
 def _setup(
@@ -155,7 +283,6 @@ def _setup(
     dev_sets = {}
     for split, name in dataset.manifest.dev_sets.items():
         dev_sets[name] = dataset.store(split)
-    available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = get_model(hparams.model).from_hparams(hparams, *sizes, seed)
     return TrainingSetup(
@@ -166,48 +293,25 @@ def _setup(
         dev_sets=dev_sets,
         run=folder,
         vocabulary_sizes=sizes,
-        available_memory=available,
         flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
         warm_start=warm_start,
     )
-
-
-def _begin(
-    setup: TrainingSetup,
-    dataset: Dataset,
-    trained_with: TrainedWith,
-    command: Sequence[str],
-) -> None:
-    """Writes what the run is trained with."""
-    entries = dataset.manifest.vocabulary_entries()
-    vocabularies = [dataset.folder / entry.file for entry in entries]
-    run = setup.run
-    run.create(setup.model.hparams, dataset.manifest, vocabularies)
-    run.write_flags(command)
-    run.write_environment(_environment(setup.strategy))
-    run.write_trained_with(trained_with)
 
 
 def _settings(
     folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig
 ) -> dict[str, Any]:
     """The settings that all workers must share, by name."""
-    # they decide when to stop
-    records = {
-        "evaluations": folder.evaluations_file,
-        "best evaluation": folder.best_file,
-    }
-    digests = {}
-    for name, path in records.items():
-        digests[name] = file_sha256(path)[:12] if path.is_file() else "none"
+    files = {}
+    for name in ("evaluations.json", "best/best.json"):  # they decide when to stop
+        path = folder.path / name
+        files[name] = file_sha256(path)[:SHOWN_DIGITS] if path.is_file() else "none"
     checkpoints = folder.checkpoints()
     return {
         "newest checkpoint": step_of(checkpoints[-1]) if checkpoints else 0,
-        **digests,
+        **files,
         "t2tlite": t2tlite.__version__,
-        "problem": dataset.name,
-        "vocabulary": dataset.manifest.vocabulary_sha256[:12],
-        "data": dataset.manifest.pairs_sha256[:12],
+        **vars(Identity.of(dataset.manifest)),
         **dataclasses.asdict(config),
         **dataclasses.asdict(hparams),
     }
@@ -219,8 +323,8 @@ def _environment(strategy: tf.distribute.Strategy) -> Environment:
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
-        keras=keras.__version__,
-        numpy=np.__version__,
+        keras=version("keras"),
+        numpy=version("numpy"),
         python=platform.python_version(),
         device=gpu_name() if trains_on_gpu(strategy) else cpu,
         replicas=strategy.num_replicas_in_sync,

@@ -1,35 +1,31 @@
-"""A training and its data as records, and the data made or opened."""
+"""What a run is trained with, made from names and values: what t2t-trainer does after
+it has read its flags, and `t2tlite.train` does too. TensorFlow is not needed.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any
 
 from t2tlite import registry
+from t2tlite.checked_fields import checked
 from t2tlite.config import HParams
 from t2tlite.console import say
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.generate import Generated, generate
 from t2tlite.data.problem import Problem
-from t2tlite.run_folder import RunFolder
+from t2tlite.files.checkpoint_paths import checkpoint_at, step_of
+from t2tlite.files.same_file import is_same_folder
+from t2tlite.run_folder import RunFolder, run_of
+from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.vocabularies.encoders import reading_notes
 
-if TYPE_CHECKING:
-    from t2tlite.training.evaluation import Evaluation
-
-
-@dataclasses.dataclass(frozen=True)
-class Devices:
-    """The devices to train on."""
-
-    gpus: int | None = None  # of this machine; None: all, or the CPU without any
-    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
-    cluster_resolver: str = "tf_config"  # how the workers are found
+TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +52,9 @@ class Training:
     eval_bleu: bool = False
     # run or checkpoint whose weights a new run starts from; None: random
     warm_start_from: str | None = None
-    devices: Devices = Devices()
-
-
-class Trained(NamedTuple):
-    """What a training that ended has to say."""
-
-    evaluation: Evaluation  # the last
-    summary: list[str]  # lines for the user
+    gpus: int | None = None  # of this machine; None: all, or the CPU without any
+    cpu_replicas: int = 1  # that share the cores of the CPU, without a GPU
+    cluster_resolver: str = "tf_config"  # how the workers are found
 
 
 def make_data(data: DataToMake) -> Generated:
@@ -73,9 +64,7 @@ def make_data(data: DataToMake) -> Generated:
     importlib.import_module("t2tlite.tasks")
     # raises if there is none, before hours of work
     registry.get_task(data.problem.task)
-    return generate(
-        data.problem, data.data_dir, data.tmp_dir, data.num_processes, data.pipeline
-    )
+    return generate(**vars(data))
 
 
 def dataset_of(data: Dataset | DataToMake) -> Dataset:
@@ -100,3 +89,163 @@ def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
     for note in reading_notes(dataset.encoders, dataset.manifest.options):
         say(note)
     return dataset
+
+
+def check_folders(
+    folder: RunFolder, data_dir: Path, problem: str | None, warm_start_from: str | None
+) -> None:
+    """Raises ValueError if the run cannot be in its folder, and FileNotFoundError if a
+    new run has no checkpoint to start from.
+    """
+    folder.check_path()
+    check_apart(folder.path, data_dir, problem)
+    if warm_start_from and not folder.checkpoints():
+        checkpoint_at(warm_start_from)
+
+
+def check_apart(output_dir: Path, data_dir: Path, problem: str | None) -> None:
+    """Raises ValueError if a run would be in the folder of the data."""
+    folders = [data_dir]
+    if problem:
+        folders.append(data_dir / problem.removesuffix("_rev"))
+    for folder in folders:
+        if is_same_folder(output_dir, folder):
+            raise ValueError(
+                "--output_dir and the data must be in different folders. Received:"
+                f" --output_dir={output_dir}, the same folder as {folder}, which is"
+                " that of --data_dir. Name another --output_dir."
+            )
+
+
+def run_hparams(folder: RunFolder, warm_start_from: str | None) -> HParams | None:
+    """Returns the hparams of the run to resume, or of the run to start from; None for a
+    new run.
+    """
+    if folder.checkpoints():
+        return folder.hparams()
+    if not warm_start_from:
+        return None
+    hparams = warm_start_hparams(warm_start_from)
+    say(
+        f"Without --hparams_set: the hparams of {warm_start_from}, with"
+        f" learning_rate_constant={hparams.learning_rate_constant:g}, so that the rate"
+        " rises to its value when that run stopped."
+    )
+    return hparams
+
+
+def warm_start_hparams(path: str) -> HParams:
+    """The hparams of the run to start from, with a learning rate that rises only to
+    where that run stopped.
+
+    A new run warms up from step 0; the peak of the old schedule would undo what the
+    weights have learned. The old run's corpus_weights are left out, since they belong
+    to its data. `path` is a run or one of its checkpoints; FileNotFoundError if there
+    is no checkpoint, or it belongs to no run.
+    """
+    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
+    step = step_of(checkpoint_at(path))
+    schedule = SCHEDULES[hparams.learning_rate_schedule]
+    constant = schedule.continued_from(
+        step, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
+    )
+    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
+
+
+def training_of(
+    problem: str | Problem | Dataset,
+    hparams: str | HParams | Mapping[str, object],
+    output_dir: str | Path,
+    data_dir: str | Path,
+    train_steps: int | None,
+    eval_bleu: bool,
+    warm_start_from: str | Path | None,
+    loop: Mapping[str, Any],
+) -> Training:
+    """What `t2tlite.train`, which explains the arguments and the errors, trains."""
+    folder = RunFolder(output_dir)
+    LoopConfig.check_names(loop)
+    eval_bleu = checked("eval_bleu", bool, eval_bleu)
+    name, data_dir = _data_named(problem, data_dir)
+    start = None if warm_start_from is None else str(warm_start_from)
+    check_folders(folder, data_dir, name, start)
+    changed = _changed_hparams(hparams, folder, start)
+    steps = changed.train_steps if train_steps is None else train_steps
+    config = LoopConfig(train_steps=steps, **loop)
+    dataset = problem
+    if not isinstance(dataset, Dataset):
+        command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
+        dataset = open_data(data_dir, name, command)
+    given = hparams if isinstance(hparams, str) else None
+    hparams_set, changes = set_and_changes(given, changed, folder, start)
+    flags = {
+        "problem": name,
+        "data_dir": data_dir,
+        "output_dir": folder,
+        "hparams_set": hparams_set,
+        "hparams": changes,
+        "eval_bleu": str(eval_bleu).lower(),
+        **vars(config),
+    }
+    if start:
+        flags["warm_start_from"] = start
+    words = [f"--{flag}={value}" for flag, value in flags.items()]
+    command_line = ["t2t-trainer", *words]
+    return Training(folder, dataset, changed, config, command_line, eval_bleu, start)
+
+
+def _data_named(
+    problem: str | Problem | Dataset, data_dir: str | Path
+) -> tuple[str, Path]:
+    """The problem's name, and the folder that its data's folder is in."""
+    if isinstance(problem, Dataset):
+        return problem.name, problem.folder.parent
+    if isinstance(problem, Problem):
+        return problem.name() + ("_rev" if problem.reverse else ""), Path(data_dir)
+    if not isinstance(problem, str):
+        raise TypeError(
+            "problem must be the data that t2tlite.prepare returned, a problem, or the"
+            f" name of one. Received: {problem!r:.80}."
+        )
+    return problem, Path(data_dir)
+
+
+def _changed_hparams(
+    hparams: str | HParams | Mapping[str, object],
+    folder: RunFolder,
+    warm_start_from: str | None,
+) -> HParams:
+    """The hparams of a set, an object, or changes to those of the run."""
+    if isinstance(hparams, HParams):
+        return hparams
+    if isinstance(hparams, str):
+        named: HParams = registry.get_hparams(hparams)
+        return named
+    if not isinstance(hparams, Mapping):
+        raise TypeError(
+            "hparams must be the name of a set, HParams, or a dict of changes."
+            f" Received: {hparams!r:.80}."
+        )
+    base = run_hparams(folder, warm_start_from) or HParams()
+    base.check_names(hparams)
+    return dataclasses.replace(base, **hparams)  # type: ignore[arg-type]
+
+
+def set_and_changes(
+    name: str | None, hparams: HParams, folder: RunFolder, warm_start_from: str | None
+) -> tuple[str, str]:
+    """The values of --hparams_set and --hparams that make these hparams. Without the
+    name of a set, it is that of the run to resume or to start from, or
+    transformer_base.
+    """
+    if not name:
+        run = folder
+        if warm_start_from and not folder.checkpoints():
+            run = run_of(warm_start_from)
+        name = run.flags().get("hparams_set")
+    if name not in registry.list_hparams():
+        name = TRANSFORMER_BASE
+    changes = []
+    for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
+        changes.append(f"{field}={new}")
+    return name, ",".join(changes)

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Unpack, overload
+from typing import (
+    Any,
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import numpy as np
 
@@ -28,6 +38,38 @@ from t2tlite.texts import as_list, check_text, one_or_all
 from t2tlite.trees.words import penn_words
 from t2tlite.types import EOS
 from t2tlite.vocabularies.encoders import TextEncoder
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+
+
+class OneOrAll(Protocol[Options, Result]):
+    """A method that returns one result for a string, and a list for several."""
+
+    # mypy's complaint about the overloads is that a string is an Iterable[str] too
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, sentences: str, /, *args: Options.args, **kwargs: Options.kwargs
+    ) -> Result: ...
+    @overload
+    def __call__(
+        self, sentences: Iterable[str], /, *args: Options.args, **kwargs: Options.kwargs
+    ) -> list[Result]: ...
+
+
+def of_one_or_all(
+    method: Callable[Concatenate[Any, Any, Options], list[Result]],
+) -> OneOrAll[Options, Result]:
+    """Lets a method of several sentences take one, too."""
+
+    @functools.wraps(method)
+    def of_sentences(
+        self: Translator, sentences: str | Iterable[str], *args: Any, **options: Any
+    ) -> Any:
+        results = method(self, as_list(sentences), *args, **options)
+        return one_or_all(sentences, results)
+
+    return of_sentences  # type: ignore[return-value]
 
 
 class SentencePair(NamedTuple):
@@ -57,39 +99,28 @@ class Translator(TextDecoder):
         label: str = "",
         run: str = "",
         others: tuple[str, ...] = (),
+        notes: Iterable[str] = (),
     ) -> None:
         """`run` is the run directory, as `attention` shows it; `others` are the
-        checkpoints of an ensemble's other runs.
+        checkpoints of an ensemble's other runs; `notes` is what a command says of the
+        model.
         """
         super().__init__(engine, encoders, manifest, checkpoint, label)
         self.run = run
         self.others = others
+        self.notes = list(notes)
 
-    # mypy's complaint about the overloads is that a string is an Iterable[str] too
+    def __repr__(self) -> str:
+        return f"<Translator: {self.label}, run {self.run}>"
 
-    @overload
-    def translate(  # type: ignore[overload-overlap]
-        self,
-        sentences: str,
-        *,
-        prefix: str | None = None,
-        **options: Unpack[DecodeOptions],
-    ) -> str: ...
-    @overload
+    @of_one_or_all
     def translate(
         self,
-        sentences: Iterable[str],
-        *,
-        prefix: Iterable[str] | None = None,
-        **options: Unpack[DecodeOptions],
-    ) -> list[str]: ...
-    def translate(
-        self,
-        sentences: str | Iterable[str],
+        sentences: list[str],
         *,
         prefix: str | Iterable[str] | None = None,
         **options: Unpack[DecodeOptions],
-    ) -> str | list[str]:
+    ) -> list[str]:
         """The best translation of each sentence, in order; a blank sentence stays
         blank.
 
@@ -97,30 +128,20 @@ class Translator(TextDecoder):
         continued, even if a space follows it.
         """
         n_best = self.decode(
-            as_list(sentences),
+            sentences,
             self.options(**options),
             prefix=None if prefix is None else as_list(prefix),
             task=self.task.as_sequences(),
         )
-        return one_or_all(sentences, [outputs[0].text for outputs in n_best])
+        return [outputs[0].text for outputs in n_best]
 
-    @overload
-    def n_best(  # type: ignore[overload-overlap]
-        self, sentences: str, count: int | None = None, **options: Unpack[DecodeOptions]
-    ) -> list[Output]: ...
-    @overload
+    @of_one_or_all
     def n_best(
         self,
-        sentences: Iterable[str],
+        sentences: list[str],
         count: int | None = None,
         **options: Unpack[DecodeOptions],
-    ) -> list[list[Output]]: ...
-    def n_best(
-        self,
-        sentences: str | Iterable[str],
-        count: int | None = None,
-        **options: Unpack[DecodeOptions],
-    ) -> list[Output] | list[list[Output]]:
+    ) -> list[list[Output]]:
         """The `count` best hypotheses of each sentence, best first, by default as many
         as `beam_size`.
 
@@ -131,32 +152,16 @@ class Translator(TextDecoder):
         chosen = self.options(**options)
         if count is None:
             count = chosen.beam_size
-        chosen = dataclasses.replace(chosen, return_beams=count)
-        return one_or_all(sentences, self.decode(as_list(sentences), chosen))
+        return self.decode(sentences, dataclasses.replace(chosen, return_beams=count))
 
-    @overload
-    def parse(  # type: ignore[overload-overlap]
-        self,
-        sentences: str,
-        *,
-        raw_text: bool = False,
-        **options: Unpack[DecodeOptions],
-    ) -> Output: ...
-    @overload
+    @of_one_or_all
     def parse(
         self,
-        sentences: Iterable[str],
+        sentences: list[str],
         *,
         raw_text: bool = False,
         **options: Unpack[DecodeOptions],
-    ) -> list[Output]: ...
-    def parse(
-        self,
-        sentences: str | Iterable[str],
-        *,
-        raw_text: bool = False,
-        **options: Unpack[DecodeOptions],
-    ) -> Output | list[Output]:
+    ) -> list[Output]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
         The best parse is the one of the beam that fits the words best
@@ -166,47 +171,29 @@ class Translator(TextDecoder):
         -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = parser(self.task, self.manifest.name)
-        texts = as_list(sentences)
         if raw_text:
-            texts = list(map(penn_words, texts))
-        n_best = self.decode(texts, self.options(**options), task=task)
-        return one_or_all(sentences, [outputs[0] for outputs in n_best])
+            sentences = list(map(penn_words, sentences))
+        n_best = self.decode(sentences, self.options(**options), task=task)
+        return [outputs[0] for outputs in n_best]
 
-    @overload
-    def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, **options: Unpack[DecodeOptions]
-    ) -> float: ...
-    @overload
+    @of_one_or_all
     def score(
         self,
-        sources: Iterable[str],
-        targets: Iterable[str],
-        **options: Unpack[DecodeOptions],
-    ) -> list[float]: ...
-    def score(
-        self,
-        sources: str | Iterable[str],
+        sources: list[str],
         targets: str | Iterable[str],
         **options: Unpack[DecodeOptions],
-    ) -> float | list[float]:
+    ) -> list[float]:
         """The log-probability (natural) of each target, its EOS included, given its
         source.
 
         Under tensor2tensor's rules, returns the mean negative log-probability of the
-        tokens. Raises ValueError if the numbers of sources and targets differ, or only
-        one of the two is a string.
+        tokens. Raises ValueError if the numbers of sources and targets differ.
         """
-        if isinstance(sources, str) != isinstance(targets, str):
-            received = f"{type(sources).__name__} and {type(targets).__name__}"
-            raise ValueError(
-                "Source and target must both be strings, or both lists. Received:"
-                f" {received}."
-            )
         chosen = self.options(**options)
-        scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
+        scored = self.score_hypotheses(sources, as_list(targets), chosen)
         if rules_of(chosen).scores_per_token:
-            return one_or_all(sources, [target.score for target in scored])
-        return one_or_all(sources, [target.log_prob for target in scored])
+            return [target.score for target in scored]
+        return [target.log_prob for target in scored]
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """The pieces of a sentence and its translation, and the attention weights of
@@ -255,17 +242,12 @@ class Translator(TextDecoder):
         for stack in self.engine.attention(inputs, targets):
             stacks.append([np.asarray(layer)[0] for layer in stack])
         encoder, decoder, cross = stacks
+        source_encoder, target_encoder = self.encoders
         # The caller counts the words of its own texts: a vocabulary may normalise "½"
         # to "1⁄2", or drop a character.
-        source_words = words_of_pieces(
-            self.source_encoder, pair.source_tokens[:-1], pair.source
-        )
-        target_words = words_of_pieces(
-            self.target_encoder, pair.target_tokens[:-1], pair.target
-        )
         return Attention(
-            self.source_encoder.pieces(pair.source_tokens),
-            self.target_encoder.pieces(pair.target_tokens),
+            source_encoder.pieces(pair.source_tokens),
+            target_encoder.pieces(pair.target_tokens),
             encoder,
             decoder,
             cross,
@@ -273,8 +255,8 @@ class Translator(TextDecoder):
             pair.target,
             self.run,
             self.step,
-            source_words,
-            target_words,
+            words_of_pieces(source_encoder, pair.source_tokens[:-1], pair.source),
+            words_of_pieces(target_encoder, pair.target_tokens[:-1], pair.target),
         )
 
     def export(
@@ -321,4 +303,4 @@ def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
     """The problem's decoding defaults with the changes of --decode_hparams; ValueError
     for a bad one.
     """
-    return DecodeHParams.of(manifest.decode_defaults).override(changes)
+    return DecodeHParams(**manifest.decode_defaults).override(changes)

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
@@ -26,9 +27,10 @@ from t2tlite.programs.serving.languages import detect_each
 from t2tlite.programs.serving.models import ServedModel
 from t2tlite.programs.serving.options import MAX_ANSWER_BYTES
 from t2tlite.programs.serving.requests import (
+    FORM,
     JSON,
+    MULTIPART,
     RequestError,
-    body_description,
     long_answer,
 )
 from t2tlite.programs.serving.schemas import (
@@ -46,16 +48,12 @@ DESCRIPTION = (
     " use it. Where an API key is needed, it is sent as Authorization: Bearer KEY, or"
     " as the field api_key."
 )
-STATUSES = {
-    400: "A bad request, no API key, or a host that the server does not know.",
-    403: "A wrong API key, or a request from another site's page.",
-    413: "Too much to compute.",
-    415: "A body that is neither JSON nor a form.",
-    503: (
-        "The server is loading, draining, or has too many requests; Retry-After says"
-        " when to try again."
-    ),
-    504: "The request took too long.",
+ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": ErrorResponse, "description": "What the client must change."},
+    "5XX": {
+        "model": ErrorResponse,
+        "description": "The server is loading, draining, full, or too slow for this.",
+    },
 }
 
 router = APIRouter()
@@ -63,16 +61,13 @@ router = APIRouter()
 
 def make_app(service: Service) -> FastAPI:
     """The application of a service."""
-    statuses: dict[int | str, dict[str, Any]] = {}
-    for status, text in STATUSES.items():
-        statuses[status] = {"model": ErrorResponse, "description": text}
     app = FastAPI(
         title="t2t-serve",
         version=t2tlite.__version__,
         description=DESCRIPTION,
         docs_url=None,
         redoc_url=None,
-        responses=statuses,
+        responses=ERRORS,
         exception_handlers={HTTPException: refuse},
     )
     app.state.service = service
@@ -103,17 +98,23 @@ async def refuse(request: Request, error: HTTPException) -> Response:
 # what computes
 
 
+def _takes(kind: type[TextRequest]) -> dict[str, Any]:
+    """The description of a body, in JSON or as a form, for /openapi.json."""
+    media = {"schema": kind.model_json_schema()}
+    content = {JSON: media, FORM: media, MULTIPART: media}
+    return {"requestBody": {"required": True, "content": content}}
+
+
 @router.post(
     "/translate",
-    summary="Translate or parse a text or texts",
-    openapi_extra=body_description(TranslateRequest),
+    openapi_extra=_takes(TranslateRequest),
     response_model=schemas.TranslateResponse,
     response_model_exclude_none=True,
 )
 async def translate(
     service: CurrentService, request: Request
 ) -> schemas.TranslateResponse | Response:
-    """Translates a text, or each text of a list; with `stream` line by line."""
+    """Translates or parses a text, or each of a list; with `stream` line by line."""
     body = await service.read(request, TranslateRequest)
     translation = await service.in_thread(Translation, service.catalogue, body)
     if body.stream:
@@ -147,26 +148,20 @@ def _line(content: schemas.ResponseBody) -> bytes:
     return content.model_dump_json(exclude_none=True).encode() + b"\n"
 
 
-@router.post(
-    "/detect",
-    summary="Detect the language of a text, or of each text of a list",
-    openapi_extra=body_description(TextRequest),
-)
+@router.post("/detect", openapi_extra=_takes(TextRequest))
 async def detect_language(
     service: CurrentService, request: Request
 ) -> list[schemas.Detection] | list[list[schemas.Detection]]:
-    """The served languages that a text may be in, most likely first."""
+    """Lists the served languages that a text, or each of a list, may be in, most likely
+    first.
+    """
     body = await service.read(request, TextRequest)
     candidates = list(service.catalogue.languages())
     detected = await service.in_thread(detect_each, body.texts(), candidates)
     return one_or_all(body.q, detected)
 
 
-@router.post(
-    "/score",
-    summary="Log-probabilities of translations",
-    openapi_extra=body_description(TranslateRequest),
-)
+@router.post("/score", openapi_extra=_takes(TranslateRequest))
 async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
     """Scores the translation of each text as one sentence."""
     body = await service.read(request, TranslateRequest)
@@ -194,28 +189,24 @@ def _scoring(
 
 @router.post(
     "/attention",
-    summary="Which source words each target word attends to",
-    openapi_extra=body_description(TranslateRequest),
+    openapi_extra=_takes(TranslateRequest),
     response_model=schemas.AttentionResponse,
 )
 async def attention_by_words(service: CurrentService, request: Request) -> Response:
-    """Cross-attention between words."""
+    """Says which source words each target word attends to."""
     content = await _attention(service, request, words_answer)
     return Response(content, media_type=JSON)
 
 
 @router.post(
     "/attention.html",
-    summary="A page to explore the attention of every head of every layer",
-    openapi_extra=body_description(TranslateRequest),
+    openapi_extra=_takes(TranslateRequest),
     response_class=HTMLResponse,
 )
 async def attention_page(service: CurrentService, request: Request) -> Response:
-    """The page of `t2t-attention --html`, without the folder of the run.
-
-    It takes POST alone: a page of another site could make a browser send a GET, as an
-    image's address, without a word of where it comes from.
-    """
+    """Makes a page to explore the attention of every head of every layer."""
+    # POST alone: a page of another site could make a browser send a GET, as an image's
+    # address, without a word of where it comes from
     return HTMLResponse(await _attention(service, request, page_answer))
 
 
@@ -230,7 +221,7 @@ async def _attention(service: Service, request: Request, answer: Answer) -> byte
 # what is served
 
 
-@router.get("/languages", summary="The languages served")
+@router.get("/languages")
 async def languages(service: CurrentService) -> list[schemas.Language]:
     """The languages, and what each can be translated to."""
     served = []
@@ -240,42 +231,39 @@ async def languages(service: CurrentService) -> list[schemas.Language]:
     return served
 
 
-@router.get("/frontend/settings", summary="Limits, defaults, and the models served")
+@router.get("/frontend/settings")
 async def frontend_settings(service: CurrentService) -> schemas.Settings:
-    """Limits, defaults and models."""
-    source, target = "", ""
-    for model in service.catalogue.translators[:1]:
-        source, target = model.source, model.target
+    """Limits, defaults, and the models served."""
     has_key = bool(service.options.api_key)
     models = []
     for model in service.catalogue.models:
-        models.append(_description(model, () if has_key else model.examples))
+        models.append(
+            schemas.ModelDescription(
+                source=model.source,
+                target=model.target,
+                source_name=language_name(model.source),
+                target_name=language_name(model.target),
+                problem=model.translator.manifest.name,
+                step=model.translator.step,
+                beam_size=model.options.beam_size,
+                alpha=model.options.alpha,
+                examples=() if has_key else model.examples,
+            )
+        )
+    source, target = "", ""
+    for model in service.catalogue.translators[:1]:
+        source, target = model.source, model.target
     return schemas.Settings(
         apiKeys=has_key,
         keyRequired=has_key,
         charLimit=service.options.max_characters,
-        language=schemas.Defaults(
-            source=schemas.LanguageName(code=source, name=language_name(source)),
-            target=schemas.LanguageName(code=target, name=language_name(target)),
-        ),
+        language=schemas.Defaults(source=_named(source), target=_named(target)),
         models=models,
     )
 
 
-def _description(
-    model: ServedModel, examples: tuple[str, ...]
-) -> schemas.ModelDescription:
-    return schemas.ModelDescription(
-        source=model.source,
-        target=model.target,
-        source_name=language_name(model.source),
-        target_name=language_name(model.target),
-        problem=model.translator.manifest.name,
-        step=model.translator.step,
-        beam_size=model.options.beam_size,
-        alpha=model.options.alpha,
-        examples=examples,
-    )
+def _named(code: str) -> schemas.LanguageName:
+    return schemas.LanguageName(code=code, name=language_name(code))
 
 
 # pages, and what watches the server
@@ -298,24 +286,24 @@ def _page(name: str) -> HTMLResponse:
     return HTMLResponse(folder.joinpath(name).read_text(encoding="utf-8"))
 
 
-@router.get("/health", summary="Whether the process lives")
+@router.get("/health")
 async def health() -> StatusResponse:
     """Answers while the process lives."""
     return StatusResponse(status="ok")
 
 
-@router.get("/ready", summary="Whether requests are accepted")
+@router.get("/ready")
 async def ready(service: CurrentService, response: Response) -> StatusResponse:
-    """Status 200 if requests are accepted and every thread that computes lives, else
-    503.
+    """Has status 200 if requests are accepted and every thread that computes lives,
+    else 503.
     """
     status = service.shown_status
     response.status_code = 200 if status == READY else 503
     return StatusResponse(status=status)
 
 
-@router.get("/metrics", summary="Counters for Prometheus")
+@router.get("/metrics")
 async def metrics(service: CurrentService) -> Response:
-    """Counters, in Prometheus's text format."""
-    body, content_type = service.metrics.text()
-    return Response(body, media_type=content_type)
+    """Counters for Prometheus."""
+    body = generate_latest(service.metrics.registry)
+    return Response(body, media_type=CONTENT_TYPE_LATEST)

@@ -15,7 +15,7 @@ import numpy as np
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import ServedModel
-from t2tlite.programs.serving.options import MAX_SERVED_TOKENS
+from t2tlite.programs.serving.options import MAX_ATTENTION_WEIGHTS, MAX_SERVED_TOKENS
 from t2tlite.programs.serving.requests import RequestError
 from t2tlite.programs.serving.schemas import (
     AttentionResponse,
@@ -33,23 +33,25 @@ Answer = Callable[[Attention, str, int], bytes]
 
 
 def attention_work(
-    model: ServedModel,
-    body: TranslateRequest,
-    answer: Answer,
+    model: ServedModel, body: TranslateRequest, answer: Answer
 ) -> Work[tuple[str, str | None], bytes]:
     """The work to make an answer from the attention of a sentence and its translation:
     the given one, or the model's own if that is missing or blank. Raises RequestError.
     """
     sentence = _sentence("q", body.q)
-    translation = None
-    if body.translation and not is_blank("".join(as_list(body.translation))):
+    if is_blank("".join(as_list(body.translation or ""))):
+        translation = None
+        tokens = model.search_token_counts([sentence], model.options.beam_size)
+    else:
         translation = _sentence("translation", body.translation)
-    tokens = _checked_tokens(model, sentence, translation)
-    function = BatchFunction(model.attend, (answer,))
-    return Work(function, [(sentence, translation)], [tokens])
+        tokens = model.token_counts([sentence], limit=MAX_SERVED_TOKENS)
+        tokens += model.token_counts([translation], True, MAX_SERVED_TOKENS)
+    _check_weights(model, *tokens)
+    function = BatchFunction(_answers, (model, answer))
+    return Work(function, [(sentence, translation)], [sum(tokens)])
 
 
-def _sentence(name: str, text: str | list[str]) -> str:
+def _sentence(name: str, text: str | list[str] | None) -> str:
     """The text. Raises RequestError 400 if it is a list, blank or has a line break."""
     if not isinstance(text, str):
         received = "a list"
@@ -66,18 +68,37 @@ def _sentence(name: str, text: str | list[str]) -> str:
     )
 
 
-def _checked_tokens(model: ServedModel, source: str, translation: str | None) -> int:
-    """The number of tokens that are known. Raises RequestError 413 if a side has too
-    many, or both have too many weights.
+def _check_weights(model: ServedModel, sources: int, targets: int = 0) -> None:
+    """Raises RequestError 413 if the attention of a sentence and its translation has
+    too many weights; tokens are counted with EOS.
     """
-    if translation is None:
-        [count] = model.search_token_counts([source], model.options.beam_size)
-        model.check_weights(count)
-        return count
-    [sources] = model.token_counts([source], limit=MAX_SERVED_TOKENS)
-    [targets] = model.token_counts([translation], targets=True, limit=MAX_SERVED_TOKENS)
-    model.check_weights(sources, targets)
-    return sources + targets
+    hparams = model.hparams
+    encoder = hparams.encoder_layers * sources**2
+    decoder = hparams.decoder_layers * targets * (sources + targets)
+    weights = hparams.num_heads * (encoder + decoder)
+    if weights > MAX_ATTENTION_WEIGHTS:
+        tokens = f"{sources:,} tokens"
+        if targets:
+            tokens += f" and their translation of {targets:,}"
+        raise RequestError(
+            413,
+            f"The attention of a sentence must have at most {MAX_ATTENTION_WEIGHTS:,}"
+            f" weights. Received: {weights:,}, for {tokens}. Send a shorter sentence.",
+        )
+
+
+def _answers(
+    pairs: Sequence[tuple[str, str | None]], model: ServedModel, answer: Answer
+) -> list[bytes]:
+    """The answer for each pair of a sentence and its translation."""
+    answers = []
+    for source, target in pairs:
+        [tagged] = model.tagged([source])
+        pair = model.translator.sentence_pair(tagged, target)
+        _check_weights(model, len(pair.source_tokens), len(pair.target_tokens))
+        attention = model.translator.attention_of(pair)
+        answers.append(answer(attention, source, model.tag_words))
+    return answers
 
 
 def words_answer(attention: Attention, source: str, tag_words: int) -> bytes:

@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -65,52 +65,37 @@ class Limits:
         return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Work(Generic[Item, Value]):
-    """What a request asks for."""
-
-    function: BatchFunction
-    items: Sequence[Item]
-    tokens: Sequence[int]  # of each item
-
-
 Results = dict[int, Value]  # of some items, by their indices
 
 
-class QueuedWork(Generic[Item, Value]):
-    """Work in the queue. A worker thread calls `deliver` with results, or with the
-    error.
-    """
+class Work(Generic[Item, Value]):
+    """What a request asks for."""
 
     def __init__(
-        self,
-        work: Work[Item, Value],
-        deliver: Callable[[Results[Value] | Exception], None],
+        self, function: BatchFunction, items: Sequence[Item], tokens: Sequence[int]
     ) -> None:
-        self.work = work
-        self.deliver = deliver
+        self.function = function
+        self.items = items
+        self.tokens = tokens  # of each item
+        self.deliver: Callable[[Results[Value] | Exception], object]
         self.cancelled = False
-        self.since = time.monotonic()
+        self.since = 0.0  # in the queue
         # indices of items without a batch; a dict keeps their order
-        self.waiting = dict.fromkeys(range(len(work.items)))
+        self.waiting = dict.fromkeys(range(len(items)))
 
 
-AnyWork = QueuedWork[Any, Any]
+AnyWork = Work[Any, Any]
 
 
 class QueuedItem(NamedTuple):
     """An item of queued work, by its place there."""
 
-    queued: AnyWork
+    work: AnyWork
     place: int
 
     @property
     def tokens(self) -> int:
-        return self.queued.work.tokens[self.place]
-
-
-def _ignore(items: int, tokens: int, seconds: float) -> None:
-    """Observes nothing."""
+        return self.work.tokens[self.place]
 
 
 class Batcher:
@@ -122,7 +107,7 @@ class Batcher:
         self,
         max_waiting: int,
         limits: Limits | None = None,
-        observe: Callable[[int, int, float], None] = _ignore,
+        observe: Callable[[int, int, float], object] = lambda *batch: None,
         workers: int = WORKERS,
     ) -> None:
         self._max_waiting = max_waiting
@@ -131,27 +116,24 @@ class Batcher:
         self._queue: collections.deque[AnyWork] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
-        self._dead = 0
+        self.dead_workers = 0  # threads that have ended although `stop` was not called
         self._threads: list[threading.Thread] = []
         for _ in range(workers):
             self._threads.append(threading.Thread(target=self._run, daemon=True))
-        for thread in self._threads:
-            thread.start()
-
-    @property
-    def dead_workers(self) -> int:
-        """The number of threads that have ended although `stop` was not called."""
-        return self._dead
+            self._threads[-1].start()
 
     @property
     def queue_length(self) -> int:
         """The number of items that wait."""
         with self._changed:
-            return sum(len(queued.waiting) for queued in self._queue)
+            return sum(len(work.waiting) for work in self._queue)
 
-    def submit(self, queued: AnyWork) -> None:
-        """Puts work into the queue. Raises RequestError 503 if the queue is full, or no
-        thread is left.
+    def submit(
+        self, work: AnyWork, deliver: Callable[[Results[Any] | Exception], object]
+    ) -> None:
+        """Puts work into the queue. A worker thread calls `deliver` with results, or
+        with the error. Raises RequestError 503 if the queue is full, or no thread is
+        left.
 
         The queue counts requests, not items: requests take turns, so a long text delays
         others no more than a short one.
@@ -165,15 +147,17 @@ class Batcher:
                     "The server has as many requests as it can take. Try again later.",
                     retry_after="1",
                 )
-            self._queue.append(queued)
+            work.deliver = deliver
+            work.since = time.monotonic()
+            self._queue.append(work)
             self._changed.notify_all()
 
-    def cancel(self, queued: AnyWork) -> None:
+    def cancel(self, work: AnyWork) -> None:
         """Takes work out of the queue. Results that are being computed are dropped."""
         with self._changed:
-            queued.cancelled = True
-            if queued in self._queue:
-                self._queue.remove(queued)
+            work.cancelled = True
+            if work in self._queue:
+                self._queue.remove(work)
 
     def stop(self) -> None:
         """Ends the threads, each after the batch that it computes."""
@@ -188,65 +172,57 @@ class Batcher:
         requests. Whatever else ends this thread, such as a SystemExit in a user's code,
         is logged.
         """
+        batch: list[QueuedItem] = []
         try:
             while batch := self._next_batch():
-                try:
-                    self._compute_observed(batch)
-                except BaseException:
-                    self._fail({item.queued for item in batch})
-                    raise
+                started = time.monotonic()
+                self._compute(batch)
+                tokens = sum(item.tokens for item in batch)
+                self._observe(len(batch), tokens, time.monotonic() - started)
         except BaseException:
             logger.critical(
                 "A thread that computes has ended. /ready answers 503 from now on:"
                 " restart the server.",
                 exc_info=True,
             )
+            abandoned = {item.work for item in batch}
             with self._changed:
-                self._dead += 1
-                abandoned = [] if self._has_workers() else list(self._queue)
-            self._fail(abandoned)
+                self.dead_workers += 1
+                if not self._has_workers():
+                    abandoned.update(self._queue)
+            for work in abandoned:
+                self._fail(work, worker_error())
 
     def _has_workers(self) -> bool:
-        return self._dead < len(self._threads)
+        return self.dead_workers < len(self._threads)
 
-    def _compute_observed(self, batch: list[QueuedItem]) -> None:
-        started = time.monotonic()
-        self._compute(batch)
-        tokens = sum(item.tokens for item in batch)
-        self._observe(len(batch), tokens, time.monotonic() - started)
-
-    def _fail(self, abandoned: Iterable[AnyWork]) -> None:
-        """Answers work that no thread computes any more."""
-        for queued in abandoned:
-            self.cancel(queued)
-            queued.deliver(worker_error())
+    def _fail(self, work: AnyWork, error: Exception) -> None:
+        self.cancel(work)
+        work.deliver(error)
 
     def _compute(self, batch: list[QueuedItem]) -> None:
         """Computes a batch and delivers the results. If it fails, the items of each
         request are computed by themselves.
         """
         parts: dict[AnyWork, list[QueuedItem]] = {}
-        inputs = []
         for item in batch:
-            parts.setdefault(item.queued, []).append(item)
-            inputs.append(item.queued.work.items[item.place])
-        first = batch[0].queued
+            parts.setdefault(item.work, []).append(item)
+        first = batch[0].work
         try:
-            values = first.work.function.run(inputs)
-            results: dict[AnyWork, Results[Any]] = {queued: {} for queued in parts}
+            values = first.function.run([work.items[place] for work, place in batch])
+            results: dict[AnyWork, Results[Any]] = {work: {} for work in parts}
             for item, value in zip(batch, values, strict=True):
-                results[item.queued][item.place] = value
+                results[item.work][item.place] = value
         except Exception as error:
-            if len(parts) > 1:
-                for part in parts.values():
-                    self._compute(part)
+            if len(parts) == 1:
+                self._fail(first, error)
                 return
-            self.cancel(first)
-            first.deliver(error)
+            for part in parts.values():
+                self._compute(part)
             return
-        for queued, result in results.items():
-            if not queued.cancelled:
-                queued.deliver(result)
+        for work, result in results.items():
+            if not work.cancelled:
+                work.deliver(result)
 
     def _next_batch(self) -> list[QueuedItem]:
         """The items to compute next; empty when the threads are to end."""
@@ -256,7 +232,7 @@ class Batcher:
                     self._changed.wait()
                     continue
                 first = self._queue[0]
-                batch, full = self._choose(first.work.function)
+                batch, full = self._choose(first.function)
                 left = first.since + self._limits.max_wait_s - time.monotonic()
                 if full or left <= 0:
                     self._take(batch)
@@ -278,27 +254,27 @@ class Batcher:
         second of each, and so on.
         """
         turns: collections.deque[tuple[AnyWork, Iterator[int]]] = collections.deque()
-        for queued in self._queue:
-            if queued.work.function == function:
-                turns.append((queued, iter(queued.waiting)))
+        for work in self._queue:
+            if work.function == function:
+                turns.append((work, iter(work.waiting)))
         while turns:
-            queued, places = turns.popleft()
+            work, places = turns.popleft()
             place = next(places, None)
             if place is not None:
-                yield QueuedItem(queued, place)
-                turns.append((queued, places))
+                yield QueuedItem(work, place)
+                turns.append((work, places))
 
     def _take(self, batch: list[QueuedItem]) -> None:
         """Records that the items are being computed; work with items left goes to the
         end of the queue.
         """
         for item in batch:
-            del item.queued.waiting[item.place]
-        for queued in dict.fromkeys(item.queued for item in batch):
-            self._queue.remove(queued)
-            if queued.waiting:
-                queued.since = 0.0  # it has waited
-                self._queue.append(queued)
+            del item.work.waiting[item.place]
+        for work in dict.fromkeys(item.work for item in batch):
+            self._queue.remove(work)
+            if work.waiting:
+                work.since = 0.0  # it has waited
+                self._queue.append(work)
 
 
 def worker_error() -> RequestError:

@@ -154,7 +154,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """
         if self._discards or self.transport.is_closing():
             return
-        self.server_state.metrics.observe_refusal(problem.status)
+        self.server_state.metrics.refusals.labels(problem.status).inc()
         if self._is_answering():
             self.drop()
         else:
@@ -172,8 +172,9 @@ class BoundedProtocol(HttpToolsProtocol):
     # the transport of an answer
 
     def write(self, data: bytes) -> None:
-        """Sends data."""
-        self.transport.write(data)
+        """Sends data, unless the connection has ended, which asyncio would log."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
 
     def is_closing(self) -> bool:
         """Whether the connection ends."""

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from t2tlite.programs.serving.options import (
     DEFAULT_PORTS,
     MAX_ANSWER_BYTES,
-    Host,
     ServerOptions,
     is_address,
     read_host,
@@ -120,13 +119,11 @@ def check_sender(headers: Headers, options: ServerOptions) -> None:
     site or an origin that is not one.
     """
     host = headers.get("host", "")
-    named = read_host(host)
-    if host and not is_known_host(named, options):
-        advice = "Use its IP address"
-        if named:
-            advice += f", or start it with --allowed_hosts={named.name[:SHOWN]}"
+    if host and not is_known_host(read_host(host), options):
         raise RequestError(
-            400, f"The server does not know the host {host[:SHOWN]!r}. {advice}."
+            400,
+            f"The server does not know the host {host[:SHOWN]!r}. Use its IP address,"
+            " or start it with --allowed_hosts.",
         )
     origin = headers.get("origin")
     if origin in options.cors_origins or "*" in options.cors_origins:
@@ -163,7 +160,7 @@ def _is_own(origin: str, headers: Headers, options: ServerOptions) -> bool:
     return place.removesuffix(port) in own_places
 
 
-def is_known_host(host: Host | None, options: ServerOptions) -> bool:
+def is_known_host(host: str | None, options: ServerOptions) -> bool:
     """Whether a host is a name of this server, or an IP address."""
     if "*" in options.allowed_hosts:
         return True
@@ -174,7 +171,7 @@ def is_known_host(host: Host | None, options: ServerOptions) -> bool:
         options.host.lower().removesuffix("."),
         *options.allowed_hosts,
     )
-    if is_address(host.name) or host.name in known:
+    if is_address(host) or host in known:
         return True
     below = [name[1:] for name in known if name.startswith("*.")]
-    return host.name.endswith(tuple(below))
+    return host.endswith(tuple(below))

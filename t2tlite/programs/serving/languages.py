@@ -5,19 +5,14 @@ py3langid, a naive Bayes classifier of 140 languages.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from t2tlite.data.language_codes import (
-    pair_of_run,
-    parse_language,
-    parse_pair,
-)
+from t2tlite.data.language_codes import pair_of_run, parse_language
 from t2tlite.data.manifest import RunManifest
-from t2tlite.programs.serving.options import ServedRunOptions
 from t2tlite.programs.serving.schemas import Detection
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import open_task
@@ -36,55 +31,56 @@ CLEAR_ALONE = 99
 SURE = 0.5
 
 
-def with_tags(options: ServedRunOptions) -> ServedRunOptions:
-    """The options with a run, a pair and a tag for each entry of `languages`, in which
-    a tag follows a colon.
-
-    `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>,
-    <2fr>).
+class ServedPair(NamedTuple):
+    """What is served: a run, its language codes, and what precedes every source, for a
+    run that translates to several languages.
     """
-    pairs = []
-    tags = []
-    for text in options.languages:
-        pair, colon, tag = text.partition(":")
-        if colon and "-" not in pair:
-            parse_pair(text)  # raises: en:de is not a pair with a tag
-        pairs.append(pair)
-        tags.append(tag.strip())
-    runs = options.runs
-    if len(runs) == 1 and tags and all(tags):  # one run translates to several languages
-        runs *= len(tags)
-    return dataclasses.replace(
-        options, runs=runs, languages=tuple(pairs), tags=tuple(tags)
-    )
+
+    run: str
+    source: str
+    target: str
+    tag: str = ""
 
 
-def language_pairs(
+def served_pairs(
     runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
-) -> list[tuple[str, str]]:
+) -> list[ServedPair]:
     """The language pair of each run: as given (`en-de`, one for each run), or as its
-    manifest records.
+    manifest records. `en-de:<2de>,en-fr:<2fr>` of one run are two pairs with tags.
 
     A parser translates to TREE, from English if its manifest names no language; its
     entry in `given` may be the source language alone. Raises ValueError if there are
     not as many pairs as runs, a run has none, or two runs the same.
     """
-    if given and len(given) != len(runs):
+    texts: list[str | None] = [None] * len(runs)
+    tags = [""] * len(runs)
+    if given:
+        texts = []
+        tags = []
+        for entry in given:
+            pair, colon, tag = entry.partition(":")
+            # en:de is not a pair with a tag
+            texts.append(entry if colon and "-" not in pair else pair)
+            tags.append(tag.strip())
+        if len(runs) == 1 and all(tags):
+            runs = [*runs] * len(tags)
+            manifests = [*manifests] * len(tags)
+    if len(texts) != len(runs):
         raise ValueError(
             "--languages needs a pair for each --output_dir, in their order. Received:"
             f" {len(given)} pairs ({','.join(given)}) for {len(runs)} runs."
         )
-    run_of: dict[tuple[str, str], str] = {}
-    for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
-        pair = _pair_of_run(run, manifest, given[i] if given else None)
-        if pair in run_of:
+    served: dict[tuple[str, str], ServedPair] = {}
+    for run, manifest, text, tag in zip(runs, manifests, texts, tags, strict=True):
+        codes = _pair_of_run(run, manifest, text)
+        if codes in served:
             raise ValueError(
                 "Each language pair can be served by one run. Received:"
-                f" {'-'.join(pair)} for {run} and for {run_of[pair]}. Leave one out, or"
-                " name their languages with --languages."
+                f" {'-'.join(codes)} for {run} and for {served[codes].run}. Leave one"
+                " out, or name their languages with --languages."
             )
-        run_of[pair] = run
-    return list(run_of)
+        served[codes] = ServedPair(run, *codes, tag)
+    return list(served.values())
 
 
 def _pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str, str]:
@@ -103,21 +99,13 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     likely), returns the first candidate with confidence 0. A candidate that the
     classifier does not know is never detected.
     """
-    undecided = []
-    for code in candidates[:1]:
-        undecided.append(Detection(language=code, confidence=0.0))
+    undecided = [Detection(language=code, confidence=0.0) for code in candidates[:1]]
     text = text[:MAX_READ]
-    if not any(character.isalpha() for character in text):
+    labels = {code: _label(code) for code in candidates}
+    known = frozenset(filter(None, labels.values()))
+    if not known or not any(map(str.isalpha, text)):
         return undecided
-    labels = {}
-    for code in candidates:
-        label = _label(code)
-        if label is not None:
-            labels[code] = label
-    if not labels:
-        return undecided
-    knows_all = len(labels) == len(set(candidates))
-    known = frozenset(labels.values())
+    knows_all = all(labels.values())
     ranking = _identifier(known if knows_all else None).rank(text)
     probabilities = {label: float(value) for label, value in ranking}
     *_, second, best = sorted([0.0, 0.0, *(probabilities[label] for label in known)])
@@ -125,7 +113,7 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
         return undecided
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities[label], 1)
+        percent = round(100 * probabilities.get(label, 0.0), 1)
         if percent > 0:
             detected.append(Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)
@@ -151,14 +139,14 @@ def detect_each(
     return detected
 
 
-def _label(code: str) -> str | None:
-    """The classifier's label of a language code, or None if it does not know the
+def _label(code: str) -> str:
+    """The classifier's label of a language code; empty if it does not know the
     language.
     """
     label = code.partition("-")[0]
     if label == "nb":
         label = "no"
-    return label if label in _identifier().labels else None
+    return label if label in _identifier().labels else ""
 
 
 @functools.lru_cache(maxsize=64)

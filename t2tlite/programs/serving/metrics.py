@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -22,53 +16,38 @@ class ServerMetrics:
     """Counts requests, refused connections and batches, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
+        named: dict[str, Any] = {"namespace": "t2tlite", "registry": self.registry}
         self._requests = Counter(
-            "t2tlite_requests",
-            "Requests answered.",
-            ["path", "method", "status"],
-            registry=self._registry,
+            "requests", "Requests answered.", ["path", "method", "status"], **named
         )
-        self._refusals = Counter(
-            "t2tlite_refused_connections",
+        self.refusals = Counter(
+            "refused_connections",
             "Connections ended with an error, for what was sent or for its slowness.",
             ["status"],
-            registry=self._registry,
+            **named,
         )
-        self._latency = self._histogram(
+        self._latency = Histogram(
             "request_seconds",
             "From a request to the end of its answer.",
-            SECONDS,
-            "path",
+            ["path"],
+            buckets=SECONDS,
+            **named,
         )
-        self._sentences = self._histogram(
-            "batch_sentences", "Sentences of a batch.", SENTENCES
+        self._sentences = Histogram(
+            "batch_sentences", "Sentences of a batch.", buckets=SENTENCES, **named
         )
-        self._tokens = self._histogram(
-            "batch_tokens", "Source tokens of a batch, without padding.", TOKENS
+        self._tokens = Histogram(
+            "batch_tokens",
+            "Source tokens of a batch, without padding.",
+            buckets=TOKENS,
+            **named,
         )
-        self._seconds = self._histogram(
-            "batch_seconds", "Time to compute a batch.", SECONDS
+        self._seconds = Histogram(
+            "batch_seconds", "Time to compute a batch.", buckets=SECONDS, **named
         )
-        self._queue = Gauge(
-            "t2tlite_queue_sentences", "Sentences that wait.", registry=self._registry
-        )
-        self._active = Gauge(
-            "t2tlite_active_requests",
-            "Requests being answered.",
-            registry=self._registry,
-        )
-
-    def _histogram(
-        self, name: str, meaning: str, buckets: tuple[float, ...], *labels: str
-    ) -> Histogram:
-        return Histogram(
-            f"t2tlite_{name}",
-            meaning,
-            labels,
-            buckets=buckets,
-            registry=self._registry,
-        )
+        self._queue = Gauge("queue_sentences", "Sentences that wait.", **named)
+        self._active = Gauge("active_requests", "Requests being answered.", **named)
 
     def watch(self, queue_length: Callable[[], int], active: Callable[[], int]) -> None:
         """Shows what the functions return: the number of sentences that wait, and of
@@ -89,11 +68,3 @@ class ServerMetrics:
         """Counts a request."""
         self._requests.labels(path, method, str(status)).inc()
         self._latency.labels(path).observe(seconds)
-
-    def observe_refusal(self, status: int) -> None:
-        """Counts a connection that ends with an error."""
-        self._refusals.labels(str(status)).inc()
-
-    def text(self) -> tuple[bytes, str]:
-        """What /metrics answers, and its content type."""
-        return generate_latest(self._registry), CONTENT_TYPE_LATEST

@@ -7,20 +7,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.console import say
 from t2tlite.data.language_codes import distance, language_name
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.decoding.source_text import evenly_spaced
-from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.languages import detect
+from t2tlite.programs.serving.languages import ServedPair, detect
 from t2tlite.programs.serving.options import (
-    MAX_ATTENTION_WEIGHTS,
     MAX_SEARCH_TOKENS,
     MAX_SERVED_TOKENS,
     ServedRunOptions,
@@ -30,7 +29,6 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 
 if TYPE_CHECKING:
-    from t2tlite.programs.visualise.attention import Attention
     from t2tlite.tasks.task import Output
 
 WARM_UP = "Warm up."  # decoded once before the first request
@@ -76,7 +74,7 @@ class ServedModel:
         if self.makes_trees:
             parses = self.translator.parse(sentences, **dataclasses.asdict(options))
             return [[parse] for parse in parses]
-        sources = self._tagged(sentences)
+        sources = self.tagged(sentences)
         n_best = self.translator.decode(sources, options)
         if aligned:
             return self.translator.aligned(sources, n_best, self.tag_words)
@@ -85,43 +83,9 @@ class ServedModel:
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The log-probability of each pair of source and target."""
         sources, targets = zip(*pairs, strict=True)
-        return list(self.translator.score(self._tagged(sources), targets))
+        return list(self.translator.score(self.tagged(sources), targets))
 
-    def attention(self, source: str, target: str | None) -> Attention:
-        """The attention of a sentence and its translation, by default the model's own.
-        Before the words of the sentence stand those of the model's tag.
-
-        Raises RequestError 413 if it has too many weights.
-        """
-        [tagged] = self._tagged([source])
-        pair = self.translator.sentence_pair(tagged, target)
-        self.check_weights(len(pair.source_tokens), len(pair.target_tokens))
-        return self.translator.attention_of(pair)
-
-    def attend(
-        self,
-        pairs: Sequence[tuple[str, str | None]],
-        answer: Callable[[Attention, str, int], bytes],
-    ) -> list[bytes]:
-        """The answers that `answer` makes of the attention of each pair, of its source,
-        and of the number of the tag's words before it.
-        """
-        answers = []
-        for source, target in pairs:
-            attention = self.attention(source, target)
-            answers.append(answer(attention, source, self.tag_words))
-        return answers
-
-    def warm_up(self) -> None:
-        """Builds what requests use by default, so that the first request is quick."""
-        # with CTranslate2, the first request for attention loads TensorFlow
-        if self.translator.engine.name == TENSORFLOW:
-            self.attention(WARM_UP, WARM_UP)
-        if not self.makes_trees:
-            self.score([(WARM_UP, WARM_UP)])
-        self.decode([WARM_UP], self.decode_options(), self.aligns)
-
-    def _tagged(self, sources: Sequence[str]) -> list[str]:
+    def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""
         if not self.tag:
             return list(sources)
@@ -171,16 +135,16 @@ class ServedModel:
         Raises RequestError 413 if a sentence has more than `limit`, EOS not counted, or
         more than the model can read.
         """
-        encoder = self.translator.source_encoder
-        texts = sentences
         if targets:
-            encoder = self.translator.target_encoder
+            encoded = self.translator.target_encoder.encode_batch(sentences)
         else:
-            texts = self._tagged(sentences)
+            encoded = self.translator.source_encoder.encode_batch(
+                self.tagged(sentences)
+            )
         longest = self.translator.max_source_tokens
-        limit = longest if limit is None else min(limit, longest)
+        limit = min(limit or longest, longest)
         counts = []
-        for sentence, ids in zip(sentences, encoder.encode_batch(texts), strict=True):
+        for sentence, ids in zip(sentences, encoded, strict=True):
             if len(ids) > limit:
                 raise RequestError(
                     413,
@@ -197,29 +161,11 @@ class ServedModel:
         sentence is too long for the beam: a search cannot be interrupted.
         """
         limit = MAX_SEARCH_TOKENS // beam_size
-        if limit >= min(self.translator.max_source_tokens, MAX_SERVED_TOKENS):
-            return self.token_counts(sentences, limit=MAX_SERVED_TOKENS)
-        advice = f"Split it, or ask for a beam_size below {beam_size}."
+        advice = "Split it."
+        if limit < min(MAX_SERVED_TOKENS, self.translator.max_source_tokens):
+            advice = f"Split it, or ask for a beam_size below {beam_size}."
+        limit = min(limit, MAX_SERVED_TOKENS)
         return self.token_counts(sentences, limit=limit, advice=advice)
-
-    def check_weights(self, source_tokens: int, target_tokens: int = 0) -> None:
-        """Raises RequestError 413 if the attention of a sentence and its translation
-        has too many weights; tokens are counted with EOS.
-        """
-        encoder = self.hparams.encoder_layers * source_tokens**2
-        keys = source_tokens + target_tokens
-        decoder = self.hparams.decoder_layers * target_tokens * keys
-        weights = self.hparams.num_heads * (encoder + decoder)
-        if weights > MAX_ATTENTION_WEIGHTS:
-            tokens = f"{source_tokens:,} tokens"
-            if target_tokens:
-                tokens += f" and their translation of {target_tokens:,}"
-            raise RequestError(
-                413,
-                "The attention of a sentence must have at most"
-                f" {MAX_ATTENTION_WEIGHTS:,} weights. Received: {weights:,}, for"
-                f" {tokens}. Send a shorter sentence.",
-            )
 
 
 class Catalogue:
@@ -267,62 +213,60 @@ class Catalogue:
         return sorted(code for code in codes if distance(wanted, code) is not None)
 
 
-def load_catalogue(
-    options: ServedRunOptions,
-    pairs: Sequence[tuple[str, str]],
-    report: Callable[[str], None],
-) -> Catalogue:
-    """The models of the runs, warm. Raises ValueError or OSError if a run cannot be
+def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:
+    """The models of the pairs, warm. Raises ValueError or OSError if a run cannot be
     loaded.
     """
     detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
     models: list[ServedModel] = []
     # by run; a run may translate to several languages
-    loaded: dict[str, Translator] = {}
-    tags = options.tags or ("",) * len(pairs)
-    for run, (source, target), tag in zip(options.runs, pairs, tags, strict=True):
+    translators: dict[str, Translator] = {}
+    for run, source, target, tag in pairs:
         started = time.monotonic()
         tagged = f", by the tag {tag}" if tag else ""
-        report(
-            f"Loading {run}: {language_name(source)} to"
-            f" {language_name(target)}{tagged}."
-        )
-        if run not in loaded:
-            loaded[run] = _load(run, options, report)
-        translator = loaded[run]
+        names = f"{language_name(source)} to {language_name(target)}"
+        say_with_time(f"Loading {run}: {names}{tagged}.")
+        if run not in translators:
+            translators[run] = load(
+                run,
+                options.checkpoint_path,
+                options.engine,
+                options.quantization,
+                jit_compile=False,  # XLA would compile anew for each length
+                threads=WORKERS,
+            )
+            for note in translators[run].notes:
+                say_with_time(note)
+        translator = translators[run]
+        translator.engine.threads = 1  # a worker decodes its batch by itself
         if tag and len(translator.source_encoder.encode(tag)) > 1:
-            report(
+            say_with_time(
                 f"The tag {tag} is not one piece of the vocabulary of {run}. Was the"
                 " model trained with it?"
             )
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
-        model = ServedModel(translator, source, target, defaults, tag, examples)
-        model.warm_up()
-        models.append(model)
-        report(
-            f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f}"
-            " seconds."
-        )
+        models.append(ServedModel(translator, source, target, defaults, tag, examples))
+        _warm_up(models[-1])
+        seconds = time.monotonic() - started
+        say_with_time(f"Loaded step {translator.step:,} in {seconds:.1f} seconds.")
     return Catalogue(models)
 
 
-def _load(
-    run: str, options: ServedRunOptions, report: Callable[[str], None]
-) -> Translator:
-    translator = load(
-        run,
-        options.checkpoint_path,
-        options.engine,
-        options.quantization,
-        report=report,
-        jit_compile=False,  # XLA would compile anew for each length
-        threads=WORKERS,
-    )
-    translator.engine.threads = 1  # a worker decodes its batch by itself
-    for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
-        report(note)
-    return translator
+def _warm_up(model: ServedModel) -> None:
+    """Builds what requests use by default, so that the first request is quick."""
+    translator = model.translator
+    # with CTranslate2, the first request for attention loads TensorFlow
+    if translator.engine.name == TENSORFLOW:
+        translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
+    if not model.makes_trees:
+        model.score([(WARM_UP, WARM_UP)])
+    model.decode([WARM_UP], model.decode_options(), model.aligns)
+
+
+def say_with_time(line: str) -> None:
+    """Prints a line of progress with the time."""
+    say(f"{time.strftime('%H:%M:%S')} {line}")
 
 
 def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-from typing import NamedTuple
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
@@ -35,17 +34,12 @@ HOST = re.compile(r"(\[[^\[\]]+\]|(?:\*\.)?[^\s/:@\[\]*]+)(:[0-9]*)?")
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-class Host(NamedTuple):
-    """A host as every spelling of it is compared."""
-
-    name: str  # in lower case and ASCII, without a final dot and brackets
-    port: str  # such as ":80"; "" if there is none
-
-
-def read_host(text: str) -> Host | None:
-    """The host of a header or a flag; None if it is not one."""
+def read_host(text: str) -> str | None:
+    """The host of a header or a flag, as every spelling of it is compared: in lower
+    case and ASCII, without a final dot, brackets and a port. None if it is not one.
+    """
     if is_address(text):
-        return Host(text.lower(), "")
+        return text.lower()
     match = HOST.fullmatch(text)
     if match is None:
         return None
@@ -57,7 +51,7 @@ def read_host(text: str) -> Host | None:
             name = idna.encode(name, uts46=True).decode()
         except idna.IDNAError:
             return None
-    return Host(name, match[2] or "")
+    return name
 
 
 def is_address(text: str) -> bool:
@@ -73,7 +67,7 @@ def _allowed_host(text: str) -> str:
     """A host name as `read_host` reads it, or `*`; ValueError if it is neither."""
     host = read_host(text.strip())
     if host:
-        return host.name
+        return host
     if text.strip() == "*":
         return "*"
     raise ValueError(
@@ -96,8 +90,12 @@ def _origin(text: str) -> str:
             "cors_origins must be origins such as https://example.org:8080, or * for"
             f" all. Received: {text!r}. Write scheme and host, and no path."
         )
-    name = f"[{host.name}]" if ":" in host.name else host.name
-    return f"{scheme}://{name}{host.port}".removesuffix(DEFAULT_PORTS.get(scheme, ":"))
+    if ":" in host:
+        host = f"[{host}]"
+    match = HOST.fullmatch(place)
+    port = (match and match[2]) or ""
+    origin = f"{scheme}://{host}{port}"
+    return origin.removesuffix(DEFAULT_PORTS.get(scheme, ":"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,10 +162,9 @@ class ServedRunOptions(CheckedFields):
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]
-    # a pair such as en-de for each run; by default what the runs record
+    # a pair such as en-de for each run, or with tags, en-de:<2de>, for the only one; by
+    # default what the runs record
     languages: tuple[str, ...] = ()
-    # for each run what precedes every source, such as <2de>; by default nothing
-    tags: tuple[str, ...] = ()
     checkpoint_path: str | None = None
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW

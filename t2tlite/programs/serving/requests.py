@@ -18,11 +18,11 @@ import traceback
 import urllib.parse
 import zlib
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json
 from python_multipart import parse_form
 from python_multipart.multipart import Field, File
@@ -76,11 +76,9 @@ class RequestError(Exception):
         self.headers = headers
 
 
-class ClientGoneError(RequestError):
-    """A request whose client has closed the connection."""
-
-    def __init__(self) -> None:
-        super().__init__(CLIENT_GONE, "The client closed the connection.")
+def client_gone() -> RequestError:
+    """The error of a request whose client has closed the connection."""
+    return RequestError(CLIENT_GONE, "The client closed the connection.")
 
 
 def long_answer() -> RequestError:
@@ -118,18 +116,6 @@ def log_failure(error: BaseException) -> None:
         )
         cause = cause.__cause__ or cause.__context__
     logger.error("%s", "\n".join(lines))
-
-
-def media_type(request: Request) -> str:
-    """The media type of the body, without its parameters, in lower case."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def body_description(kind: type[BaseModel]) -> dict[str, Any]:
-    """The description of a body for /openapi.json."""
-    media = {"schema": kind.model_json_schema()}
-    content = {JSON: media, FORM: media, MULTIPART: media}
-    return {"requestBody": {"required": True, "content": content}}
 
 
 class Bodies:
@@ -189,7 +175,7 @@ class Bodies:
                 " sooner while the server receives many others.",
             ) from None
         except ClientDisconnect:
-            raise ClientGoneError from None
+            raise client_gone() from None
         finally:
             del self._arriving[deadline]
 
@@ -213,10 +199,7 @@ def _too_long() -> RequestError:
     )
 
 
-def decompressed(body: bytearray, request: Request) -> bytes:
-    """The body without its Content-Encoding. Raises RequestError 400 if it has another
-    one, 413 if it is too long.
-    """
+def _decompressed(body: bytearray, request: Request) -> bytes:
     if request.headers.get("content-encoding", "identity").lower() == "identity":
         return bytes(body)
     try:
@@ -232,21 +215,23 @@ def decompressed(body: bytearray, request: Request) -> bytes:
     return content
 
 
-def fields_of(body: bytes, request: Request) -> Fields:
+def fields_of(body: bytearray, request: Request) -> Fields:
     """The fields of a body, as JSON or a form, and of the address. Raises RequestError
-    400 or 415.
+    400, 413 or 415.
     """
-    kind = request.headers.get("content-type", "")
     fields = form_fields(request.scope["query_string"])
-    if media_type(request) == JSON:
-        return fields | json_object(body, kind)
-    if media_type(request) in (FORM, MULTIPART):
-        return fields | form_fields(body, kind)
-    if body:
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower()
+    content = _decompressed(body, request)
+    if media_type == JSON:
+        return fields | json_object(content, content_type)
+    if media_type in (FORM, MULTIPART):
+        return fields | form_fields(content, content_type)
+    if content:
         raise RequestError(
             415,
             f"The body must be JSON, with Content-Type: {JSON}, or a form. Received:"
-            f" {media_type(request)[:SHOWN] or 'none'}. Name the type that it has.",
+            f" {media_type[:SHOWN] or 'none'}. Name the type that it has.",
         )
     return fields
 
@@ -277,7 +262,7 @@ def checked(fields: Fields, kind: type[Body]) -> Body:
     try:
         return kind.model_validate(filled)
     except ValidationError as error:
-        raise RequestError(400, sentence_about(error)) from error
+        raise RequestError(400, _sentence_about(error)) from error
 
 
 def form_fields(content: bytes, content_type: str = FORM) -> Fields:
@@ -286,15 +271,16 @@ def form_fields(content: bytes, content_type: str = FORM) -> Fields:
     Raises RequestError 400 if the content is not a form, and 415 if the server does not
     know its charset.
     """
+    encoding = _encoding(content_type)
     try:
         if content_type.lower().startswith(MULTIPART):
-            pairs = _multipart(content, content_type)
+            pairs = _multipart(content, content_type, encoding)
         else:
             # a file that is sent may end its line
             pairs = urllib.parse.parse_qsl(
                 _text(content, content_type).rstrip("\r\n"),
                 keep_blank_values=True,
-                encoding=_encoding(content_type),
+                encoding=encoding,
                 errors="strict",
                 max_num_fields=MAX_FIELDS,
             )
@@ -333,30 +319,25 @@ def _encoding(content_type: str) -> str:
     return ENCODINGS[name]
 
 
-def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
-    encoding = _encoding(content_type)
+def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
 
-    def add(name: bytes | None, value: bytes | None) -> None:
-        if name is None or len(pairs) == MAX_FIELDS:
-            raise ValueError(
-                f"A form must have at most {MAX_FIELDS} fields, each with a name."
-            )
-        pairs.append((name.decode(encoding), (value or b"").decode(encoding)))
-
-    def add_field(field: Field) -> None:
-        add(field.field_name, field.value)
-
-    def add_file(file: File) -> None:
-        file.file_object.seek(0)
-        add(file.field_name, file.file_object.read())
+    def add(part: Field | File) -> None:
+        if part.field_name is None or len(pairs) == MAX_FIELDS:
+            raise ValueError("too many parts, or one without a name")
+        if isinstance(part, File):
+            part.file_object.seek(0)
+            value = part.file_object.read()
+        else:
+            value = part.value or b""
+        pairs.append((part.field_name.decode(encoding), value.decode(encoding)))
 
     headers = {"Content-Type": content_type.encode("latin-1")}
-    parse_form(headers, io.BytesIO(body), add_field, add_file)
+    parse_form(headers, io.BytesIO(body), add, add)
     return pairs
 
 
-def sentence_about(error: ValidationError) -> str:
+def _sentence_about(error: ValidationError) -> str:
     """A sentence about one of pydantic's errors."""
     # for a text or a list of texts, the error of an entry says most
     errors = error.errors(include_url=False)

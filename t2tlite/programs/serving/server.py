@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import errno
 import gc
 import os
 import platform
@@ -27,8 +26,8 @@ from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
 from t2tlite.programs.serving.connections import BoundedProtocol, Connections
-from t2tlite.programs.serving.languages import language_pairs, with_tags
-from t2tlite.programs.serving.models import load_catalogue
+from t2tlite.programs.serving.languages import served_pairs
+from t2tlite.programs.serving.models import load_catalogue, say_with_time
 from t2tlite.programs.serving.options import (
     ConnectionLimits,
     ServedRunOptions,
@@ -59,7 +58,6 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be
     used, before the models are loaded if possible.
     """
-    runs = with_tags(runs)
     manifests = []
     for run in runs.runs:
         folder = RunFolder(run)
@@ -68,22 +66,26 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         find_checkpoint(folder.path, runs.checkpoint_path)
         decode_options(manifest, runs.decode_hparams)
         manifests.append(manifest)
-    pairs = language_pairs(runs.runs, manifests, runs.languages)
-    for run, manifest, pair in zip(runs.runs, manifests, pairs, strict=True):
-        note = "" if any(runs.tags) else contradiction(run, manifest, pair)
-        if note:
+    pairs = served_pairs(runs.runs, manifests, runs.languages)
+    for pair, manifest in zip(pairs, manifests, strict=False):
+        note = contradiction(pair.run, manifest, (pair.source, pair.target))
+        if note and not pair.tag:
             say(note)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"http://{host}:{listening.getsockname()[1]}"
-        failures: list[BaseException] = []
+        failures: list[Exception] = []
         service = Service(options)
 
         def load() -> None:
             try:
-                catalogue = load_catalogue(runs, pairs, say_with_time)
+                catalogue = load_catalogue(runs, pairs)
             except BaseException as error:  # also a SystemExit of a user's package
+                if not isinstance(error, Exception):
+                    error = ValueError(
+                        f"The runs must be loaded. Received: {error!r} while they were."
+                    )
                 failures.append(error)
                 server.should_exit = True
                 return
@@ -102,11 +104,7 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         server = DrainingServer(service, loader.start, limits)
         asyncio.run(server.serve([listening]))
     for failure in failures:
-        if isinstance(failure, Exception):
-            raise failure
-        raise ValueError(
-            f"The runs must be loaded. Received: {failure!r} while they were."
-        ) from failure
+        raise failure
 
 
 def allowed_connections(wanted: int) -> int:
@@ -137,37 +135,28 @@ def bind(host: str, port: int) -> socket.socket:
     the host is not this machine's.
     """
     try:
-        family, *_, address = socket.getaddrinfo(
+        family = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        )[0][0]
+        has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        bound = socket.create_server(
+            (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=has_both
+        )
     except (OSError, UnicodeError) as error:
         raise ValueError(
-            f"--host must be a name or address of this machine. Received: {host!r}"
-            f" ({error})."
+            "--host must be an address of this machine, and --port free there."
+            f" Received: {host!r} and {port}: {error}. Choose others, or stop the"
+            " program that listens there."
         ) from error
     # With this protocol asyncio sets TCP_NODELAY. Without that, the body of each answer
     # waits 40 ms.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # On Windows, this would let two programs listen at one port.
-    if os.name != "nt":
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP, bound.detach()
+    )
     # of each connection; by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     if sys.platform == "linux":
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
-    try:
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ValueError(
-                f"--port must be free. Received: {port} on {host}, at which another"
-                " program listens. Choose another with --port, or stop that program."
-            ) from error
-        raise ValueError(
-            f"t2t-serve cannot listen at port {port} of {host}: {error}. Choose others."
-        ) from error
     return listening
 
 
@@ -279,8 +268,3 @@ def give_back_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def say_with_time(line: str) -> None:
-    """Prints a line of progress with the time."""
-    say(f"{time.strftime('%H:%M:%S')} {line}")

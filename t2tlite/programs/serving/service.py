@@ -20,7 +20,6 @@ from t2tlite.programs.serving.batching import (
     Batcher,
     Item,
     Limits,
-    QueuedWork,
     Results,
     Value,
     Work,
@@ -31,8 +30,8 @@ from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE, ServerOptions
 from t2tlite.programs.serving.requests import (
     Bodies,
     Body,
-    ClientGoneError,
     RequestError,
+    client_gone,
     log_failure,
 )
 from t2tlite.programs.serving.schemas import TextRequest
@@ -60,7 +59,7 @@ class Service:
             workers=1,
         )
         self._batchers = [self.batcher, self.attention_batcher]
-        self.metrics.watch(self._queue_length, self._active_requests)
+        self.metrics.watch(self._queue_length, lambda: self.active)
         self._bodies = Bodies()
         self.status = LOADING
         self.active = 0  # requests that are being answered
@@ -69,9 +68,6 @@ class Service:
 
     def _queue_length(self) -> int:
         return sum(batcher.queue_length for batcher in self._batchers)
-
-    def _active_requests(self) -> int:
-        return self.active
 
     @property
     def shown_status(self) -> str:
@@ -127,18 +123,17 @@ class Service:
         text counts as a character.
         """
         texts = body.texts()
-        size = len(texts)
-        limit = self.options.max_texts
-        required = f"A request must have at most {limit:,} texts."
-        if size <= limit:
-            size = sum(max(1, len(text)) for text in texts)
-            limit = self.options.max_characters
-            required = f"The text of a request must have at most {limit:,} characters."
-        if size > limit:
-            raise RequestError(
-                400,
-                f"{required} Received: {size:,}. Split it into several requests.",
-            )
+        characters = sum(max(1, len(text)) for text in texts)
+        for name, size, limit in (
+            ("texts", len(texts), self.options.max_texts),
+            ("characters", characters, self.options.max_characters),
+        ):
+            if size > limit:
+                raise RequestError(
+                    400,
+                    f"A request must have at most {limit:,} {name}. Received:"
+                    f" {size:,}. Split it into several requests.",
+                )
 
     # bodies
 
@@ -153,9 +148,7 @@ class Service:
             self.check_key(key)
 
         def parsed(received: bytearray) -> Body:
-            fields = requests.fields_of(
-                requests.decompressed(received, request), request
-            )
+            fields = requests.fields_of(received, request)
             if not key:
                 self.check_key(str(fields.get("api_key", "")).encode())
             body = requests.checked(fields, kind)
@@ -206,41 +199,32 @@ class Service:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, part)
 
-        queued = QueuedWork(work, deliver)
         deadline = time.monotonic() + self.options.timeout_s
         batcher = batcher or self.batcher
-        batcher.submit(queued)
+        batcher.submit(work, deliver)
         watch = None
         if request is not None:
-            watch = asyncio.ensure_future(_report_disconnect(request, arrived))
+            watch = asyncio.ensure_future(_report_disconnect(request, deliver))
         waiting: Results[Value] = {}
         try:
             for index in range(len(work.items)):
                 while index not in waiting:
-                    waiting |= await self._next_part(arrived, deadline)
+                    left = deadline - time.monotonic()
+                    part = await asyncio.wait_for(arrived.get(), left)
+                    if isinstance(part, Exception):
+                        raise _request_error(part)
+                    waiting |= part
                 yield waiting.pop(index)
-        finally:
-            batcher.cancel(queued)
-            if watch is not None:
-                watch.cancel()
-
-    async def _next_part(
-        self, arrived: asyncio.Queue[Results[Value] | Exception], deadline: float
-    ) -> Results[Value]:
-        """The results that arrive next. Raises RequestError for an error, or if nothing
-        arrives in time.
-        """
-        try:
-            part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
         except TimeoutError:
             raise RequestError(
                 504,
                 f"The request was not done after {self.options.timeout_s:g} seconds."
                 " Send less text, or try again later.",
             ) from None
-        if isinstance(part, Exception):
-            raise _request_error(part)
-        return part
+        finally:
+            batcher.cancel(work)
+            if watch is not None:
+                watch.cancel()
 
 
 async def service_of(request: Request) -> Service:
@@ -259,14 +243,14 @@ def _key_of_header(request: Request) -> bytes:
 
 
 async def _report_disconnect(
-    request: Request, arrived: asyncio.Queue[Results[Value] | Exception]
+    request: Request, deliver: Callable[[Exception], None]
 ) -> None:
-    """Puts an error into the queue when the client has closed the connection; the body
-    was read before.
+    """Delivers an error when the client has closed the connection; the body was read
+    before.
     """
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    arrived.put_nowait(ClientGoneError())
+    deliver(client_gone())
 
 
 def _request_error(error: Exception) -> RequestError:

@@ -4,6 +4,7 @@ batcher, and from its results the response. No other module knows all of these.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import islice
 from typing import Any
@@ -88,17 +89,17 @@ class Translation:
             self._detected = _detect_sources(catalogue, documents, body.target)
             sources = [detection.language for detection in self._detected]
             done = catalogue.targets(body.target)
-        texts_of: dict[str | None, list[RequestText]] = {}
-        for text, source in zip(self._texts, sources, strict=True):
-            if source not in done:
-                texts_of.setdefault(source, []).append(text)
         # the texts that each model translates
         self._parts: list[tuple[list[RequestText], Work[str, RankedOutputs]]] = []
         hypotheses = 0
-        for source, texts in texts_of.items():
+        for source in dict.fromkeys(sources):
+            if source in done:
+                continue
             model = catalogue.model(source, body.target)
             n_best = 1 + body.alternatives
             options = model.decode_options(n_best, body.beam_size, body.alpha)
+            pairs = zip(self._texts, sources, strict=True)
+            texts = [text for text, language in pairs if language == source]
             work = self._work(model, texts, options)
             self._parts.append((texts, work))
             hypotheses += len(work.items) * options.return_beams
@@ -125,10 +126,9 @@ class Translation:
             )
         tags = sum(text.document.inline_tags for text in texts)
         if tags and model.aligns and tags * options.return_beams <= MAX_PLACED_TAGS:
-            try:
+            # unless a sentence is too long: those between the tags are shorter
+            with contextlib.suppress(RequestError):
                 return self._split(model, texts, options, aligned=True)
-            except RequestError:
-                pass  # the sentences between the tags are shorter
         if tags:
             for text in texts:
                 text.document = HtmlText(text.text, inline=False)
@@ -176,8 +176,7 @@ class Translation:
         # a list for each field, with an entry for each text
         lists: dict[str, list[Any]] = {"translatedText": self._translated(0)}
         if body.alternatives:
-            ranks = range(1, 1 + body.alternatives)
-            others = map(self._translated, ranks)
+            others = map(self._translated, range(1, 1 + body.alternatives))
             lists["alternatives"] = list(map(list, zip(*others, strict=True)))
         if self._detected is not None:
             lists["detectedLanguage"] = self._detected
@@ -186,9 +185,7 @@ class Translation:
             for text in self._texts:
                 segments = map(self.segment, text.segments(), text.n_best)
                 lists["segments"].append(list(segments))
-        fields = {}
-        for name, values in lists.items():
-            fields[name] = one_or_all(body.q, values)
+        fields = {name: one_or_all(body.q, values) for name, values in lists.items()}
         return schemas.TranslateResponse(**fields)
 
     def _translated(self, rank: int) -> list[str]:
@@ -221,12 +218,12 @@ def _hypothesis(output: Output) -> schemas.Hypothesis:
     if output.repairs is not None:
         record["repairs"] = dict(output.repairs)
     if output.tree is not None:
-        record["tree"] = nested(output.tree)
+        record["tree"] = _nested(output.tree)
         record["svg"] = tree_svg(output.tree)
     return schemas.Hypothesis(**record)
 
 
-def nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
+def _nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
     """A tree as nested lists, [label, child, ...], with words as strings; None if it
     has more levels than clients can be expected to read in JSON.
     """
@@ -234,7 +231,7 @@ def nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
         return None
     content: list[object] = [tree.label]
     for child in tree.children:
-        below = child if isinstance(child, str) else nested(child, levels - 1)
+        below = child if isinstance(child, str) else _nested(child, levels - 1)
         if below is None:
             return None
         content.append(below)

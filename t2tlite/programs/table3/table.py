@@ -12,14 +12,14 @@ import itertools
 import math
 import platform
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import t2tlite
 from t2tlite.config import HParams
-from t2tlite.console import say_once
+from t2tlite.console import markdown_table, say_once
 from t2tlite.data.manifest import RunManifest
 from t2tlite.data.splits import DEV
 from t2tlite.files.atomic_file import atomic_file, write_text
@@ -196,19 +196,6 @@ def row_settings(hparams: HParams) -> dict[str, str]:
         "eps_ls": str(hparams.label_smoothing),
         "train steps": f"{hparams.train_steps:,}",
     }
-
-
-def markdown_table(
-    columns: Sequence[str], lines: Iterable[Sequence[str]], labels: int
-) -> str:
-    """A table in Markdown whose first `labels` columns are text, and the others
-    numbers.
-    """
-    rule = ["---"] * labels + ["---:"] * (len(columns) - labels)
-    rows = []
-    for cells in (columns, rule, *lines):
-        rows.append(f"| {' | '.join(cells)} |\n")
-    return "".join(rows)
 
 
 def versions() -> dict[str, str]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from t2tlite.files.checkpoint_paths import list_checkpoints
 from t2tlite.files.text_files import check_file
-from t2tlite.json_depth import check_depth
 
 # in a run
 VOCABULARY_NAMES = {
@@ -128,12 +127,10 @@ def read_hparams(path: Path) -> dict[str, Any]:
             f" {path}, which is not a file."
         )
     try:
-        text = path.read_text(encoding="utf-8")
-        check_depth(text)
-        values = json.loads(text)
+        values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         # also if the file is not JSON or not UTF-8
         raise ValueError(
             f"{path} must hold a JSON object. Received: {error}. Copy it again."

@@ -17,6 +17,7 @@ from tiny_run import SMALL, events, small, tensors, train, trainer_flags
 
 import t2tlite
 from t2tlite.bin import t2t_trainer
+from t2tlite.decoding.text_decoder import Decoded
 from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder, scored_text
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
@@ -101,7 +102,7 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
 def decoded(arguments):
     """A BLEU of 7 if the sources and references are those of the short pairs."""
     assert arguments[:2] == (["red cat sees dog", "fish likes mouse"], ["a", "c"])
-    return SimpleNamespace(score=Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"}))
+    return Decoded([], Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"}))
 
 
 def test_sources_that_are_evaluated_but_cannot_be_decoded(tiny_run, load, capsys):

@@ -114,7 +114,7 @@ def served(
     translator: Translator, source: str = "en", target: str = "de", **more: Any
 ) -> ServedModel:
     """A model with the options of its problem."""
-    options = DecodeHParams.of(translator.manifest.decode_defaults)
+    options = DecodeHParams(**translator.manifest.decode_defaults)
     return ServedModel(translator, source, target, options, **more)
 
 

@@ -14,7 +14,6 @@ import pytest
 from t2tlite.programs.serving.batching import (
     Batcher,
     Limits,
-    QueuedWork,
     Work,
     best_batch,
 )
@@ -48,9 +47,9 @@ class Client:
     def __init__(self, batcher, work, items, tokens=None):
         self.arrived = queue.Queue()
         tokens = tokens or [1] * len(items)
-        self.queued = QueuedWork(Work(work, items, tokens), self.arrived.put)
+        self.queued = Work(work, items, tokens)
         self.items = items
-        batcher.submit(self.queued)
+        batcher.submit(self.queued, self.arrived.put)
 
     def results(self):
         results_by_job = {}
@@ -83,11 +82,8 @@ def test_jobs_of_the_same_work_share_a_batch(batcher):
     started(work)
     others = [Client(batcher, work, [name]) for name in "yz"]
     work.go.set()
-    assert [first.results(), *(other.results() for other in others)] == [
-        ["xx"],
-        ["yy"],
-        ["zz"],
-    ]
+    results = [client.results() for client in (first, *others)]
+    assert results == [["xx"], ["yy"], ["zz"]]
     assert sorted(map(sorted, work.batches)) == [["x"], ["y", "z"]]
 
 
@@ -98,11 +94,8 @@ def test_other_work_has_a_batch_of_its_own(batcher):
     started(work)
     clients = [Client(batcher, work, ["y"]), Client(batcher, other, ["z"])]
     work.go.set()
-    assert [first.results(), *(client.results() for client in clients)] == [
-        ["xx"],
-        ["yy"],
-        ["zz"],
-    ]
+    results = [client.results() for client in (first, *clients)]
+    assert results == [["xx"], ["yy"], ["zz"]]
     assert other.batches == [["z"]]
 
 
@@ -124,9 +117,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     clients.append(Client(batcher, work, ["y"] * 12))
     Client(batcher, work, ["u"])  # jobs are counted, not their items
     assert batcher.queue_length == 13
-    with pytest.raises(
-        RequestError, match="as many requests as it can take"
-    ) as refused:
+    with pytest.raises(RequestError, match="as many requests as it can") as refused:
         Client(batcher, work, ["z"])
     assert refused.value.status == 503
     assert refused.value.headers == {"retry_after": "1"}
@@ -145,12 +136,8 @@ def test_a_worker_for_each_of_two_batches():
     others = [Client(batcher, slow, [name]) for name in "mno"]
     started(slow, 2)
     slow.go.set()
-    assert [client.results() for client in (long, *others)] == [
-        ["ll"],
-        ["mm"],
-        ["nn"],
-        ["oo"],
-    ]
+    results = [client.results() for client in (long, *others)]
+    assert results == [["ll"], ["mm"], ["nn"], ["oo"]]
     batcher.stop()
     assert batcher.queue_length == 0
 
@@ -240,17 +227,13 @@ def test_results_that_are_too_few_are_an_error_of_their_job(batcher):
 
 def test_the_observer_sees_every_batch():
     seen = []
-    batcher = Batcher(
-        2,
-        Limits(max_wait_s=0.0),
-        lambda items, tokens, seconds: seen.append((items, tokens)),
-    )
+    batcher = Batcher(2, Limits(max_wait_s=0.0), lambda *batch: seen.append(batch))
     work = Doubling()
     work.go.set()
     assert Client(batcher, work, ["x", "y"], [3, 4]).results() == ["xx", "yy"]
     batcher.stop()
-    assert sum(items for items, _ in seen) == 2
-    assert sum(tokens for _, tokens in seen) == 7
+    assert sum(items for items, _, _ in seen) == 2
+    assert sum(tokens for _, tokens, _ in seen) == 7
 
 
 @pytest.mark.parametrize(

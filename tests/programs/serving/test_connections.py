@@ -99,7 +99,7 @@ def test_chunks_of_usual_sizes_are_read(patient):
     for size in (16, 1000, 100_000):
         pieces = (body[i : i + size] for i in range(0, len(body), size))
         response = patient.send("/detect", pieces, FORM.decode())
-        assert response.json()["error"].startswith("The text of a request must have")
+        assert response.json()["error"].startswith("A request must have at most")
 
 
 def test_trailer_fields_are_not_header_fields(quick):
@@ -205,9 +205,7 @@ def test_connections_that_are_computed_do_not_make_room():
         response = server.get("/health")
         assert response.status_code == 503
         assert response.headers["retry-after"] == "5"
-        assert response.json() == {
-            "error": "The server has too many connections. Try again later."
-        }
+        assert "The server has too many connections." in response.text
         assert server.service.active == 4
 
 

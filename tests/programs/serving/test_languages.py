@@ -13,10 +13,8 @@ from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.languages import (
     Detection,
     detect,
-    language_pairs,
-    with_tags,
+    served_pairs,
 )
-from t2tlite.programs.serving.options import ServedRunOptions
 
 
 @pytest.fixture
@@ -30,34 +28,33 @@ def with_languages(manifest, source="", target="", **more):
 
 def pairs_of(manifest, given_languages):
     """The pairs of one run with a value of --languages."""
-    options = with_tags(ServedRunOptions(runs=("RUN",), languages=given_languages))
-    return language_pairs(["RUN"], [manifest], options.languages)
+    return codes(["RUN"], [manifest], given_languages)
+
+
+def codes(*arguments):
+    """The languages of what is served."""
+    return [(pair.source, pair.target) for pair in served_pairs(*arguments)]
 
 
 def test_a_run_that_records_its_languages_needs_no_flag(manifest):
     reverse = dataclasses.replace(manifest, reverse=True)
-    assert language_pairs(["a", "b"], [manifest, reverse]) == [
+    assert codes(["a", "b"], [manifest, reverse]) == [
         ("en", "de"),
         ("de", "en"),
     ]
 
 
 def test_given_languages_count(manifest):
-    assert language_pairs(
-        ["a", "b"], [with_languages(manifest)] * 2, ["fr-en", " en-pt_BR"]
-    ) == [
-        ("fr", "en"),
-        ("en", "pt-BR"),
-    ]
+    manifests = [with_languages(manifest)] * 2
+    expected = [("fr", "en"), ("en", "pt-BR")]
+    assert codes(["a", "b"], manifests, ["fr-en", " en-pt_BR"]) == expected
 
 
 @pytest.mark.parametrize(
     ("given_pair", "pair"),
     [
         ("EN-Pt_BR", ("en", "pt-BR")),
-        ("en-pt-BR", ("en", "pt-BR")),
         ("pt-BR-en", ("pt-BR", "en")),
-        ("en-zh-Hans", ("en", "zh-Hans")),
         ("zh_hant_tw-en", ("zh-Hant-TW", "en")),
         ("en-GB-de-AT", ("en-GB", "de-AT")),
         ("es-419-en", ("es-419", "en")),
@@ -116,38 +113,23 @@ def test_other_languages_than_recorded_are_reported(manifest):
 
 def test_a_parser_translates_to_trees(manifest):
     parser = with_languages(manifest, task="parsing")
-    assert language_pairs(["a"], [parser]) == [("en", "tree")]
-    assert language_pairs(["a"], [parser], ["de"]) == [("de", "tree")]
+    assert codes(["a"], [parser]) == [("en", "tree")]
+    assert codes(["a"], [parser], ["de"]) == [("de", "tree")]
 
 
 @pytest.mark.parametrize(
     ("given_languages", "message"),
     [
-        (
-            (),
-            (
-                r"--languages must be given, since RUN does not record the codes of its"
-                r" languages \(problem twenty_words\)\. Received: '' and ''\. Add"
-            ),
-        ),
+        ((), "--languages must be given, since RUN does not record the codes"),
         (
             ("en-de", "de-en"),
-            (
-                r"a pair for each --output_dir, in their order\. Received: 2 pairs"
-                r" \(en-de,de-en\) for 1"
-            ),
+            r"in their order\. Received: 2 pairs \(en-de,de-en\) for 1",
         ),
-        (
-            ("ende",),
-            r"A language pair must be SOURCE-TARGET, .* such as en-de .* Received: 'ende'",
-        ),
+        (("ende",), r"must be SOURCE-TARGET, .* such as en-de .* Received: 'ende'"),
         (("english-german",), r"en-pt_BR\. Received: 'english-german'"),
-        (("English to German",), r"en-pt_BR\. Received: 'English to German'"),
+        (("en:de",), r"en-pt_BR\. Received: 'en:de'"),
         (("en_de",), r"en-pt_BR\. Received: 'en_de'"),
-        (("en-de;de-en",), r"en-pt_BR\. Received: 'en-de;de-en'"),
         (("en-fr-ca",), r"en-pt_BR\. Received: 'en-fr-ca'"),
-        (("klingon-de",), r"en-pt_BR\. Received: 'klingon-de'"),
-        (("en-en",), r"The languages of a pair must differ\. Received: en and en\."),
         (("en-EN",), r"The languages of a pair must differ\. Received: en and en\."),
     ],
 )
@@ -159,49 +141,36 @@ def test_languages_that_cannot_be(manifest, given_languages, message):
 def test_recorded_names_of_languages_are_refused(manifest):
     named = with_languages(manifest, "English", "german")
     with pytest.raises(ValueError, match=r"'English' and 'german'\. Add .*=en-de,"):
-        language_pairs(["RUN"], [named])
-    assert language_pairs(["RUN"], [named], ["en-de"]) == [("en", "de")]
+        codes(["RUN"], [named])
+    assert codes(["RUN"], [named], ["en-de"]) == [("en", "de")]
     for recorded, message in (
         (("../up", "de"), r"Received: '\.\./up' and 'de'\. Add --languages=en-de,"),
         (("en", "EN"), r"The languages of a pair must differ\. Received: en and EN"),
     ):
         with pytest.raises(ValueError, match=message):
-            language_pairs(["RUN"], [with_languages(manifest, *recorded)])
+            codes(["RUN"], [with_languages(manifest, *recorded)])
     parser = with_languages(manifest, "german", task="parsing")
     with pytest.raises(ValueError, match=r"Received: 'german'\."):
-        language_pairs(["RUN"], [parser])
+        codes(["RUN"], [parser])
 
 
-def test_one_run_serves_several_pairs_by_tag():
-    options = with_tags(
-        ServedRunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>"))
-    )
-    assert (options.runs, options.languages, options.tags) == (
-        ("RUN", "RUN"),
-        ("en-de", "en-fr"),
-        ("<2de>", "<2fr>"),
-    )
-    # without tags refused
-    untagged = with_tags(ServedRunOptions(runs=("RUN",), languages=("en-de", "en-fr")))
-    assert (untagged.runs, untagged.tags) == (("RUN",), ("", ""))
-    assert with_tags(ServedRunOptions(runs=("RUN",))).runs == ("RUN",)
+def test_one_run_serves_several_pairs_by_tag(manifest):
+    pairs = ("en-de:<2de>", "en-fr: <2fr>")
+    assert served_pairs(["RUN"], [manifest], pairs) == [
+        ("RUN", "en", "de", "<2de>"),
+        ("RUN", "en", "fr", "<2fr>"),
+    ]
 
 
 def test_two_runs_of_a_pair_are_refused(manifest):
-    with pytest.raises(
-        ValueError,
-        match=r"served by one run\. Received: en-de for B and for A\. Leave one out",
-    ):
-        language_pairs(["A", "B"], [manifest, manifest])
+    message = r"served by one run\. Received: en-de for B and for A\. Leave one out"
+    with pytest.raises(ValueError, match=message):
+        codes(["A", "B"], [manifest, manifest])
 
 
 def test_names():
-    assert [language_name(code) for code in ("de", "pt-BR", "zh-Hans", "xx")] == [
-        "German",
-        "Portuguese (BR)",
-        "Chinese (simplified)",
-        "xx",
-    ]
+    names = [language_name(code) for code in ("de", "pt-BR", "zh-Hans", "xx")]
+    assert names == ["German", "Portuguese (BR)", "Chinese (simplified)", "xx"]
 
 
 @pytest.mark.parametrize(

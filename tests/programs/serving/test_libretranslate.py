@@ -33,44 +33,27 @@ def test_the_python_client(server, translator):
     }
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"json": {"q": SENTENCE, "source": "en", "target": "de"}},
-        {"data": {"q": SENTENCE, "source": "en", "target": "de"}},
-        {
-            "files": {
-                "q": (None, SENTENCE),
-                "source": (None, "en"),
-                "target": (None, "de"),
-            }
-        },
-        {"params": {"q": SENTENCE, "source": "en", "target": "de"}},
-    ],
-)
+PAIR = {"source": "en", "target": "de"}
+FIELDS = {"q": SENTENCE, **PAIR}
+
+
+@pytest.mark.parametrize("how", ["json", "data", "files", "params"])
 def test_json_forms_and_parameters(server, translator, how):
-    response = server.post("/translate", **how)
+    fields = FIELDS
+    if how == "files":
+        fields = {name: (None, value) for name, value in FIELDS.items()}
+    response = server.post("/translate", **{how: fields})
     assert response.json() == {"translatedText": translator.translate([SENTENCE])[0]}
 
 
 def test_codes_of_clients_are_compared_as_bcp_47_does(translator):
     models = [served(translator, "en", target) for target in ("de", "pt-BR", "zh-Hans")]
     with running([*models, served(translator, "de", "en")]) as several:
-        assert [language["code"] for language in several.get("/languages").json()] == [
-            "de",
-            "en",
-            "pt-BR",
-            "zh-Hans",
-        ]
+        codes = [language["code"] for language in several.get("/languages").json()]
+        assert codes == ["de", "en", "pt-BR", "zh-Hans"]
         translation = translator.translate(SENTENCE)
-        for source, target in (
-            ("EN", "DE"),
-            ("en-US", "de"),
-            ("en", "pt_br"),
-            ("en", "pt"),
-            ("en", "pb"),
-            ("en", "zh"),
-        ):
+        for pair in ("EN de", "en-US de", "en pt_br", "en pt", "en pb", "en zh"):
+            source, target = pair.split()
             request = {"q": SENTENCE, "source": source, "target": target}
             body = several.post("/translate", request).json()
             assert body == {"translatedText": translation}
@@ -109,19 +92,8 @@ def test_lists_and_alternatives(server, translator):
     ]
 
 
-def test_html_keeps_its_tags(server, translator):
-    request = {
-        "q": f"<p>{SENTENCE}</p><script>cat</script>",
-        "source": "en",
-        "target": "de",
-        "format": "html",
-    }
-    expected = f"<p>{translator.translate([SENTENCE])[0]}</p><script>cat</script>"
-    assert server.post("/translate", request).json() == {"translatedText": expected}
-
-
 def translate_html(server, text, **more):
-    request = {"q": text, "source": "en", "target": "de", "format": "html", **more}
+    request = {"q": text, **PAIR, "format": "html", **more}
     response = server.post("/translate", request)
     assert response.status_code == 200, response.text
     return response.json()
@@ -170,17 +142,13 @@ def test_sentence_too_long_with_its_tags_is_translated_in_pieces(
 ):
     tokens = len(translator.source_encoder.encode(SENTENCE))
     monkeypatch.setattr("t2tlite.programs.serving.models.MAX_SERVED_TOKENS", tokens - 1)
-    assert re.fullmatch(
-        IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"]
-    )
-    response = server.post(
-        "/translate",
-        {"q": f"<p>{SENTENCE}</p>", "source": "en", "target": "de", "format": "html"},
-    )
+    answer = translate_html(server, "<b>red</b> cat sees dog")
+    assert re.fullmatch(IN_PIECES, answer["translatedText"])
+    body = {"q": f"<p>{SENTENCE}</p>", **PAIR, "format": "html"}
+    response = server.post("/translate", body)
     assert response.status_code == 413
-    assert (
-        f"A sentence must have at most {tokens - 1} tokens." in response.json()["error"]
-    )
+    message = f"A sentence must have at most {tokens - 1} tokens."
+    assert message in response.json()["error"]
 
 
 def test_tag_of_a_language_has_no_place_in_alignments(translator):
@@ -288,30 +256,6 @@ def test_hypotheses_are_bounded_over_all_languages(from_two_languages, monkeypat
     assert "at most 7 hypotheses. Received: 8." in response.json()["error"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"q": ""}, "The field q is required. It is missing or empty."),
-        ({"source": 1}, "source must be a valid string. Received: 1."),
-        ({"target": "fr"}, "served: en-de. Received: source en, target fr."),
-        ({"source": "auto", "target": "fr"}, "Received: source auto, target fr."),
-        ({"format": "pdf"}, "format must be 'text' or 'html'. Received: \"pdf\"."),
-        ({"q": [1]}, "q[0] must be a valid string. Received: 1."),
-        ({"q": {"a": 1}}, 'q must be a valid string. Received: {"a": 1}.'),
-        ({"q": "a" * 20_001}, "at most 20,000 characters. Received: 20,001."),
-        ({"alternatives": "many"}, "alternatives must be a valid integer"),
-        ({"alternatives": "9" * 5000}, 'exceeded maximum size. Received: "999'),
-        ({"alternatives": 16}, "alternatives must be less than 16. Received: 16."),
-    ],
-)
-def test_mistakes_have_status_400_and_a_sentence(server, change, message):
-    response = server.post(
-        "/translate", {"q": SENTENCE, "source": "en", "target": "de", **change}
-    )
-    assert response.status_code == 400
-    assert message in response.json()["error"]
-
-
 def test_limits_hold_for_text_that_is_not_translated(server):
     """With auto, text in the target language comes back as it is."""
     text = "Die Katze ist hier und der Hund schläft auf dem Tisch."
@@ -322,38 +266,23 @@ def test_limits_hold_for_text_that_is_not_translated(server):
 
 
 def test_an_api_key_is_required_where_the_server_has_one(keyed):
-    request = {"q": SENTENCE, "source": "en", "target": "de"}
-    assert keyed.post("/translate", request).status_code == 400
-    refused = keyed.post("/translate", {**request, "api_key": "open"})
-    assert (refused.status_code, refused.json()) == (
-        403,
-        {"error": "The API key is not valid."},
-    )
-    assert keyed.post("/translate", {**request, "api_key": "sesame"}).status_code == 200
     assert LibreTranslateAPI(keyed.url, "sesame").translate(SENTENCE, "en", "de")
     assert keyed.get("/frontend/settings").json()["keyRequired"] is True
-    assert keyed.post("/translate", {"q": SENTENCE}).status_code == 400
-    for header in ("Bearer sesame", "sesame"):
-        assert (
-            keyed.post(
-                "/translate", {"q": SENTENCE}, headers={"Authorization": header}
-            ).status_code
-            == 200
-        )
     for key, status in (("", 400), ("open", 403), ("sesame", 200)):
-        form = {"q": SENTENCE, "api_key": key}
-        assert keyed.post("/attention.html", data=form).status_code == status
+        body = {"q": SENTENCE, "api_key": key}
+        assert keyed.post("/translate", body).status_code == status
+        assert keyed.post("/attention.html", data=body).status_code == status
+    for header in ("Bearer sesame", "sesame"):
+        headers = {"Authorization": header}
+        response = keyed.post("/translate", FIELDS, headers=headers)
+        assert response.status_code == 200
 
 
 def test_other_sites_may_call_only_if_they_are_named(server, keyed):
-    request = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    assert (
-        "access-control-allow-origin"
-        not in server.get("/languages", headers=request).headers
-    )
-    response = keyed.get("/languages", headers=request).headers
-    assert response["access-control-allow-origin"] == "https://example.org"
-    response = keyed.get(
-        "/languages", headers={"Origin": "https://example.com"}
-    ).headers
-    assert "access-control-allow-origin" not in response
+    allowed = "access-control-allow-origin"
+    named = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    other = {"Origin": "https://example.com"}
+    assert allowed not in server.get("/languages", headers=named).headers
+    assert allowed not in keyed.get("/languages", headers=other).headers
+    answer = keyed.get("/languages", headers=named)
+    assert answer.headers[allowed] == "https://example.org"

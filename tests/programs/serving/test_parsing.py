@@ -5,6 +5,7 @@ decoded, over the words sent.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -31,12 +32,10 @@ def server(parser):
         yield running_server
 
 
-def words(node):
-    return (
-        [node]
-        if isinstance(node, str)
-        else [word for child in node[1:] for word in words(child)]
-    )
+def brackets(node):
+    if isinstance(node, str):
+        return node
+    return f"({' '.join([node[0], *map(brackets, node[1:])])})"
 
 
 def labels(node):
@@ -46,11 +45,7 @@ def labels(node):
     label, *children = node
     if isinstance(children[0], str):
         return [label]
-    return [
-        label,
-        *(output for child in children for output in labels(child)),
-        f"/{label}",
-    ]
+    return [label, *itertools.chain(*map(labels, children)), f"/{label}"]
 
 
 def parse(server, q):
@@ -79,33 +74,22 @@ def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixt
         sentences, decoded, parse(server, sentences), strict=True
     ):
         assert source == sentence
-        assert words(response["tree"]) == sentence.split()
+        assert parse_tree(response["text"]).words() == sentence.split()
         top, below = response["tree"]
         assert top == "TOP"
         if not response["repairs"]:
             whole += 1
-            assert (
-                labels(below)
-                == parser.translator.target_encoder.decode(ids.tolist()).split()
-            )
+            encoder = parser.translator.target_encoder
+            assert labels(below) == encoder.decode(ids.tolist()).split()
     assert whole
 
 
 def test_brackets_tree_and_drawing_are_the_same(server):
     ((_, response),) = parse(server, "A president saw A small dog .")
-    assert (
-        response["text"]
-        == "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN"
+    assert response["text"] == (
+        "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN"
         " dog))) (. .)))"
     )
-
-    def brackets(node):
-        return (
-            node
-            if isinstance(node, str)
-            else f"({' '.join([node[0], *map(brackets, node[1:])])})"
-        )
-
     assert brackets(response["tree"]) == response["text"]
     drawn = [
         element.text

@@ -7,6 +7,8 @@ import shutil
 import pytest
 from running import running
 
+from t2tlite.programs.serving import models as models_module
+from t2tlite.programs.serving.languages import ServedPair
 from t2tlite.programs.serving.models import load_catalogue
 from t2tlite.programs.serving.options import ServedRunOptions
 
@@ -21,12 +23,14 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
+    said: list[str] = []
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
     options = ServedRunOptions(
         runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
     )
-    said: list[str] = []
-    models = load_catalogue(options, [("en", "de")], said.append).models
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models_module, "say_with_time", said.append)
+        models = load_catalogue(options, [ServedPair(str(run), "en", "de")]).models
     assert any("for CTranslate2 (float32)" in line for line in said)
     # the server's threads each compute a batch
     assert [model.translator.engine.threads for model in models] == [1]
@@ -47,14 +51,6 @@ def test_translations_are_those_of_tensorflow(server, translator, options):
         assert hypothesis["text"] == best.text
         assert hypothesis["score"] == pytest.approx(best.score, abs=1e-4)
         assert hypothesis["log_prob"] == pytest.approx(best.log_prob, abs=1e-4)
-
-
-def test_an_n_best_list_is_sorted(server):
-    body = {"q": SENTENCES[0], "alternatives": 2, "segments": True}
-    (segment,) = server.post("/translate", body).json()["segments"]
-    scores = [output["score"] for output in segment["hypotheses"]]
-    assert len(scores) == 3
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_scores_and_attention_are_those_of_tensorflow(server, translator):
@@ -87,13 +83,3 @@ def test_text_between_tags_is_translated_by_itself(server, translator):
     assert server.post("/translate", request).json() == {
         "translatedText": f"<p><b>{bold}</b> {rest}</p>"
     }
-
-
-def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
-    pytest.importorskip("ctranslate2")
-    run = shutil.copytree(tiny_run.run, tmp_path / "run")
-    options = ServedRunOptions(
-        runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3"
-    )
-    with pytest.raises(ValueError, match=r"Received: min_length=\d+\. Leave out"):
-        load_catalogue(options, [("en", "de")], lambda line: None)

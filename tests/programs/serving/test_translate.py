@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from raw_peers import Peer
 from running import running, served
 
 SENTENCES = [
@@ -86,32 +86,19 @@ def test_segments_of_html_are_those_of_its_text(server):
 
 
 def test_concurrent_clients_get_their_own_answers(server, translator):
-    expected, response = translator.translate(SENTENCES), {}
-
-    def ask(number):
-        answer = translate(server, SENTENCES[number % 4])
-        response[number] = answer["translatedText"]
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert response == {number: expected[number % 4] for number in range(16)}
-    batches = server.get("/metrics").text
-    assert "t2tlite_batch_sentences_count" in batches
+    expected = translator.translate(SENTENCES) * 4
+    with ThreadPoolExecutor(16) as clients:
+        answers = list(clients.map(lambda q: translate(server, q), SENTENCES * 4))
+    assert [answer["translatedText"] for answer in answers] == expected
+    assert "t2tlite_batch_sentences_count" in server.get("/metrics").text
 
 
 def test_a_stream_for_http_1_0_is_whole(server):
     """HTTP/1.0, which nginx speaks to servers by default, has no chunks."""
     body = json.dumps({"q": " ".join(SENTENCES), "stream": True}).encode()
-    head = "POST /translate HTTP/1.0\r\nContent-Type: application/json\r\n"
-    head += f"Content-Length: {len(body)}\r\n\r\n"
-    address = httpx.URL(server.url)
-    with socket.create_connection((address.host, address.port), 60) as client:
-        client.sendall(head.encode() + body)
-        answer = client.makefile("rb").read()
-    head, _, content = answer.partition(b"\r\n\r\n")
+    head = b"POST /translate HTTP/1.0\r\nContent-Type: application/json\r\n"
+    with Peer(server, head + b"Content-Length: %d\r\n\r\n" % len(body) + body) as peer:
+        head, _, content = peer.rest().partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head.lower()
     assert b"content-length: %d" % len(content) in head.lower()
     assert json.loads(content.splitlines()[0])["segments"] == 1
@@ -158,12 +145,9 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
         assert response["translation"] == translator.translate(SENTENCES[:1])[0]
     assert [word["text"] for word in response["source_words"]] == SENTENCES[0].split()
     assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in response["weights"])
-    response = server.post(
-        "/attention", {"q": SENTENCES[0], "translation": "katze maus"}
-    ).json()
-    assert [
-        (word["text"], word["start"], word["end"]) for word in response["target_words"]
-    ] == [
+    body = {"q": SENTENCES[0], "translation": "katze maus"}
+    words = server.post("/attention", body).json()["target_words"]
+    assert [tuple(word.values()) for word in words] == [
         ("katze", 0, 5),
         ("maus", 6, 10),
     ]
@@ -176,24 +160,16 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"q": " "}, "q must be a sentence, .* Received: a blank one. Send"),
         ({"q": "\u200b"}, "q must be a sentence, .* Received: a blank one. Send"),
         ({"q": ["red"]}, "q must be a sentence, .* Received: a list."),
-        (
-            {"q": "red\ncat"},
-            "q must be a sentence, .* Received: one with a line break.",
-        ),
-        (
-            {"q": "red", "translation": "rot\rrot"},
-            "translation must be a sentence, .* Received: one with a line break.",
-        ),
+        ({"q": "red\ncat"}, "q must be a sentence, .* Received: one with a line break."),
+        ({"q": "red", "translation": "a\rb"}, "translation must be a sentence, .* a line break."),
     ],
-)
+)  # fmt: skip
 def test_attention_is_of_one_sentence(server, body, message):
-    for path in ("/attention", "/attention.html"):
-        response = server.post(path, body)
-        assert response.status_code == 400
-        assert re.match(message, response.json()["error"])
+    response = server.post("/attention", body)
+    assert response.status_code == 400
+    assert re.match(message, response.json()["error"])
 
 
 def test_limits_defaults_and_models_are_described(server):
@@ -233,7 +209,7 @@ def test_the_description_names_every_field(server):
     content = paths["/translate"]["post"]["requestBody"]["content"]
     fields = content["application/json"]["schema"]["properties"]
     assert all("description" in field for field in fields.values())
-    unavailable = paths["/translate"]["post"]["responses"]["503"]
+    unavailable = paths["/translate"]["post"]["responses"]["5XX"]
     assert unavailable["description"].startswith("The server is")
 
 

@@ -105,7 +105,7 @@ def test_every_reason_is_reported():
             "num_decoder_layers must be at least 0. Received: -1.",
         ),
         ({"norm_epsilon": float("nan")}, "norm_epsilon must be at least 0.0."),
-        ({"norm_epsilon": float("inf")}, "norm_epsilon must be a finite number."),
+        ({"norm_epsilon": float("inf")}, "norm_epsilon must be at most 1e+300."),
         (
             {"hidden_size": 511, "num_heads": 1},
             "hidden_size must be even for sinusoid positions. Received: 511.",

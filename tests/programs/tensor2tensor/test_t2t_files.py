@@ -33,7 +33,7 @@ def test_no_file(tmp_path):
         ),
         (b"", "Expecting value: line 1 column 1"),
         (b"[1, 2]", "a list."),
-        (b"[" * 5000, "JSON must be nested at most 100 deep"),
+        (b"[" * 5000, "maximum recursion depth"),
         (b'{"optimizer": "\xff"}', "'utf-8' codec can't decode byte 0xff"),
     ],
 )

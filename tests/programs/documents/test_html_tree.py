@@ -13,11 +13,11 @@ from html5lib.constants import tokenTypes
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from t2tlite.programs.documents.html_pieces import (
+from t2tlite.programs.documents.html_tree import (
     MARKUP,
-    Kind,
-    read,
+    TEXT,
     read_attributes,
+    read_tree,
     unescape,
 )
 
@@ -57,19 +57,23 @@ def expected_tokens(document):
 
 
 def received_tokens(document):
-    """The same of the pieces, as far as browsers show them."""
-    result = []
-    for piece in read(document):
-        tag = MARKUP.match(piece.source)
-        if piece.kind is Kind.TEXT:
-            result.append(("text", unescape(piece.source)))
+    """The same of the nodes, as far as browsers show them."""
+    return joined(tokens_of(read_tree(document)))
+
+
+def tokens_of(nodes):
+    for node in nodes:
+        tag = MARKUP.match(node.source)
+        if node.name == TEXT:
+            yield "text", unescape(node.source)
+        elif tag and tag["end"] and tag["name"]:
+            yield "end", node.name
         elif tag and tag["name"]:
-            if tag["end"]:
-                result.append(("end", piece.name))
-            else:
-                result.append(start(piece.name, read_attributes(tag["attributes"])))
-                result += raw_text(piece.name, piece.source[tag.end() :])
-    return joined(result)
+            yield start(node.name, read_attributes(tag["attributes"]))
+            yield from raw_text(node.name, node.source[tag.end() :])
+            yield from tokens_of(node.children)
+            if node.end:
+                yield "end", node.name
 
 
 def raw_text(name, source):
@@ -130,5 +134,6 @@ def test_markup_ends_where_html5lib_ends_it(document):
 
 @settings(deadline=None, derandomize=True, max_examples=500)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5))).map("".join))
-def test_pieces_make_the_document(document):
-    assert "".join(piece.source for piece in read(document)) == document
+def test_the_sources_of_the_nodes_are_the_document(document):
+    sources = [source for node in read_tree(document) for source in node.sources()]
+    assert "".join(sources) == document

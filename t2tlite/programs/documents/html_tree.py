@@ -1,24 +1,23 @@
-"""Reads HTML as text, start tags and end tags, which together are the document.
+"""Reads HTML as a tree of nodes, whose sources, in order, are the document.
 
-Markup ends where the HTML standard's tokenizer (13.2.5) ends it. Every start tag has an
-end tag, without characters where the document has none: <p>, <li> and others end at
-start tags that end them in browsers, and an element that is still open ends with the
-one around it. So elements are always nested. Other end tags, comments, void elements,
-scripts, and untouched elements within a text are points.
+Markup ends where the HTML standard's tokenizer (13.2.5) ends it. <p>, <li> and others
+end at start tags that end them in browsers, and an element without an end tag ends with
+the one around it. Other end tags, comments, void elements, scripts, and what is nested
+too deep are nodes without children.
 """
 
 from __future__ import annotations
 
-import collections
-import enum
+import dataclasses
 import html
 import re
 import string
+from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from t2tlite.vocabularies.normalisation import IGNORED
 
+TEXT = "#text"
 VOID = frozenset(
     "area base br col embed frame hr img input link meta param source track wbr".split()
 )
@@ -46,21 +45,20 @@ ESCAPABLE_TEXT = frozenset("title textarea".split())  # has character references
 # tags inside these elements end none around them
 SCOPES = frozenset("button caption math object svg table td template th".split())
 LISTS = frozenset("datalist dir dl menu ol select ul".split())
-TABLE_ROWS = frozenset("td th tr".split())
-TERMS = frozenset("dd dt p".split())
+CELLS = frozenset("td th".split())
 # the elements that a start tag ends
 ENDED_BY_START = {
     **dict.fromkeys(PARAGRAPH_ENDS, frozenset("p")),
-    **dict.fromkeys(("dd", "dt"), TERMS),
-    **dict.fromkeys(("td", "th"), TABLE_ROWS - {"tr"}),
+    **dict.fromkeys(("dd", "dt"), frozenset("dd dt p".split())),
+    **dict.fromkeys(CELLS, CELLS),
     **dict.fromkeys(
-        ("tbody", "thead", "tfoot"), TABLE_ROWS | {"tbody", "thead", "tfoot"}
+        ("tbody", "thead", "tfoot"), CELLS | {"tr", "tbody", "thead", "tfoot"}
     ),
-    "tr": TABLE_ROWS,
+    "tr": CELLS | {"tr"},
     "li": frozenset(["p", "li"]),
     "option": frozenset(["option"]),
 }
-LOOK_AT = 50  # open elements, the innermost, among which a start tag may end one
+MAX_DEPTH = 128  # of elements
 
 SPACE = r"[ \t\n\f\r]*+"
 TAG_NAME = r"(?:=[^ \t\n\f\r/>=]*+|[^ \t\n\f\r/>=]++)"
@@ -90,57 +88,52 @@ LINE_BREAK = re.compile(r"(\r\n?|\n|&#(?:0*1[03]|[xX]0*[aAdD])(?![0-9a-fA-F]);?)
 LONG_NUMBER = re.compile(r"&#0*(\d{1,8})\d*", re.ASCII)
 
 
-class Kind(enum.Enum):
-    """What a piece is."""
+@dataclasses.dataclass(eq=False, slots=True)
+class Node:
+    """Text, an element, or other markup."""
 
-    TEXT = enum.auto()  # with character references
-    START = enum.auto()
-    END = enum.auto()
-    POINT = enum.auto()
-
-
-class Piece(NamedTuple):
-    """Text or markup."""
-
-    kind: Kind
-    source: str
-    name: str = ""  # of a tag, in lower case
-    is_translated: bool = True  # whether its text, or its element's text, is
-    text: str = ""  # the visible characters, with one space for white space
-    is_object: bool = False  # whether this point is visible at its place
+    name: str  # in lower case; TEXT, or "" for a comment or declaration
+    source: str  # of an element the start tag
+    is_translated: bool = True  # whether its text is
+    separates: bool = False  # whether the texts before and behind are translated apart
+    # the visible characters that are translated, with one space for white space
+    text: str = ""
+    children: list[Node] = dataclasses.field(default_factory=list)
+    end: str = ""  # the end tag, if the document has it
+    # of the text inside, for the neighbours
+    has_words: bool = False
+    head: str = ""
+    tail: str = ""
+    is_formatted: bool = False  # whether it may begin and end within a word
+    is_link: bool = False  # whether all words are in links
 
     @property
-    def separates(self) -> bool:
-        """Whether the texts before and behind are translated apart."""
-        is_markup = self.kind is not Kind.TEXT
-        return not self.is_translated or (is_markup and self.name in BLOCKS)
+    def is_object(self) -> bool:
+        """Whether it is visible at its place, between translated text."""
+        return self.name in VISIBLE_VOID or not self.is_translated
+
+    def sources(self) -> Iterator[str]:
+        """The node as it is in the document."""
+        yield self.source
+        for child in self.children:
+            yield from child.sources()
+        yield self.end
 
 
-class _Open(NamedTuple):
-    """An element that has no end yet."""
+def read_tree(document: str) -> list[Node]:
+    """The nodes of a document that are inside no other.
 
-    name: str
-    start: int  # the index of its start tag
-    is_translated: bool
-    is_preformatted: bool
-    begins_untouched: bool  # whether it is not translated and the element around it is
-
-
-def read(document: str) -> list[Piece]:
-    """The pieces of a document, in order; joined they are the document.
-
-    >>> [piece.source for piece in read("<p>Hi<br><p>you")]
-    ['<p>', 'Hi', '<br>', '', '<p>', 'you', '']
+    >>> [node.source for node in read_tree("<p>Hi<br><p>you")]
+    ['<p>', '<p>']
     """
     reader = _Reader()
     at = 0
     while markup := MARKUP.search(document, at):
-        if at < markup.start():
-            reader.add_text(document[at : markup.start()])
+        reader.add_text(document[at : markup.start()])
         at = markup.end()
         name = _lower(markup["name"] or "")
         if not name:
-            reader.add(markup[0])
+            reader.add(name, markup[0])
         elif markup["end"]:
             reader.end(name, markup[0])
         elif name in RAW_TEXT:
@@ -155,10 +148,8 @@ def read(document: str) -> list[Piece]:
                 start = at
                 at = _content_end(document, at, name)
                 reader.add_text(document[start:at])
-    if at < len(document):
-        reader.add_text(document[at:])
-    reader.end_all()
-    return reader.pieces
+    reader.add_text(document[at:])
+    return reader.root.children
 
 
 def unescape(text: str) -> str:
@@ -174,112 +165,83 @@ def visible(source: str) -> str:
 
 
 class _Reader:
-    """The pieces so far, and the elements that are open, the innermost last."""
+    """The nodes so far, and the elements that are open, the innermost last."""
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
-        self._open = [_Open("", -1, True, False, False)]
-        # where elements are in `_open`
-        self._depths: dict[str, list[int]] = collections.defaultdict(list)  # by name
-        self._scopes: list[int] = []
-        self._barriers: list[int] = []  # against end tags of inline elements
-        self._last_separator = -1  # an index of `pieces`
+        self.root = Node("", "")
+        self._open = [self.root]
+        self._names: Counter[str] = Counter()  # of the open elements
+        self._preformatted = 0  # open elements
 
-    def add(self, source: str, name: str = "") -> None:
-        """Adds markup that neither opens nor closes an element."""
+    def add(self, name: str, source: str) -> Node:
+        """Adds a node without children."""
         around = self._open[-1]
-        self._add(Piece(Kind.POINT, source, name, around.is_translated))
+        node = Node(name, source, around.is_translated, name in BLOCKS)
+        around.children.append(node)
+        return node
 
     def add_text(self, source: str) -> None:
-        """Adds text. Each line break of preformatted text is a piece that separates."""
-        around = self._open[-1]
-        lines = LINE_BREAK.split(source) if around.is_preformatted else [source]
+        """Adds text. Each line break of preformatted text is a node that separates."""
+        lines = LINE_BREAK.split(source) if self._preformatted else [source]
         for number, line in enumerate(lines):
-            is_translated = around.is_translated and number % 2 == 0
-            text = re.sub(r"\s+", " ", visible(line))
-            self.pieces.append(Piece(Kind.TEXT, line, "", is_translated, text))
+            if not line:
+                continue
+            node = self.add(TEXT, line)
+            node.separates = number % 2 == 1
+            if node.is_translated and not node.separates:
+                node.text = re.sub(r"\s+", " ", visible(line))
 
     def start(self, name: str, source: str, attributes: str, is_closed: bool) -> None:
         """Opens an element, after ending those that its start tag ends."""
         self._end_by_start(name)
         around = self._open[-1]
-        is_translated = _is_translated(name, attributes, around.is_translated)
-        if is_closed:
-            is_object = name in VISIBLE_VOID or (
-                around.is_translated and not is_translated
-            )
-            piece = Piece(Kind.POINT, source, name, around.is_translated)
-            self._add(piece._replace(is_object=is_object))
+        node = self.add(name, source)
+        node.is_translated = _is_translated(name, attributes, around.is_translated)
+        if is_closed or len(self._open) > MAX_DEPTH:
             return
-        element = _Open(
-            name,
-            len(self.pieces),
-            is_translated,
-            around.is_preformatted or name in PREFORMATTED,
-            around.is_translated and not is_translated,
-        )
-        if is_translated and not around.is_translated:
-            self._last_separator = len(self.pieces)
-        self._add(Piece(Kind.START, source, name, is_translated))
-        for depths in self._depth_lists(element):
-            depths.append(len(self._open))
-        self._open.append(element)
+        node.separates |= node.is_translated and not around.is_translated
+        self._open.append(node)
+        self._names[name] += 1
+        self._preformatted += name in PREFORMATTED
 
     def end(self, name: str, source: str) -> None:
-        """Ends the innermost element of this name, and those inside it."""
-        barriers = self._barriers
-        if name in BLOCKS:
-            barriers = [] if name in SCOPES else self._scopes
-        depths = self._depths[name]
-        if depths and (not barriers or barriers[-1] <= depths[-1]):
-            while len(self._open) > depths[-1] + 1:
-                self._end_innermost("")
-            self._end_innermost(source)
-            return
-        self.add(source, name)
-
-    def end_all(self) -> None:
-        while len(self._open) > 1:
-            self._end_innermost("")
+        """Ends the innermost element of this name, and those inside it, unless one of
+        them keeps its end tags for itself.
+        """
+        for count, node in enumerate(reversed(self._open), 1):
+            if not self._names[name]:
+                break
+            if node.name == name:
+                self._end_innermost(count)
+                node.end = source
+                return
+            if name in SCOPES:
+                continue
+            around = self._open[-count - 1]
+            begins_untouched = around.is_translated and not node.is_translated
+            if node.name in SCOPES or (
+                name not in BLOCKS and (node.name in BLOCKS or begins_untouched)
+            ):
+                break
+        self.add(name, source)
 
     def _end_by_start(self, name: str) -> None:
         ended = ENDED_BY_START.get(name)
-        if ended is None:
+        if not ended:
             return
-        count = 0
-        innermost = self._open[: -LOOK_AT - 1 : -1]
-        for number, element in enumerate(innermost, 1):
-            if element.name in ended:
-                count = number
-            elif element.name in SCOPES or element.name in LISTS:
+        ending = 0
+        for count, node in enumerate(reversed(self._open), 1):
+            if node.name in ended:
+                ending = count
+            elif node.name in SCOPES or node.name in LISTS:
                 break
+        self._end_innermost(ending)
+
+    def _end_innermost(self, count: int) -> None:
         for _ in range(count):
-            self._end_innermost("")
-
-    def _depth_lists(self, element: _Open) -> Iterator[list[int]]:
-        """The lists that have the depth of an element."""
-        yield self._depths[element.name]
-        if element.name in SCOPES:
-            yield self._scopes
-        if element.name in BLOCKS or element.begins_untouched:
-            yield self._barriers
-
-    def _end_innermost(self, source: str) -> None:
-        element = self._open.pop()
-        for depths in self._depth_lists(element):
-            depths.pop()
-        piece = Piece(Kind.END, source, element.name, element.is_translated)
-        self._add(piece)
-        if element.begins_untouched and self._last_separator < element.start:
-            pieces = self.pieces[element.start :]
-            del self.pieces[element.start :]
-            source = "".join(piece.source for piece in pieces)
-            self.pieces.append(Piece(Kind.POINT, source, element.name, is_object=True))
-
-    def _add(self, piece: Piece) -> None:
-        if piece.name in BLOCKS:
-            self._last_separator = len(self.pieces)
-        self.pieces.append(piece)
+            node = self._open.pop()
+            self._names[node.name] -= 1
+            self._preformatted -= node.name in PREFORMATTED
 
 
 def _is_translated(name: str, attributes: str, inherited: bool) -> bool:
@@ -292,9 +254,7 @@ def _is_translated(name: str, attributes: str, inherited: bool) -> bool:
     translate = values.get("translate", "inherit").lower()
     if translate in ("", "yes"):
         return True
-    if translate == "no" or name in UNTOUCHED:
-        return False
-    return inherited
+    return inherited and translate != "no" and name not in UNTOUCHED
 
 
 def read_attributes(source: str) -> dict[str, str]:
