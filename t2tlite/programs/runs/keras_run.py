@@ -34,7 +34,8 @@ def open_keras(
     on_cpu = not tf.config.list_physical_devices("GPU")
     if threads > 1 and on_cpu:
         divide_cores(threads)
-    engine = TensorFlowEngine(restored_model(folder, checkpoint), jit_compile)
+    model = restored_model(folder, checkpoint)
+    engine = TensorFlowEngine(model, jit_compile, frozen=True)
     engine.threads = threads if on_cpu else 1
     return engine
 

@@ -147,7 +147,7 @@ def _ensemble(members: Sequence[Translator], jit_compile: bool) -> Translator:
 
     first, *others = members
     models = [keras_model(member) for member in members]
-    engine = TensorFlowEngine(Ensemble(models), jit_compile)
+    engine = TensorFlowEngine(Ensemble(models), jit_compile, frozen=True)
     engine.threads = first.engine.threads
     labels = "; ".join(member.label for member in members)
     return Translator(
