@@ -1,4 +1,4 @@
-# t2t-serve in a container, for CPUs or, with --build-arg ACCELERATOR=gpu, for NVIDIA GPUs. docs/serving.md says more.
+# t2t-serve in a container, for CPUs or, with --build-arg ACCELERATOR=gpu, for NVIDIA GPUs. docs/operation.md says more.
 #
 #   docker build -t t2tlite .
 #   docker run --rm -p 127.0.0.1:5000:5000 -v "$PWD/runs/demo/grammar_ende:/run/t2tlite:ro" t2tlite

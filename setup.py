@@ -18,9 +18,11 @@ package_data = {
     "t2tlite": [
         "py.typed",
         "data/*.txt",
+        "programs/export/*.jinja",
         "programs/report/*.html",
         "programs/report/*.jinja",
         "programs/serving/*.html",
+        "programs/table3/*.jinja",
         *(f"programs/visualise/*.{ending}" for ending in ("html", "css", "js")),
     ],
     "t2tlite.problems.grammar": ["*.txt"],

@@ -60,12 +60,16 @@ def main() -> None:
 
 
 def picture_translation(page: Page, address: str, theme: str) -> None:
-    """The translation page after a text has been typed."""
+    """The text and its translation, down to the alternatives, which are not shown."""
     page.goto(address)
     page.fill("#text", TEXT)
     page.wait_for_selector("#took:not(:empty)")
     page.wait_for_timeout(1500)
-    page.screenshot(path=FOLDER / f"translation-{theme}.png")
+    end = page.locator("#best").bounding_box()["y"]
+    page.screenshot(
+        path=FOLDER / f"translation-{theme}.png",
+        clip={"x": 0, "y": 0, "width": 1000, "height": end - 10},
+    )
 
 
 def picture_attention(page: Page, file: Path, theme: str) -> None:

@@ -37,8 +37,8 @@ LOADED = re.compile(
 # LaTeX between dollar signs, alone or within a line
 FORMULA = re.compile(r"\$\$(?P<display>.+?)\$\$|\$(?P<inline>[^$\n]+)\$", re.DOTALL)
 PICTURE = re.compile(
-    r'<picture>\s*<source [^>]*srcset="docs/(?P<dark>[^"]+)">'
-    r'\s*<img src="docs/(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
+    r'<picture>\s*<source [^>]*srcset="(?:docs/)?(?P<dark>[^"]+)">'
+    r'\s*<img src="(?:docs/)?(?P<light>[^"]+)" (?P<rest>[^>]*)>\s*</picture>'
 )
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TAG = re.compile(r"(<[^>]*>)")

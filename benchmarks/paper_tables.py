@@ -1,11 +1,11 @@
 """What each result of the paper costs to train, by formula: Tables 2 to 4, for
-docs/results.md.
+docs/paper-tables.md.
 
     python benchmarks/paper_tables.py [--docs=docs]
 
 Counts the floating-point operations of each row as `t2t-trainer` does, on the paper's
 batches. Hours are those at the utilisation that the paper's base model reached. With
---docs it puts the tables into FOLDER/results.md, with what FOLDER/table3.md has
+--docs it puts the tables into FOLDER/paper-tables.md, with what FOLDER/table3.md has
 measured on a small scale.
 """
 
@@ -85,11 +85,11 @@ def main() -> None:
     for name, text in tables(docs).items():
         print(f"{name}\n\n{text}\n")
         if args.docs:
-            document.replace_block(docs / "results.md", name, text)
+            document.replace_block(docs / "paper-tables.md", name, text)
 
 
 def tables(docs: Path) -> dict[str, str]:
-    """Returns the text of each block of results.md, by its name."""
+    """Returns the text of each block of paper-tables.md, by its name."""
     measured = small_scale((docs / "table3.md").read_text(encoding="utf-8"))
     rows_of_3 = []
     for row in ROWS:

@@ -262,7 +262,7 @@ def main(flags: DecoderFlags) -> None:
     All that can be wrong is checked before TensorFlow is loaded: flags, the run, the
     input, the checkpoint, and whether the output can be written.
     """
-    from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
+    from t2tlite.programs.bulk import decode_file, decode_split, jobs
     from t2tlite.programs.runs import load
     from t2tlite.programs.runs.translator import decode_options
 
@@ -310,7 +310,7 @@ def main(flags: DecoderFlags) -> None:
         decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
     elif pipeline:
         work = folder.path, pipeline, flags.decode_from_file or "", target or ""
-        say(decode_pipeline.decode_by_workers(job, *work))
+        say(decode_file.decode_by_workers(job, *work))
     elif flags.is_typed:
         _decode_typed(job)
     else:

@@ -68,15 +68,12 @@ def main(flags: ExportFlags) -> None:
         languages=flags.languages,
     )
     run = groups.run_folder(flags)
-    hparams = run.hparams()
-    manifest = run.manifest()
+    run.hparams()  # raises if there is no run
     plan = ExportPlan(
         run=run,
         checkpoint=find_checkpoint(run.path, flags.checkpoint_path),
-        hparams=hparams,
-        manifest=manifest,
         format=export_format,
-        decoding=decode_options(manifest, flags.decode_hparams),
+        decoding=decode_options(run.manifest(), flags.decode_hparams),
         export_dir=flags.export_dir,
         overwrite=flags.overwrite,
     )
@@ -86,7 +83,7 @@ def main(flags: ExportFlags) -> None:
     model = runs.load(run.path, flags.checkpoint_path)
     for note in model.notes:
         say(note)
-    compared = export_model(model, plan, say)
+    compared = export_model(model, plan)
     print(
         f"Exported {model.checkpoint} to {plan.folder}. Equal to the run: {compared}."
     )

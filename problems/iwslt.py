@@ -109,11 +109,11 @@ def _talk_pairs(paths: FilePair) -> Iterator[tuple[str, str]]:
 
 def _test_pairs(test_sets: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
     for paths in test_sets:
-        segments = [text_files.read_segments(path) for path in paths]
-        counts = dict(zip(map(str, paths), map(len, segments), strict=True))
+        sources, targets = (list(text_files.read_segments(path)) for path in paths)
+        counts = {f"{paths[0]}": len(sources), f"{paths[1]}": len(targets)}
         advice = "Check that both are from the same archive."
         text_files.check_line_counts(counts, advice, unit="segments")
-        yield from zip(*segments, strict=True)
+        yield from zip(sources, targets, strict=True)
 
 
 def _is_clean(source: str, target: str) -> bool:

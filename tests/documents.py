@@ -97,5 +97,5 @@ def commands(line: str, variables: Mapping[str, str] = {}) -> Iterator[Command]:
             command = None
         elif command:
             command.words.append(word)
-        elif word in SCRIPTS:
-            command = Command(word, [])
+        elif (program := word.rpartition("/")[2]) in SCRIPTS:
+            command = Command(program, [])

@@ -142,6 +142,7 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
     for block in blocks(document):
         for line in lines(block.text):
             line = re.sub(r"--flagfile=\S+", f"--flagfile={tmp_path}/flags.txt", line)
+            line = line.replace("--port=%i", "--port=5000")  # systemd's
             for command in commands(line):
                 if any(word.startswith("--t2t_usr_dir") for word in command.words):
                     users |= {word.partition("=")[2] for word in command.words}
@@ -150,6 +151,24 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
                         f"{document.name}, block at {block.line}: {line}: {wrong}"
                     )
     assert mistakes == []
+
+
+def test_flags_of_the_image_and_of_the_unit_exist():
+    """In the page of operation: behind the image's name, and in the flag file."""
+    (page,) = [path for path in DOCUMENTS if path.name == "operation.md"]
+    server_lines = []
+    for block in blocks(page):
+        for line in lines(block.text):
+            _, image, flags = line.partition(" t2tlite --")
+            if image:
+                server_lines.append(f"t2t-serve --{flags}")
+        if block.text.startswith("--"):
+            flags = block.text.replace("\n", " ")
+            server_lines.append(f"t2t-serve --output_dir=RUN {flags}")
+    assert len(server_lines) == 2
+    for line in server_lines:
+        (command,) = commands(line)
+        assert mistake(command) == ""
 
 
 @pytest.mark.parametrize(

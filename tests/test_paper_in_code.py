@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+EQUATION = re.compile(r"`([\w/]+\.py)`[^`]*\n\n```python\n(.+?)```", re.DOTALL)
 ROW = re.compile(r"\| `([\w/]+\.py)`: ((?:`\w+`(?:, )?)+) \|$", re.MULTILINE)
 
 
@@ -28,3 +29,11 @@ def test_every_name_is_defined_where_the_page_says():
     for file, names in rows:
         missing = set(re.findall(r"\w+", names)) - defined(ROOT / file)
         assert not missing, file
+
+
+def test_equations_are_computed_by_the_lines_that_the_page_shows():
+    text = (ROOT / "docs" / "paper-in-code.md").read_text(encoding="utf-8")
+    equations = EQUATION.findall(text)
+    assert len(equations) == text.count("```python") == 5
+    for file, lines in equations:
+        assert lines in (ROOT / file).read_text(encoding="utf-8")

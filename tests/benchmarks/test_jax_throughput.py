@@ -115,19 +115,3 @@ def test_utilisation_is_relative_to_a_matrix_product(run):
         training["flops_per_step"] / median / rates["bfloat16"]
     )
     assert training["tokens_per_second"] == pytest.approx(2 * rows * length / median)
-
-
-def test_every_sentence_is_decoded_to_the_end(run):
-    decoding = run[1]["results"][1]
-    assert decoding["steps"] == 5
-    assert decoding["sentences_per_second"] == pytest.approx(
-        3 / np.median(decoding["seconds"])
-    )
-
-
-def test_results_are_printed(run):
-    lines = run[0]
-    assert len(lines) == 3
-    assert all(line.startswith("RESULT ") for line in lines)
-    assert "train transformer_base mixed_bfloat16" in lines[1]
-    assert "decode transformer_base mixed_bfloat16" in lines[2]

@@ -62,7 +62,7 @@ def fake_bleu(monkeypatch, *scores):
 
     def score(*_):
         bleu = {"BLEU": next(results)}
-        return SimpleNamespace(score=Score("BLEU", bleu, {"BLEU": "signature"}))
+        return Decoded([], Score("BLEU", bleu, {"BLEU": "signature"}))
 
     monkeypatch.setattr(TextDecoder, "decode_and_score", score)
 

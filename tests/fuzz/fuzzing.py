@@ -176,57 +176,13 @@ def damaged_bytes(content: bytes, most: int = 4) -> st.SearchStrategy[bytes]:
 DEEP = ["[" * depth + "]" * depth for depth in (100, 940, 3000)] + [
     '{"a":' * 3000 + "1" + "}" * 3000
 ]
-VERBATIM = [
-    "NaN",
-    "-Infinity",
-    "1e999",
-    "9" * 400,
-    "9" * 5000,
-    '"\\ud800"',
-    '"\\u0000"',
-    "tru",
-    "'x'",
-    "01",
-    *DEEP,
-]
-NUMBERS = [
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    -3,
-    0.5,
-    -0.0,
-    1e-300,
-    1e300,
-    1e18,
-    2**31 - 1,
-    2**31,
-    2**53,
-    2**63,
-    2**64,
-    -(2**63),
-]
-STRINGS = [
-    "",
-    " ",
-    "x",
-    "..",
-    "../x",
-    "/",
-    "/dev/null",
-    "a/b",
-    "a" * 300,
-    "\0",
-    "\n",
-    "|",
-    "<b>",
-    "`",
-    "é",
-    "1",
-]
+VERBATIM = ["9" * 400, "9" * 5000, *"NaN -Infinity 1e999 tru 'x' 01".split(), *DEEP]
+VERBATIM += ['"\\ud800"', '"\\u0000"']
+POWERS = [31, 53, 63, 64]
+NUMBERS = [*range(-3, 8), 0.5, -0.0, 1e-300, 1e18, 1e300, -(2**63), 2**31 - 1]
+NUMBERS += [2**power for power in POWERS]
+STRINGS = ["", " ", "a" * 300, "\0", "\n", "é"]
+STRINGS += "x .. ../x / /dev/null a/b | <b> ` 1".split()
 MARK = "\ue000verbatim"  # stands for VERBATIM[i] in a document that is then written
 VALUES = st.one_of(
     st.none(), st.booleans(), st.sampled_from(NUMBERS), st.integers(), st.floats(allow_nan=False, allow_infinity=False),

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import importlib
 import io
 import itertools
 import shutil
@@ -14,16 +15,7 @@ from hypothesis import strategies as st
 from refused_import import given as import_flags
 from refused_import import write_theirs
 
-from t2tlite.bin import (
-    t2t_attention,
-    t2t_avg_checkpoints,
-    t2t_datagen,
-    t2t_decoder,
-    t2t_import,
-    t2t_report,
-    t2t_table3,
-    t2t_trainer,
-)
+from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
 from t2tlite.bin.command import Command
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_split
@@ -32,119 +24,77 @@ from t2tlite.run_folder import RunFolder
 
 # In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3),
 # theirs/ (tensor2tensor's run) and before/ (its import). PACKAGE stands for the user's
-# package.
-PROBLEM = "--problem=twenty_words --t2t_usr_dir=PACKAGE"
-NEW = f"{PROBLEM} --data_dir=data"
-THEIRS = "--t2t_checkpoint=theirs --t2t_vocab=vocab.subwords"
-FLAGS = {
-    "report": (
-        t2t_report.main,
-        "--output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE",
-    ),
-    "decode": (
-        t2t_decoder.main,
-        "--output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt",
-    ),
-    "resumed decode": (
-        t2t_decoder.main,
-        "--output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt",
-    ),
-    "split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data"),
-    "resumed split": (
-        t2t_decoder.main,
-        "--output_dir=run --split=test --data_dir=data --decode_to_file=split.txt",
-    ),
-    "score": (
-        t2t_decoder.main,
-        "--output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt",
-    ),
-    "attention": (
-        t2t_attention.main,
-        "--output_dir=run --source=red+cat --html=out.html",
-    ),
-    "average": (t2t_avg_checkpoints.main, "--output_dir=run --n=1"),
-    "train": (
-        t2t_trainer.main,
-        f"{NEW} --hparams_set=twenty_words_tiny --output_dir=run",
-    ),
-    "warm start": (
-        t2t_trainer.main,
-        f"{NEW} --warm_start_from=run --output_dir=run2 --train_steps=1",
-    ),
-    "datagen": (t2t_datagen.main, f"{NEW} --num_processes=1"),
-    "resumed datagen": (
-        t2t_datagen.main,
-        f"{PROBLEM} --data_dir=unfinished --num_processes=1 --train_size=40",
-    ),
-    "table3": (
-        t2t_table3.main,
-        f"{NEW} --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base",
-    ),
-    "import": (t2t_import.main, f"{THEIRS} --output_dir=imported"),
-    "import again": (t2t_import.main, f"{THEIRS} --output_dir=before"),
-}
+# package, NEW for the flags of data that is made, + for a space.
+NEW = "--problem=twenty_words --t2t_usr_dir=PACKAGE"
+# name, command, flags
+COMMANDS = """
+report t2t_report --output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE
+decode t2t_decoder --output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt
+resumed_decode t2t_decoder --output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt
+split t2t_decoder --output_dir=run --split=test --data_dir=data
+resumed_split t2t_decoder --output_dir=run --split=test --data_dir=data --decode_to_file=split.txt
+score t2t_decoder --output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt
+attention t2t_attention --output_dir=run --source=red+cat --html=out.html
+average t2t_avg_checkpoints --output_dir=run --n=1
+train t2t_trainer NEW --data_dir=data --hparams_set=twenty_words_tiny --output_dir=run
+warm_start t2t_trainer NEW --data_dir=data --warm_start_from=run --output_dir=run2 --train_steps=1
+datagen t2t_datagen NEW --data_dir=data --num_processes=1
+resumed_datagen t2t_datagen NEW --data_dir=unfinished --num_processes=1 --train_size=40
+table3 t2t_table3 NEW --data_dir=data --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base
+import t2t_import --t2t_checkpoint=theirs --t2t_vocab=vocab.subwords --output_dir=imported
+import_again t2t_import --t2t_checkpoint=theirs --t2t_vocab=vocab.subwords --output_dir=before
+"""
+FLAGS = {}
+for line in COMMANDS.strip().splitlines():
+    name, module, flags = line.split(" ", 2)
+    main = importlib.import_module(f"t2tlite.bin.{module}").main
+    FLAGS[name] = main, flags.replace("NEW", NEW)
 
-# File, or a pattern that one matches -> the commands that read it. A new kind of record
-# is a new line here.
-JSON_FILES = {
-    "run/hparams.json": [
-        "report",
-        "decode",
-        "average",
-        "attention",
-        "train",
-        "warm start",
-    ],
-    "run/manifest.json": [
-        "report",
-        "decode",
-        "split",
-        "average",
-        "attention",
-        "score",
-        "train",
-        "warm start",
-    ],
-    "run/environment.json": ["report"],
-    "run/training.json": ["train"],
-    "run/evaluations.json": ["report", "train"],
-    "run/cost.json": ["report", "train"],
-    "run/best/best.json": ["report", "train"],
-    "run/decodes/test.120.json": ["report"],
-    "data/twenty_words/manifest.json": [
-        "split",
-        "report",
-        "train",
-        "datagen",
-        "table3",
-    ],
-    "unfinished/twenty_words/unfinished.json": ["resumed datagen"],
-    "sweep/base/decodes/dev.120.json": ["table3"],
-    "sweep/base/evaluations.json": ["table3"],
-    "sweep/base/cost.json": ["table3"],
-    "sweep/base/training.json": ["table3"],
-    "sweep/base/hparams.json": ["table3"],
-    "sweep/base/manifest.json": ["table3"],
-    "theirs/hparams.json": ["import"],
-    "before/manifest.json": ["import again"],
-    "before/hparams.json": ["import again"],
-}
-OTHER_FILES = {
-    "resumed.txt.part": ["resumed decode"],
-    "split.txt.part": ["resumed split"],
-    "run/flags.txt": ["report"],
-    "run/decodes/test.120.txt": ["report"],
-    "run/model.ckpt-120.index": ["report", "decode", "train"],
-    "run/model.ckpt-120.data-00000-of-00001": ["decode"],
-    "run/vocab.model": ["decode", "train"],
-    "data/twenty_words/test-00000.arrow": ["split", "report"],
-    "theirs/model.ckpt-7.index": ["import"],
-    "vocab.subwords": ["import"],
-}
+
+def table(text: str) -> dict[str, list[str]]:
+    """File, or a pattern that one matches -> the commands that read it."""
+    rows = [line.split() for line in text.strip().splitlines()]
+    return {file: commands for file, *commands in rows}
+
+
+# A new kind of record is a new line here.
+JSON_FILES = table("""
+run/hparams.json report decode average attention train warm_start
+run/manifest.json report decode split average attention score train warm_start
+run/environment.json report
+run/training.json train
+run/evaluations.json report train
+run/cost.json report train
+run/best/best.json report train
+run/decodes/test.120.json report
+data/twenty_words/manifest.json split report train datagen table3
+unfinished/twenty_words/unfinished.json resumed_datagen
+sweep/base/decodes/dev.120.json table3
+sweep/base/evaluations.json table3
+sweep/base/cost.json table3
+sweep/base/training.json table3
+sweep/base/hparams.json table3
+sweep/base/manifest.json table3
+theirs/hparams.json import
+before/manifest.json import_again
+before/hparams.json import_again
+""")
+OTHER_FILES = table("""
+resumed.txt.part resumed_decode
+split.txt.part resumed_split
+run/flags.txt report
+run/decodes/test.120.txt report
+run/model.ckpt-120.index report decode train
+run/model.ckpt-120.data-00000-of-00001 decode
+run/vocab.model decode train
+data/twenty_words/test-00000.arrow split report
+theirs/model.ckpt-7.index import
+vocab.subwords import
+""")
 # shows what it can, and says what is damaged
 ALWAYS_SUCCEED = ("report",)
 QUICK = {
-    ("resumed.txt.part", "resumed decode"),
+    ("resumed.txt.part", "resumed_decode"),
     ("run/manifest.json", "report"),
     ("run/decodes/test.120.json", "report"),
     ("sweep/base/decodes/dev.120.json", "table3"),
@@ -202,8 +152,8 @@ def template(tiny_run, tmp_path_factory):
     write_row(folder)
     interrupt_datagen(tiny_run, folder)
     (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
-    interrupt_decoder(folder, "resumed decode")
-    interrupt_decoder(folder, "resumed split")
+    interrupt_decoder(folder, "resumed_decode")
+    interrupt_decoder(folder, "resumed_split")
     return folder
 
 
@@ -227,7 +177,7 @@ def interrupt_datagen(tiny_run, folder: Path) -> None:
     def stop(*_: object) -> None:
         raise OSError("stopped")
 
-    main, text = FLAGS["resumed datagen"]
+    main, text = FLAGS["resumed_datagen"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode_shards, "encode_here", stop)
         patch.chdir(folder)

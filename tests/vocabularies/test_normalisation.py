@@ -193,7 +193,7 @@ def test_nfc_is_unicodes(text):
 
 def test_a_graph_has_the_rule(encoders):
     tf = pytest.importorskip("tensorflow")
-    from t2tlite.programs.export.graph_text import SentencePieceText
+    from t2tlite.programs.export.graph import SentencePieceText
 
     # Python and TensorFlow may know different versions of Unicode
     texts = [

@@ -6,7 +6,7 @@ import pytest
 import sentencepiece
 from sample_texts import NASTY, SENTENCES
 
-from t2tlite.programs.export.graph_text import SentencePieceText
+from t2tlite.programs.export.graph import SentencePieceText
 from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.normalisation import NORMALIZATIONS
 from t2tlite.vocabularies.sentencepiece_encoder import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.data.dataset import Dataset
@@ -83,8 +83,7 @@ def decode_split(
             sources, references, n_best, job.options, slow_metrics=True, task=task
         )
         # first, so that it is not lost if the rest cannot be written
-        for example in _examples(task.labels, sources, n_best, references):
-            print(example)
+        _print_examples(task.labels, sources, n_best, references)
         print(f"{score} on {split} ({len(sources):,} sentences)")
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
@@ -144,21 +143,18 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
     return folder.decode_name(split, model.checkpoint, changes, model.others)
 
 
-def _examples(
+def _print_examples(
     labels: Sequence[str],
     sources: Sequence[str],
     n_best: Sequence[Sequence[Output]],
     references: Sequence[str],
-) -> Iterator[str]:
-    """Sources with their best outputs and references, each as three lines with their
-    labels.
-    """
+) -> None:
+    """Prints sources with their best outputs and references, under their labels."""
     for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
-        example = ""
-        texts = (sources[i], n_best[i][0].text, references[i])
+        texts = sources[i], n_best[i][0].text, references[i]
         for label, text in zip(labels, texts, strict=True):
-            example += f"{label:<11}  {text}\n"
-        yield example
+            print(f"{label:<11}  {text}")
+        print()
 
 
 def check_split(dataset: Dataset, split: str) -> None:

@@ -236,20 +236,13 @@ class ScoreJob(DecodeJob):
     def _outputs(
         self, window: Window, done: Done
     ) -> tuple[list[str], list[list[Output]]]:
-        filled = Window(list(filter(None, window.lines)), window.origin)
-        sources, targets = _columns(filled, PAIR)
+        lines = [line or "\t" for line in window.lines]
+        sources, targets = _columns(Window(lines, window.origin), PAIR)
         scored = self.model.score_hypotheses(sources, targets, self.options, done)
-        rows = zip(sources, scored, strict=True)
-        all_sources = []
-        all_outputs = []
-        for line in window.lines:
-            source, outputs = "", []
-            if line:
-                source, output = next(rows)
-                outputs = [output]
-            all_sources.append(source)
-            all_outputs.append(outputs)
-        return all_sources, all_outputs
+        outputs = []
+        for line, output in zip(window.lines, scored, strict=True):
+            outputs.append([output] if line else [])
+        return sources, outputs
 
 
 def _columns(window: Window, form: str) -> tuple[list[str], list[str]]:

@@ -39,6 +39,8 @@ PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
 # KEY.json, the lines of a window, and KEY.part, its output; also written in part
 PIECE_FILE = re.compile(r"\.?[0-9a-f]{32}\.(json|part)(\.[0-9a-f]{8}\.tmp)?")
 
+KEPT_FIELDS = 6  # of an Output; the others are a parser's tree and its repairs
+
 KeyOf = Callable[[Window], str]
 # the lines of an output, of which the first has this number
 LinesOf = Callable[[WindowOutput, int], Iterable[str]]
@@ -207,11 +209,7 @@ def encoded(key: str, output: WindowOutput) -> bytes:
     """
     n_best = []
     for outputs in output.n_best:
-        fields = []
-        for each in outputs:
-            values = each.text, each.score, each.log_prob, each.ids, each.decoded
-            fields.append((*values, each.alignment))
-        n_best.append(fields)
+        n_best.append([list(vars(each).values())[:KEPT_FIELDS] for each in outputs])
     content = json.dumps([key, output.sources, n_best, output.counts])
     return f"{_sha256(content)} {content}\n".encode()
 

@@ -73,15 +73,10 @@ def import_ctranslate2() -> ModuleType:
 
 def check_expressible(hparams: HParams) -> None:
     """Raises ValueError if CTranslate2 cannot compute a model, naming the reason."""
-    if hparams.model != "transformer":
+    if hparams.model != "transformer" or hparams.self_attention_radius:
         raise ValueError(
-            "CTranslate2 computes the model transformer. Received:"
-            f" {hparams.model}. Decode it with TensorFlow."
-        )
-    if hparams.self_attention_radius:
-        raise ValueError(
-            "CTranslate2 has no restricted self-attention: it needs"
-            " self_attention_radius=0. Received: a model with"
+            "CTranslate2 computes the model transformer with self_attention_radius=0."
+            f" Received: {hparams.model} with"
             f" self_attention_radius={hparams.self_attention_radius}. Decode it with"
             " TensorFlow."
         )

@@ -1,4 +1,4 @@
-"""Converts the weights of a Transformer into a CTranslate2 model, without TensorFlow.
+"""Converts the weights of a Transformer into a CTranslate2 model.
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
@@ -17,7 +17,6 @@ CTranslate2 computes the same Transformer. The weights compensate for its differ
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +42,13 @@ if TYPE_CHECKING:
 
 # required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
 UNKNOWN_TOKEN = "<unk>"
+# CTranslate2's names -> ours
+SUBLAYERS = {
+    "self_attention": "self_attention",
+    "attention": "cross_attention",
+    "ffn": "feed_forward",
+}
+LINEAR = {"linear_0": "inner", "linear_1": "outer"}
 
 
 def convert(
@@ -79,24 +85,13 @@ def convert(
 
 
 def position_table(hparams: HParams) -> np.ndarray:
-    """Position encodings that are not learned, as in layers/embedding.py: float32
-    [LONGEST_BUCKET, D].
-    """
-    size = hparams.hidden_size
+    """Position encodings that are not learned: float32 [LONGEST_BUCKET, D]."""
+    from t2tlite.layers.embedding import SINUSOIDS  # loads TensorFlow
+
     if hparams.pos == "none":
-        return np.zeros((LONGEST_BUCKET, size), np.float32)
-    if hparams.pos == "timing":
-        rates = 10000.0 ** (-np.arange(0, size, 2) / size)
-    else:
-        rates = np.exp(
-            -np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1)
-        )
+        return np.zeros((LONGEST_BUCKET, hparams.hidden_size), np.float32)
     positions: np.ndarray = np.arange(LONGEST_BUCKET, dtype=np.float32)
-    angles = positions[:, None] * rates.astype(np.float32)  # [LONGEST_BUCKET, D / 2]
-    both = np.sin(angles), np.cos(angles)
-    if hparams.pos == "timing":
-        return np.stack(both, -1).reshape(len(angles), size)
-    return np.concatenate(both, -1)
+    return np.asarray(SINUSOIDS[hparams.pos](positions, hparams.hidden_size))
 
 
 class _Conversion:
@@ -114,39 +109,24 @@ class _Conversion:
         hparams = self._hparams
         specs = import_ctranslate2().specs
         regular = self._head_size * hparams.num_heads == hparams.hidden_size
-        head_size = None if regular else self._head_size
         shape = {
             "num_heads": hparams.num_heads,
             "pre_norm": hparams.pre_norm,
-            "head_dim": head_size,
+            "head_dim": None if regular else self._head_size,
         }
-        encoder = specs.transformer_spec.TransformerEncoderSpec(
-            hparams.encoder_layers, **shape
+        parts = specs.transformer_spec
+        encoder = parts.TransformerEncoderSpec(hparams.encoder_layers, **shape)
+        decoder = parts.TransformerDecoderSpec(hparams.decoder_layers, **shape)
+        encoder.embeddings[0].weight = self._embedding("source")
+        decoder.embeddings.weight = self._embedding("target")
+        decoder.projection.weight = _weight(
+            self._array(self._embedding_path("softmax"))
         )
-        decoder = specs.transformer_spec.TransformerDecoderSpec(
-            hparams.decoder_layers, **shape
-        )
-
-        shared = hparams.shared_embedding_and_softmax_weights
-        matrices = {}  # [V, D] each
-        for side in ("source", "target", "softmax"):
-            name = "embedding" if shared else f"{side}_embedding"
-            matrices[side] = self._array(f"{name}/weight")
-        matrices["source"][PAD] = 0.0
-        matrices["target"][PAD] = 0.0
-        encoder.embeddings[0].weight = _weight(matrices["source"])
-        decoder.embeddings.weight = _weight(matrices["target"])
-        decoder.projection.weight = _weight(matrices["softmax"])
-        encoder.position_encodings.encodings = _weight(self._positions("source"))
-        decoder.position_encodings.encodings = _weight(self._positions("target"))
-
+        encoder.position_encodings.encodings = self._positions("source")
+        decoder.position_encodings.encodings = self._positions("target")
         for side, stack in (("encoder", encoder), ("decoder", decoder)):
             for i, layer in enumerate(stack.layer):
-                path = f"transformer/{side}_{i}"
-                self._set_attention(layer.self_attention, path, "self_attention")
-                if side == "decoder":
-                    self._set_attention(layer.attention, path, "cross_attention")
-                self._set_feed_forward(layer.ffn, path)
+                self._set_layer(layer, f"transformer/{side}_{i}")
             if hparams.pre_norm:
                 self._set_norm(stack.layer_norm, f"transformer/{side}_norm")
         whole = specs.TransformerSpec(encoder, decoder)
@@ -157,55 +137,67 @@ class _Conversion:
         """A copy of a weight, since CTranslate2 quantises in place."""
         return np.array(self._weights[path], np.float32)
 
-    def _positions(self, side: str) -> np.ndarray:
+    def _embedding_path(self, side: str) -> str:
+        shared = self._hparams.shared_embedding_and_softmax_weights
+        return "embedding/weight" if shared else f"{side}_embedding/weight"
+
+    def _embedding(self, side: str) -> NumpyVariable:
+        matrix = self._array(self._embedding_path(side))  # [V, D]
+        matrix[PAD] = 0.0
+        return _weight(matrix)
+
+    def _positions(self, side: str) -> NumpyVariable:
         """The table of positions of a side, float32 [positions, D]."""
         if self._hparams.pos == "emb":
             table = self._array(f"{side}_positions/table")
         else:
             table = position_table(self._hparams)
         if side == "source" and self._hparams.use_target_space_embedding:
-            table += self._array("transformer/target_space")
-        return table
+            table = table + self._array("transformer/target_space")
+        return _weight(table)
+
+    def _set_layer(self, layer: specs.LayerSpec, path: str) -> None:
+        for theirs, ours in SUBLAYERS.items():
+            sublayer = getattr(layer, theirs, None)  # the encoder has no "attention"
+            if sublayer is None:
+                continue
+            residual = f"{path}/{ours}_residual"
+            self._set_norm(sublayer.layer_norm, f"{residual}/norm")
+            if theirs == "ffn":
+                for linear in ("linear_0", "linear_1"):
+                    dense = f"{residual}/{ours}/{LINEAR[linear]}"
+                    weights = getattr(sublayer, linear)
+                    weights.weight = _weight(self._array(f"{dense}/kernel").T)  # [O, I]
+                    weights.bias = _weight(self._array(f"{dense}/bias"))
+            else:
+                self._set_attention(sublayer, f"{residual}/{ours}")
 
     def _set_attention(
-        self, spec: specs.attention_spec.MultiHeadAttentionSpec, layer: str, name: str
+        self, spec: specs.attention_spec.MultiHeadAttentionSpec, path: str
     ) -> None:
         """Sets an attention layer. In self-attention, query, key and value are one
         matrix; in cross-attention, key and value are.
         """
-        path = f"{layer}/{name}_residual"
-        query = self._array(f"{path}/{name}/query/kernel")
         key_size = self._hparams.key_channels // self._hparams.num_heads
+        query = self._widened(self._array(f"{path}/query/kernel"))  # [H * P, D]
         # so that the scale is 1/sqrt(K) instead of 1/sqrt(P)
         query *= (self._head_size / key_size) ** 0.5
-        query = self._widen(query).T  # [H * P, D]
-        key = self._widen(self._array(f"{path}/{name}/key/kernel")).T
-        value = self._widen(self._array(f"{path}/{name}/value/kernel")).T
-        output = self._array(f"{path}/{name}/output_transform/kernel")
-        if name == "self_attention":
-            spec.linear[0].weight = _weight(np.concatenate([query, key, value]))
+        key = self._widened(self._array(f"{path}/key/kernel"))
+        value = self._widened(self._array(f"{path}/value/kernel"))
+        output = self._widened(self._array(f"{path}/output_transform/kernel").T)
+        if len(spec.linear) == 2:
+            matrices = [np.concatenate([query, key, value]), output.T]
         else:
-            spec.linear[0].weight = _weight(query)
-            spec.linear[1].weight = _weight(np.concatenate([key, value]))
-        spec.linear[-1].weight = _weight(self._widen(output.T))  # [D, H * P]
-        self._set_norm(spec.layer_norm, f"{path}/norm")
+            matrices = [query, np.concatenate([key, value]), output.T]
+        for linear, matrix in zip(spec.linear, matrices, strict=True):
+            linear.weight = _weight(matrix)
 
-    def _widen(self, kernel: np.ndarray) -> np.ndarray:
-        """Pads each head with zeros: [I, H * K] -> [I, H * P]."""
+    def _widened(self, kernel: np.ndarray) -> np.ndarray:
+        """Pads each head with zeros: [I, H * K] -> [H * P, I]."""
         by_head = kernel.reshape(len(kernel), self._hparams.num_heads, -1)
         missing = self._head_size - by_head.shape[2]
         padded = np.pad(by_head, ((0, 0), (0, 0), (0, missing)))
-        return padded.reshape(len(kernel), -1)
-
-    def _set_feed_forward(
-        self, spec: specs.transformer_spec.FeedForwardSpec, layer: str
-    ) -> None:
-        path = f"{layer}/feed_forward_residual"
-        for linear, name in ((spec.linear_0, "inner"), (spec.linear_1, "outer")):
-            # [O, I]
-            linear.weight = _weight(self._array(f"{path}/feed_forward/{name}/kernel").T)
-            linear.bias = _weight(self._array(f"{path}/feed_forward/{name}/bias"))
-        self._set_norm(spec.layer_norm, f"{path}/norm")
+        return padded.reshape(len(kernel), -1).T
 
     def _set_norm(self, spec: specs.common_spec.LayerNormSpec, path: str) -> None:
         spec.gamma = _weight(self._array(f"{path}/gamma"))

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import t2tlite
+from t2tlite.console import say
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_folder import atomic_folder
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import write_record
-from t2tlite.programs.export.argos_package import ArgosFormat
-from t2tlite.programs.export.ctranslate2_model import CTranslate2Format
+from t2tlite.programs.export.ctranslate2_formats import ArgosFormat, CTranslate2Format
 from t2tlite.programs.export.plan import RECORD, ExportFormat, ExportPlan
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.export.verification import sample_sentences
+from t2tlite.programs.templates import fill_in
 
+README = "programs/export/readme.md.jinja"
 FORMATS: dict[str, type[ExportFormat]] = {
     "saved_model": SavedModelFormat,
     "ctranslate2": CTranslate2Format,
@@ -36,53 +38,52 @@ def open_format(name: str, **options: str) -> ExportFormat:
         raise ValueError(
             f"format must be one of {', '.join(FORMATS)}. Received: {name!r}."
         )
-    of_format = [field.name for field in dataclasses.fields(FORMATS[name])]
+    known = [field.name for field in dataclasses.fields(FORMATS[name])]
     given = {}
     for option, value in options.items():
-        if value and option not in of_format:
+        if value and option not in known:
             raise ValueError(
                 f"format={name} has no option {option}. Received: {option}={value}."
-                " Leave it out."
             )
         if value:
             given[option] = value
     return FORMATS[name](**given)
 
 
-def export_model(
-    model: TextDecoder,
-    plan: ExportPlan,
-    report: Callable[[str], None] = lambda line: None,
-) -> str:
+def export_model(model: TextDecoder, plan: ExportPlan) -> str:
     """Writes, verifies and puts in place an export of a model that TensorFlow loaded.
 
-    `plan` has been checked. `report` is called before each step, which may take a
-    minute. Returns what was verified to equal the run's output. Raises ValueError if
-    the output differs, another process is exporting to the folder or has written one
-    there meanwhile, and OSError if it cannot be written.
+    `plan` has been checked. Returns what was verified to equal the run's output. Raises
+    ValueError if the output differs, another process is exporting to the folder or has
+    written one there meanwhile, and OSError if it cannot be written.
     """
+    name = plan.format.name
+    # of a parser, which chooses among them, the whole beam
+    count = model.task.hypotheses(plan.decoding.return_beams, plan.decoding.beam_size)
+    decoding = dataclasses.replace(plan.decoding, return_beams=count)
     record = {
-        "format": plan.format.name,
+        "format": name,
         "t2tlite": t2tlite.__version__,
         "problem": model.manifest.name,
         "checkpoint": model.checkpoint,
         "step": model.step,
-        "decode_hparams": dataclasses.asdict(plan.decoding),
+        "decode_hparams": dataclasses.asdict(decoding),
         "options": dataclasses.asdict(plan.format),
     }
-    title = f"# {model.manifest.name}, step {model.step:,}, as {plan.format.name}\n\n"
     sentences, origin = sample_sentences(model)
     with (
         only_process(plan.work, "export to a folder"),
         atomic_folder(plan.folder, plan.work, plan.check_replaceable) as unfinished,
     ):
-        report(f"Writing the model as {plan.format.name} ...")
+        say(f"Writing the model as {name} ...")
         with _writing(plan.folder):
-            usage = plan.format.write(model, unfinished, plan.decoding)
+            facts = plan.format.write(model, unfinished, decoding)
             write_record(unfinished / RECORD, record)
-            (unfinished / "README.md").write_text(title + usage, encoding="utf-8")
-        report(f"Decoding {len(sentences)} sentences with the export and the run ...")
-        compared = plan.format.verify(model, unfinished, plan.decoding, sentences)
+            vocabularies = model.manifest.vocabularies
+            readme = fill_in(README, {**record, **facts, "vocabularies": vocabularies})
+            (unfinished / "README.md").write_text(readme, encoding="utf-8")
+        say(f"Decoding {len(sentences)} sentences with the export and the run ...")
+        compared = plan.format.verify(model, unfinished, decoding, sentences)
     return f"{compared} of {len(sentences)} sentences {origin}"
 
 

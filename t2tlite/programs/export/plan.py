@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.manifest import RunManifest
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import check_name
@@ -25,6 +25,7 @@ from t2tlite.programs.export.verification import (
 )
 from t2tlite.run_folder import RunFolder
 
+Facts = Mapping[str, object]  # what readme.md.jinja needs beside the record
 RECORD = "export.json"  # a folder with this record is an export
 
 
@@ -34,8 +35,6 @@ class ExportPlan:
 
     run: RunFolder
     checkpoint: str
-    hparams: HParams
-    manifest: RunManifest
     format: ExportFormat
     decoding: DecodeHParams  # the export's, if it includes the search
     export_dir: str | Path
@@ -103,10 +102,8 @@ class ExportFormat(abc.ABC):
         check_supported(f"format={self.name}", self.supported, plan.decoding)
 
     @abc.abstractmethod
-    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> str:
-        """Writes the export into an empty folder; returns the README's text on its
-        content and use.
-        """
+    def write(self, model: TextDecoder, folder: Path, decoding: DecodeHParams) -> Facts:
+        """Writes the export into an empty folder."""
 
     @abc.abstractmethod
     def open(

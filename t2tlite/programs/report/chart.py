@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-WIDTH, HEIGHT = 440, 250
+from t2tlite.programs.templates import fill_in
+
 LEFT, RIGHT, TOP, BOTTOM = 56, 410, 46, 220  # of the lines
 # at least 3:1 against white and against the dark page
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
-END = 'text-anchor="end"'
 MAX_POINTS = 200  # a longer line is drawn through the means of this many segments
 MAX_DOTS = 60  # a longer line has no dots
 MAX_VALUE = 1e100  # a larger one is left out
@@ -32,34 +31,24 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]])
     every_step, every_value = np.concatenate(list(lines.values())).T
     steps = _ticks(0.0, every_step.max())
     heights = _ticks(every_value.min(), every_value.max())
-    parts = [_text(0, 14, title, 'font-weight="bold"'), _text(0, 32, unit)]
-    for tick in heights:
-        (y,) = _between([tick], heights, BOTTOM, TOP)
-        parts.append(f'<path d="M{LEFT} {y}H{RIGHT}" stroke="currentColor"/>')
-        parts.append(_text(LEFT - 6, y + 4, f"{tick:,.6g}", END))
-    for tick in steps:
-        (x,) = _between([tick], steps, LEFT, RIGHT)
-        parts.append(_text(x, BOTTOM + 16, f"{tick:,.6g}", 'text-anchor="middle"'))
-    parts.append(_text(RIGHT, HEIGHT - 1, "step", END))
-    for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
-        places = [
-            _between(points[:, 0], steps, LEFT, RIGHT),
-            _between(points[:, 1], heights, BOTTOM, TOP),
-        ]
-        path = ""
-        for x, y in zip(*places, strict=True):
-            path += f" {x},{y}"
-            if len(points) <= MAX_DOTS:
-                parts.append(f'<circle cx="{x}" cy="{y}" r="2" fill="{colour}"/>')
-        parts.append(f'<polyline points="{path}" stroke="{colour}" fill="none"/>')
-        if len(lines) > 1:
-            place = RIGHT - 90 * COLOURS.index(colour)
-            parts.append(_text(place, 32, name, f'{END} style="fill:{colour}"'))
-    label = html.escape(f"{title}: {', '.join(lines)} over steps")
-    return (
-        f'<svg class="chart" role="img" aria-label="{label}" width="{WIDTH}"'
-        f' height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(parts)}</svg>'
-    )
+    drawn = []
+    for name, points in lines.items():
+        x = _between(points[:, 0], steps, LEFT, RIGHT)
+        y = _between(points[:, 1], heights, BOTTOM, TOP)
+        drawn.append((name, list(zip(x, y, strict=True))))
+    facts = {
+        "title": title,
+        "unit": unit,
+        "lines": drawn,
+        "steps": zip(steps, _between(steps, steps, LEFT, RIGHT), strict=True),
+        "heights": zip(heights, _between(heights, heights, BOTTOM, TOP), strict=True),
+        "left": LEFT,
+        "right": RIGHT,
+        "bottom": BOTTOM,
+        "colours": COLOURS,
+        "most_dots": MAX_DOTS,
+    }
+    return fill_in("programs/report/chart.svg.jinja", facts, autoescape=True)
 
 
 def _points(values: Mapping[int, float]) -> np.ndarray:
@@ -98,7 +87,3 @@ def _between(
     """The places of values on an axis from the first tick to the last."""
     share = (np.array(values) - ticks[0]) / (ticks[-1] - ticks[0])
     return [round(place, 1) for place in (start + (end - start) * share).tolist()]
-
-
-def _text(x: float, y: float, text: str, attributes: str = "") -> str:
-    return f'<text x="{x}" y="{y}" {attributes}>{html.escape(text)}</text>'

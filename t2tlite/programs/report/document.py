@@ -6,14 +6,14 @@ Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
 from __future__ import annotations
 
 import html
-import importlib.resources
 import re
 import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jinja2
 from markdown_it import MarkdownIt
+
+from t2tlite.programs.templates import fill_in, package_text
 
 # not the _ inside a name
 INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")
@@ -27,19 +27,13 @@ class Verbatim(str):
 
 def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """The report in Markdown. The template also knows these filters."""
-    environment = jinja2.Environment(
-        autoescape=False,  # of HTML
-        finalize=as_markdown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    ours: dict[str, Callable[..., Any]] = {
         "code": code,
         "listing": listing,
         "html": Verbatim,
-        **filters,
     }
-    return environment.from_string(_text_of("report.md.jinja")).render(facts) + "\n"
+    template = "programs/report/report.md.jinja"
+    return fill_in(template, facts, {**ours, **filters}, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
@@ -47,7 +41,7 @@ def to_html(title: str, markdown: str) -> str:
     is not allowed any.
     """
     body = MarkdownIt("commonmark").enable("table").render(markdown)
-    page = string.Template(_text_of("page.html"))
+    page = string.Template(package_text("programs/report/page.html"))
     return page.substitute(title=html.escape(title), body=body)
 
 
@@ -86,8 +80,3 @@ def listing(text: str) -> Verbatim:
 
 def _line(text: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", text).strip()
-
-
-def _text_of(name: str) -> str:
-    folder = importlib.resources.files("t2tlite.programs.report")
-    return folder.joinpath(name).read_text(encoding="utf-8")

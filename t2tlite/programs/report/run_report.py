@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
@@ -44,8 +44,6 @@ from t2tlite.trees.tree_drawing import tree_svg
 T = TypeVar("T")
 Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
-# of decoding; others if they differ from the default
-SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")
 SENTENCES, TREES = 8, 4  # shown
 RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 CURVES = (  # title, unit, metric
@@ -99,7 +97,6 @@ def write_report(
     score_names: dict[str, None] = {}  # in their order
     for record in decodes:
         score_names |= dict.fromkeys(record.scores)
-    words = map(shlex.quote, run.command())
     differences = hparams.diff(base or HParams()) if hparams else {}
     facts = {
         "run": run,
@@ -116,6 +113,7 @@ def write_report(
         "evaluations": attempt(run.evaluations) or [],
         "environment": attempt(run.environment),
         "decodes": decodes,
+        "default_options": vars(DecodeHParams()),
         "score_names": score_names,
         "samples": _samples(run, data_dir, manifest, decodes, missing),
         "overfitting": _overfitting(metrics),
@@ -123,7 +121,7 @@ def write_report(
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
         "shares": attempt(lambda: _shares(manifest, hparams)),
-        "command": " \\\n    ".join(words),
+        "command": " \\\n    ".join(map(shlex.quote, run.command())),
         "names": METRIC_NAMES,
         "version": t2tlite.__version__,
         "now": _date(time.time()),
@@ -131,9 +129,7 @@ def write_report(
     filters: dict[str, Callable[..., Any]] = {
         "brackets": format_tree,
         "checkpoint": _checkpoint,
-        "fields": _fields,
-        "options": _options,
-        "score": _score,
+        "fields": vars,
         "shown": shown_value,
         "lines": signature_lines,
     }
@@ -323,26 +319,6 @@ def _checkpoint(record: DecodeRecord) -> str:
         name = f"{path.parent.name}/{name}"
     runs = len(record.other_checkpoints) + 1
     return name if runs == 1 else f"{name} in an ensemble of {runs} runs"
-
-
-def _options(record: DecodeRecord) -> str:
-    """The usual options of decoding, and those that differ from the default."""
-    options = []
-    for name, value in record.decode_hparams.items():
-        if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None):
-            options.append(f"{name} {value}")
-    return ", ".join(options)
-
-
-def _fields(record: object) -> Iterable[tuple[str, object]]:
-    return vars(record).items()
-
-
-def _score(value: float | None) -> str:
-    """A score with two digits, a count without."""
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _date(seconds: float) -> str:

@@ -276,11 +276,10 @@ class Translator(TextDecoder):
         express the model, or the verification of what was written fails.
         """
         self._check_one_run("A model is exported")
+        keras_model(self)  # raises if another engine computes
         plan = ExportPlan(
             run=RunFolder(self.run),
             checkpoint=self.checkpoint,
-            hparams=keras_model(self).hparams,
-            manifest=self.manifest,
             format=open_format(format, quantization=quantization, languages=languages),
             decoding=self.options(**options),
             export_dir=export_dir,

@@ -26,6 +26,7 @@ from t2tlite.files.atomic_file import atomic_file, write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.records import write_record
 from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import NO_COST
 from t2tlite.training.cost import count_parameters, estimate
@@ -123,59 +124,59 @@ def markdown(results: RowResults, problem: str, command: str) -> str:
     """
     runs = list(itertools.chain.from_iterable(results.values()))
     metric = runs[0].metric if runs else "BLEU"
-    columns = ["", "row", *row_settings(HParams()), "params ×10^6", "PPL (dev)"]
-    columns += [f"{metric} (dev)", "paper: params ×10^6", "PPL", "BLEU"]
     base: dict[str, str] = {}
     group = ""
     lines = []
     for row, of_row in results.items():
-        cells = ["" if row.group == group else row.label, row.name]
+        line = {"": "" if row.group == group else row.label, "row": row.name}
         group = row.group
-        values = row_settings(of_row[0].hparams)
-        for name, value in values.items():
-            cells.append("" if value == base.get(name) else value)
+        settings = row_settings(of_row[0].hparams)
+        for name, value in settings.items():
+            line[name] = "" if value == base.get(name) else value
         if row is ROWS[0]:
-            base = values
-        cells.append(f"{of_row[0].parameters / 1e6:.3g}")
-        cells += [_measured(of_row, "perplexity"), _measured(of_row, "bleu")]
-        cells += [str(row.parameters or ""), f"{row.perplexity:.2f}", f"{row.bleu:.1f}"]
-        lines.append(cells)
-    signatures = " and ".join(sorted({run.bleu_signature for run in runs}))
-    hours = sum(run.seconds for run in runs) / 3600
-    replicas = ", ".join(map(str, sorted({run.replicas for run in runs})))
-    return f"""# Table 3 on {problem}
-
-{markdown_table(columns, lines, labels=2)}
-- Blank settings are those of base. pos_learned (E) learns its positions.
-- Perplexity is of {problem}'s dev split, per token of the vocabulary, without label
-  smoothing; the paper's is on newstest2013.
-- {metric} is of dev, beam {BEAM_SIZE}, newest checkpoint, none averaged:
-  `{signatures}`.
-- Several seeds: mean ± sample standard deviation (number of seeds).
-- {len(runs)} runs, {hours:.1f} hours of training in all, on {replicas} replica(s).
-- Command: `{command}`
-- Versions: {shown_versions()}.
-"""
+            base = settings
+        line |= {
+            "params ×10^6": f"{of_row[0].parameters / 1e6:.3g}",
+            "PPL (dev)": _measured(of_row, "perplexity"),
+            f"{metric} (dev)": _measured(of_row, "bleu"),
+            "paper: params ×10^6": str(row.parameters or ""),
+            "PPL": f"{row.perplexity:.2f}",
+            "BLEU": f"{row.bleu:.1f}",
+        }
+        lines.append(line)
+    facts = {
+        "problem": problem,
+        "command": command,
+        "table": _table(lines, labels=2),
+        "metric": metric,
+        "beam_size": BEAM_SIZE,
+        "runs": runs,
+        "versions": shown_versions(),
+    }
+    return fill_in("programs/table3/table3.md.jinja", facts)
 
 
 def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str:
     """Sizes and costs of the rows by formula, a table in Markdown."""
-    columns = ["row", "params ×10^6", "paper", "FLOPs per step", "steps"]
-    columns += ["FLOPs in all", "memory, GB"]
     sizes = manifest.vocabulary_sizes
     lines = []
     for row in rows:
         hparams = row.apply(base).for_replicas(1)
         cost = estimate(hparams, sizes, manifest.training.mean_lengths)
-        line = [row.name, f"{cost.parameters / 1e6:.3g}", str(row.parameters or "")]
-        line += [f"{cost.flops_per_step:.2e}", f"{hparams.train_steps:,}"]
-        line.append(f"{cost.flops_per_step * hparams.train_steps:.2e}")
-        line.append(f"{cost.memory_bytes / 1e9:.1f}")
+        line = {
+            "row": row.name,
+            "params ×10^6": f"{cost.parameters / 1e6:.3g}",
+            "paper": str(row.parameters or ""),
+            "FLOPs per step": f"{cost.flops_per_step:.2e}",
+            "steps": f"{hparams.train_steps:,}",
+            "FLOPs in all": f"{cost.flops_per_step * hparams.train_steps:.2e}",
+            "memory, GB": f"{cost.memory_bytes / 1e9:.1f}",
+        }
         lines.append(line)
     pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
     return (
-        f"{markdown_table(columns, lines, labels=1)}\nBy formula, for one replica and"
-        " each seed; TensorFlow needs some memory in addition. Vocabulary:"
+        f"{_table(lines, labels=1)}\nBy formula, for one replica and each seed;"
+        " TensorFlow needs some memory in addition. Vocabulary:"
         f" {pieces} pieces (paper: 37,000)."
     )
 
@@ -196,6 +197,12 @@ def row_settings(hparams: HParams) -> dict[str, str]:
         "eps_ls": str(hparams.label_smoothing),
         "train steps": f"{hparams.train_steps:,}",
     }
+
+
+def _table(lines: Sequence[Mapping[str, str]], labels: int) -> str:
+    """Lines of cells by column as a table; empty if there are none."""
+    rows = [list(line.values()) for line in lines]
+    return markdown_table(list(lines[0]), rows, labels) if lines else ""
 
 
 def versions() -> dict[str, str]:
@@ -234,14 +241,14 @@ def _as_json(results: RowResults) -> list[dict[str, Any]]:
     """The rows, each with the result of every seed, for table3.json."""
     rows = []
     for row, of_row in results.items():
-        paper = {"parameters_millions": row.parameters}
-        record = {
-            "group": row.group,
-            "name": row.name,
-            "paper": {**paper, "perplexity": row.perplexity, "bleu": row.bleu},
-            "results": [dataclasses.asdict(result) for result in of_row],
+        paper = {
+            "parameters_millions": row.parameters,
+            "perplexity": row.perplexity,
+            "bleu": row.bleu,
         }
-        rows.append(record)
+        seeds = [dataclasses.asdict(result) for result in of_row]
+        names = {"group": row.group, "name": row.name}
+        rows.append({**names, "paper": paper, "results": seeds})
     return rows
 
 

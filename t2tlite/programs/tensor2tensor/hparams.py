@@ -1,10 +1,9 @@
 """Converts tensor2tensor's hparams.json into HParams, or refuses it.
 
-tensor2tensor's hparams are of five kinds:
-- MODEL: part of the model, and a field of HParams;
+tensor2tensor's hparams are of four kinds:
+- READ: converted to fields of HParams, mostly of the same name;
 - REQUIRED_VALUES: part of the model, with the one value that t2tlite's model
   implements;
-- TRAINING: part of training, and converted;
 - NOTED: part of training, and reported to the user, since t2tlite trains differently;
 - all others: without effect on the model `transformer` with REQUIRED_VALUES, and
   accepted with any value.
@@ -30,25 +29,36 @@ FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 FACTS = {name: facts_of(field) for name, field in FIELDS.items()}
 
 
-def _shared_defaults(model: bool) -> dict[str, Value]:
-    """The defaults of the fields of HParams that tensor2tensor has too: those that are
-    part of the model, or the others.
-    """
-    defaults = {}
+def _shared_defaults() -> dict[str, Value]:
+    """The defaults of the fields of HParams that tensor2tensor has too."""
+    shared = {}
     for name, facts in FACTS.items():
-        if facts.t2t and facts.model == model:
-            defaults[name] = FIELDS[name].default
-    return defaults
+        if facts.t2t:
+            shared[name] = FIELDS[name].default
+    return shared
 
 
-# MODEL and TRAINING have transformer_base's values, for files of older versions with
-# fewer hparams. Most are the paper's, the defaults of HParams.
-MODEL: dict[str, Value] = _shared_defaults(model=True) | {
+# What is read, with transformer_base's values, for files of older versions with fewer
+# hparams. Most are the paper's, the defaults of HParams.
+READ: dict[str, Value] = _shared_defaults() | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
     "use_target_space_embedding": True,
+    "attention_dropout": 0.1,
+    "relu_dropout": 0.1,
+    "use_fixed_batch_size": False,
+    "optimizer": "adam",
+    "optimizer_adam_beta2": 0.997,
+    "optimizer_multistep_accumulate_steps": 0,
+    "learning_rate_schedule": T2T_SCHEDULE,
+    "learning_rate_constant": 2.0,
+    "learning_rate_warmup_steps": 8000,
+    # this and the next only have an effect in the schedule "legacy"
+    "learning_rate_decay_scheme": "noam",
+    "learning_rate": 0.2,
+    "shared_embedding": False,
 }
-MODEL.pop("pos")  # of REQUIRED_VALUES
+READ.pop("pos")  # of REQUIRED_VALUES
 # written by every version
 REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")
 POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
@@ -91,58 +101,30 @@ RATE_FIELDS = (
     "learning_rate_constant",
     "learning_rate_warmup_steps",
 )
-TRAINING: dict[str, Value] = _shared_defaults(model=False) | {
-    "attention_dropout": 0.1,
-    "relu_dropout": 0.1,
-    "use_fixed_batch_size": False,
-    "optimizer": "adam",
-    "optimizer_adam_beta2": 0.997,
-    "optimizer_multistep_accumulate_steps": 0,
-    "learning_rate_schedule": T2T_SCHEDULE,
-    "learning_rate_constant": 2.0,
-    "learning_rate_warmup_steps": 8000,
-    # this and the next only have an effect in the schedule "legacy"
-    "learning_rate_decay_scheme": "noam",
-    "learning_rate": 0.2,
-    "shared_embedding": False,
-}
 # the optimizers with the same learning rates as ours
 ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}
 
-_DROPOUT = "t2tlite draws dropout for each element."
-_TRUNCATION = (
-    "t2tlite truncates no sequences; it leaves pairs longer than max_length out of"
-    " training."
-)
-_SPLITTING = "t2tlite does not split sequences."
-_PRECISION = (
-    "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
-)
-# hparam -> (the value that is equivalent to t2tlite's training, the remark on any other
-# value)
-NOTED: dict[str, tuple[object, str]] = {
-    "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
-    "weight_noise": (0.0, "t2tlite adds no noise to weights."),
-    "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
-    "layer_prepostprocess_dropout_broadcast_dims": ("", _DROPOUT),
-    "attention_dropout_broadcast_dims": ("", _DROPOUT),
-    "relu_dropout_broadcast_dims": ("", _DROPOUT),
-    "scheduled_sampling_prob": (0.0, "t2tlite trains with teacher forcing only."),
-    "sampling_method": (
-        "argmax",
-        (
-            "t2tlite decodes by beam search; --decode_hparams=sampling_method=random"
-            " samples."
-        ),
-    ),
-    "min_length": (0, "t2tlite trains on short pairs too."),
-    "max_input_seq_length": (0, _TRUNCATION),
-    "max_target_seq_length": (0, _TRUNCATION),
-    "split_to_length": (0, _SPLITTING),
-    "split_targets_chunk_length": (0, _SPLITTING),
-    "activation_dtype": ("float32", _PRECISION),
-    "gpu_automatic_mixed_precision": (False, _PRECISION),
+# part of training only, with the value that is equivalent to t2tlite's training
+NOTED: dict[str, object] = {
+    "grad_noise_scale": 0.0,
+    "weight_noise": 0.0,
+    "symbol_dropout": 0.0,
+    "layer_prepostprocess_dropout_broadcast_dims": "",
+    "attention_dropout_broadcast_dims": "",
+    "relu_dropout_broadcast_dims": "",
+    "scheduled_sampling_prob": 0.0,
+    "sampling_method": "argmax",
+    "min_length": 0,
+    "max_input_seq_length": 0,
+    "max_target_seq_length": 0,
+    "split_to_length": 0,
+    "split_targets_chunk_length": 0,
+    "activation_dtype": "float32",
+    "gpu_automatic_mixed_precision": False,
 }
+
+# tensor2tensor's hparam -> what t2tlite trains with instead
+Notes = dict[str, object]
 
 
 def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
@@ -153,10 +135,6 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     A missing hparam has transformer_base's value; unknown ones are ignored. Raises
     ValueError, with a line for each reason, if the model is not supported.
     """
-    training_defaults = TRAINING
-    if "learning_rate" in theirs:
-        # Versions without learning_rate_schedule only had the legacy one.
-        training_defaults = TRAINING | {"learning_rate_schedule": "legacy"}
     reasons: list[str] = []
     for name in REQUIRED:
         if name not in theirs:
@@ -166,15 +144,12 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
         if value not in allowed:
             choices = " or ".join(map(repr, allowed))
             reasons.append(f"{name}={value!r}: must be {choices}.")
-    model = _read(theirs, MODEL, reasons)
-    training = _read(theirs, training_defaults, reasons)
+    read = _read(theirs, reasons)
+    instead: Notes = {}
     if not reasons:
-        model["pos"] = POSITIONS[theirs.get("pos", "timing")]
-        model["layer_preprocess_sequence"] = (
-            model["layer_preprocess_sequence"] or "none"
-        )
+        read["pos"] = POSITIONS[theirs.get("pos", "timing")]
         try:
-            HParams(**model)
+            hparams = HParams(**_converted(read, instead))
         except ValueError as error:
             reasons.append(str(error))
     if reasons:
@@ -184,159 +159,92 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
             f" Received:\n{lines}t2tlite cannot import this model; use it with"
             " tensor2tensor."
         )
-    conversion = _TrainingConversion(training)
-    values = conversion.values(model["hidden_size"])
-    notes = conversion.notes
-    if (
-        training["shared_embedding"]
-        and not model["shared_embedding_and_softmax_weights"]
-    ):
-        notes.append(
-            "shared_embedding=True: in t2tlite training continues with separate source"
-            " and target embeddings."
-        )
-    for name, (usual, remark) in NOTED.items():
-        value = theirs.get(name, usual)
-        if value != usual:
-            notes.append(f"{name}={value}: {remark}")
-    return HParams(**model, **values), notes
+    for name, usual in NOTED.items():
+        if theirs.get(name, usual) != usual:
+            instead[name] = repr(usual)
+    values = {**theirs, **read}
+    notes = []
+    for name, ours in instead.items():
+        notes.append(f"{name}={values[name]}: t2tlite trains with {ours}.")
+    return hparams, notes
 
 
-def _read(
-    theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: list[str]
-) -> dict[str, Value]:
-    """The values of the hparams in `defaults`; adds a reason for each of another type
-    than the default.
+def _read(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
+    """The values of the hparams in READ; adds a reason for each of another type than
+    the default.
     """
-    values = dict(defaults)
-    for name, default in defaults.items():
+    values = dict(READ)
+    if "learning_rate" in theirs:
+        # Versions without learning_rate_schedule only had the legacy one.
+        values["learning_rate_schedule"] = "legacy"
+    for name, default in READ.items():
         kind = type(default)
-        value = theirs.get(name, default)
+        value = theirs.get(name, values[name])
         whole = type(value) is int and abs(value) < 2**63
         # some sets have int(True)
         if (kind is float and whole) or (kind is bool and value in (0, 1)):
             value = kind(value)
-        if type(value) is kind:
-            values[name] = value
-        else:
+        if type(value) is not kind:
             reasons.append(f"{name}={value!r}: must be {KINDS[kind]}.")
+        values[name] = value
     return values
 
 
-class _TrainingConversion:
-    """Converts tensor2tensor's hparams of training, and notes the differences."""
-
-    def __init__(self, theirs: Mapping[str, Value]) -> None:
-        self.theirs = theirs
-        self.notes: list[str] = []
-
-    def values(self, hidden_size: int) -> dict[str, Value]:
-        """The fields of HParams of the training."""
-        theirs = self.theirs
-        values = {}
-        for name, value in theirs.items():
-            if name in FIELDS and name not in RATE_FIELDS:
-                values[name] = value
-        values |= self._learning_rate(theirs, hidden_size)
-        self._convert_optimizer(theirs, values)
-        self._convert_batches(theirs, values)
-        return values
-
-    def _learning_rate(
-        self, theirs: Mapping[str, Value], hidden_size: int
-    ) -> dict[str, Value]:
-        """The schedule with tensor2tensor's learning rate at every step; empty, with a
-        note, if t2tlite has none.
-        """
-        optimizer = theirs["optimizer"]
-        if _plain(optimizer) not in ADAMS:
-            self.notes.append(
-                f"optimizer={optimizer}: t2tlite trains with Adam, at its default"
-                " learning rate."
-            )
-            return {}
-        schedule = theirs["learning_rate_schedule"].replace(" ", "")
-        scheme = theirs["learning_rate_decay_scheme"]
-        constant = theirs["learning_rate_constant"]
-        ours = T2T_SCHEDULE
-        if schedule == "constant*linear_warmup*rsqrt_decay":
-            constant *= hidden_size**0.5
-        elif schedule == "legacy" and scheme == "noam":
-            ours = "noam"
-            # 5,000 x formula (3) x learning_rate, and 0.002 of that with Adam
-            constant = 10 * theirs["learning_rate"]
-        elif schedule != T2T_SCHEDULE:
-            if schedule == "legacy":
-                schedule = f"legacy, learning_rate_decay_scheme={scheme}"
-            self.notes.append(
-                f"learning_rate_schedule={schedule}: t2tlite trains at its default"
-                " learning rate instead."
-            )
-            return {}
-        warmup = theirs["learning_rate_warmup_steps"]
-        return dict(zip(RATE_FIELDS, (ours, constant, warmup), strict=True))
-
-    def _convert_optimizer(
-        self, theirs: Mapping[str, Value], values: dict[str, Value]
-    ) -> None:
-        """Converts gradient accumulation, and notes Adam's own weight decay."""
-        optimizer = theirs["optimizer"]
-        steps = theirs["optimizer_multistep_accumulate_steps"]
-        if steps > 1 and _plain(optimizer) == "multistepadam":
-            values["accumulate_steps"] = steps
-            # tensor2tensor counts batches, t2tlite optimizer steps
-            values["train_steps"] //= steps
-        elif steps > 1:
-            self.notes.append(
-                f"optimizer_multistep_accumulate_steps={steps}: with"
-                f" optimizer={optimizer} it slowed tensor2tensor's learning rate down;"
-                " in t2tlite it has no effect."
-            )
-        if _plain(optimizer) == "adamw":
-            self.notes.append(
-                "optimizer=adam_w: t2tlite has its L2 loss (weight_decay), but not its"
-                " decay of 0.01 x rate."
-            )
-
-    def _convert_batches(
-        self, theirs: Mapping[str, Value], values: dict[str, Value]
-    ) -> None:
-        """Makes batch_size a number of tokens, max_length at most that, and replaces
-        values that t2tlite does not allow.
-        """
-        if theirs["use_fixed_batch_size"]:
-            values["batch_size"] = FIELDS["batch_size"].default
-            self.notes.append(
-                "use_fixed_batch_size=True: t2tlite counts tokens, not pairs;"
-                f" batch_size={values['batch_size']}."
-            )
-        # the meaning of 0 in tensor2tensor
-        values["max_length"] = values["max_length"] or values["batch_size"]
-        for name, value in values.items():
-            if not _in_range(name, value):
-                values[name] = FIELDS[name].default
-                self.notes.append(
-                    f"{name}={value}: t2tlite requires {FACTS[name].range};"
-                    f" {name}={values[name]}."
-                )
-        if values["max_length"] > values["batch_size"]:
-            self.notes.append(
-                f"max_length={values['max_length']}: t2tlite requires at most"
-                f" batch_size={values['batch_size']}."
-            )
-            values["max_length"] = values["batch_size"]
+def _converted(theirs: Mapping[str, Value], notes: Notes) -> dict[str, Value]:
+    """The fields of HParams; notes the differences in training."""
+    values = {}
+    for name, value in theirs.items():
+        if name in FIELDS and name not in RATE_FIELDS:
+            values[name] = value
+    values["layer_preprocess_sequence"] = theirs["layer_preprocess_sequence"] or "none"
+    shares = theirs["shared_embedding_and_softmax_weights"]
+    if theirs["shared_embedding"] and not shares:
+        notes["shared_embedding"] = "separate source and target embeddings"
+    # older versions wrote MultistepAdam
+    optimizer = theirs["optimizer"].replace("_", "").lower()
+    if optimizer in ADAMS:
+        values |= _learning_rate(theirs, notes)
+    else:
+        notes["optimizer"] = "Adam, at its default learning rate"
+    if optimizer == "adamw":
+        notes["optimizer"] = "its L2 loss weight_decay, but no decay of 0.01 x rate"
+    steps = theirs["optimizer_multistep_accumulate_steps"]
+    if steps > 1 and optimizer == "multistepadam":
+        values["accumulate_steps"] = steps
+        # tensor2tensor counts batches, t2tlite optimizer steps
+        values["train_steps"] //= steps
+    elif steps > 1:  # it slowed tensor2tensor's learning rate down
+        notes["optimizer_multistep_accumulate_steps"] = 1
+    if theirs["use_fixed_batch_size"]:
+        values["batch_size"] = FIELDS["batch_size"].default
+        notes["use_fixed_batch_size"] = f"{values['batch_size']} tokens in a batch"
+    # the meaning of 0 in tensor2tensor
+    values["max_length"] = values["max_length"] or values["batch_size"]
+    for name, value in values.items():
+        facts = FACTS[name]
+        is_of_training = facts.low is not None and not facts.model
+        if is_of_training and not (math.isfinite(value) and facts.in_range(value)):
+            values[name] = notes[name] = FIELDS[name].default
+    if values["max_length"] > values["batch_size"]:
+        values["max_length"] = notes["max_length"] = values["batch_size"]
+    return values
 
 
-def _plain(optimizer: str) -> str:
-    """multistepadam for multistep_adam, and for MultistepAdam, its name in older
-    versions.
+def _learning_rate(theirs: Mapping[str, Value], notes: Notes) -> dict[str, Value]:
+    """The schedule with tensor2tensor's learning rate at every step; empty, with a
+    note, if t2tlite has none.
     """
-    return optimizer.replace("_", "").lower()
-
-
-def _in_range(name: str, value: float | str) -> bool:
-    """Whether a value is in the range of a field of HParams, if the field has one."""
-    facts = FACTS[name]
-    if facts.low is None or isinstance(value, str):
-        return True
-    return math.isfinite(value) and facts.in_range(value)
+    schedule = theirs["learning_rate_schedule"].replace(" ", "")
+    constant = theirs["learning_rate_constant"]
+    ours = T2T_SCHEDULE
+    if schedule == "constant*linear_warmup*rsqrt_decay":
+        constant *= theirs["hidden_size"] ** 0.5
+    elif schedule == "legacy" and theirs["learning_rate_decay_scheme"] == "noam":
+        ours = "noam"
+        # 5,000 x formula (3) x learning_rate, and 0.002 of that with Adam
+        constant = 10 * theirs["learning_rate"]
+    elif schedule != T2T_SCHEDULE:
+        notes["learning_rate_schedule"] = "its default learning rate"
+        return {}
+    warmup = theirs["learning_rate_warmup_steps"]
+    return dict(zip(RATE_FIELDS, (ours, constant, warmup), strict=True))

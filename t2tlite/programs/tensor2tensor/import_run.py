@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,20 +23,14 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.lock import only_process
-from t2tlite.files.records import NAME
-from t2tlite.files.same_file import check_not_overwritten
+from t2tlite.files.records import NAME, read_record
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
-from t2tlite.programs.tensor2tensor.t2t_files import (
-    VOCABULARY_NAMES,
-    T2TFiles,
-    read_hparams,
-)
+from t2tlite.programs.tensor2tensor.t2t_files import VOCABULARY_NAMES, T2TFiles
 from t2tlite.programs.tensor2tensor.variables import (
     Variables,
     embedding_sizes,
     load_variables,
-    model_variables,
     read_variables,
     trained_target_space,
 )
@@ -44,7 +39,6 @@ from t2tlite.run_records import Identity
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
 from t2tlite.training.checkpoints import restore_weights, save_weights
-from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -54,9 +48,6 @@ DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules
 # Problem -> task and options, unless it is translation. tensor2tensor's only problem
 # whose targets are trees:
 TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
-# Hparams that describe more than this many times the weights of the checkpoint are
-# another model's, which may not fit in memory.
-MAX_SIZE_RATIO = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +76,10 @@ def import_run(
     recorded_problem = files.recorded_problem()
     # of the newest: at step 0 the optimizer state is still empty
     variables = read_variables(paths[-1])
-    hparams, notes = convert_hparams(read_hparams(files.hparams_path()))
+    theirs = read_record(
+        files.hparams_path(), dict[str, Any], "Copy it again.", unversioned=True
+    )
+    hparams, notes = convert_hparams(theirs)
     entries = _vocabulary_entries(files, embedding_sizes(variables))
     sizes = entries[0].size, entries[-1].size
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
@@ -105,8 +99,6 @@ def import_run(
         )
     manifest = _manifest(problem, entries, files.trained_in(), target_space)
     _check_folder(folder, hparams, manifest)
-    _check_vocabularies_kept(files, folder, entries)
-    _check_size(files, variables, count_parameters(hparams, sizes))
 
     model = Transformer.from_hparams(hparams, *sizes)
     saved = []
@@ -137,45 +129,18 @@ def _vocabulary_entries(
     Raises ValueError unless they have the sizes of a checkpoint's embeddings, `wanted`.
     """
     names = VOCABULARY_NAMES[len(files.vocabularies)]
-    entries = []
-    received = []
-    for path, name in zip(files.vocabularies, names, strict=True):
-        entry = VocabularyEntry.of(path, name)
-        entries.append(entry)
-        received.append(f"{path} with {entry.size:,}")
+    entries = list(map(VocabularyEntry.of, files.vocabularies, names))
     if {entry.size for entry in entries} != set(wanted):
         sizes = " and ".join(f"{size:,}" for size in wanted)
+        received = []
+        for path, entry in zip(files.vocabularies, entries, strict=True):
+            received.append(f"{path} with {entry.size:,}")
         raise ValueError(
             "The vocabularies must be those of the checkpoint, whose embeddings are"
             f" for {sizes or 'no'} subtokens. Received: {' and '.join(received)}. Give"
             " --t2t_vocab the model's."
         )
     return entries
-
-
-def _check_vocabularies_kept(
-    files: T2TFiles, folder: RunFolder, entries: Sequence[VocabularyEntry]
-) -> None:
-    """Raises ValueError if the copy of a vocabulary would replace the other one."""
-    for vocabulary, entry in zip(files.vocabularies, entries, strict=True):
-        target = folder.path / entry.file
-        for other in files.vocabularies:
-            if other != vocabulary:
-                check_not_overwritten(
-                    [(str(target), target)], [(f"--t2t_vocab={other}", other)]
-                )
-
-
-def _check_size(files: T2TFiles, variables: Variables, described: int) -> None:
-    """Raises ValueError if the hparams describe far more weights than the newest
-    checkpoint has.
-    """
-    stored = sum(variables[name].size for name in model_variables(variables))
-    if described > MAX_SIZE_RATIO * stored:
-        raise ValueError(
-            f"{files.hparams_path()} must describe the checkpoint's {stored:,} weights."
-            f" Received: {described:,}. Give the file that it was trained with."
-        )
 
 
 def _target_space(
@@ -192,21 +157,18 @@ def _target_space(
             )
         return None
     trained = trained_target_space(variables)
-    if wanted is not None:
-        if trained not in (None, wanted):
-            notes.append(
-                f"Row {trained} of the target space embedding was trained; row"
-                f" {wanted} is used as requested."
-            )
-        return wanted
-    if trained is None:
+    if wanted is None and trained is None:
         notes.append(
             "The checkpoint does not show which row of its target space embedding was"
             " trained. Row 0 is used, as in nearly all problems; if yours set"
             " target_space_id, give --target_space_id."
         )
-        return 0
-    return trained
+    elif wanted is not None and trained not in (None, wanted):
+        notes.append(
+            f"Row {trained} of the target space embedding was trained; row {wanted} is"
+            " used as requested."
+        )
+    return wanted if wanted is not None else trained or 0
 
 
 def _manifest(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from t2tlite.files.checkpoint_paths import list_checkpoints
 from t2tlite.files.text_files import check_file
@@ -46,23 +44,22 @@ class T2TFiles:
 
     def check(self) -> None:
         """Raises FileNotFoundError if a file is missing."""
-        self.checkpoints()
-        self.hparams_path()
-        for path in self.vocabularies:
+        for path in (self.hparams_path(), *self.vocabularies):
             check_file(path)
 
     def checkpoints(self) -> list[str]:
         """The checkpoints of the folder, or the named one, oldest first."""
         path = self.checkpoint.absolute()
-        if path.is_dir():
-            checkpoints = list_checkpoints(path)
-            if checkpoints:
-                return checkpoints
-            raise _no_checkpoint(f"{path}, which has no model.ckpt-N.index.")
+        checkpoints = list_checkpoints(path) if path.is_dir() else []
         prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(path))
         if Path(f"{prefix}.index").is_file():
-            return [prefix]
-        raise _no_checkpoint(f"{path}; there is no {prefix}.index.")
+            checkpoints = [prefix]
+        if not checkpoints:
+            raise FileNotFoundError(
+                "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or"
+                f" one of these. Received: {path}, which has no .index file."
+            )
+        return checkpoints
 
     def trained_in(self) -> Path:
         """The folder of the checkpoints."""
@@ -88,24 +85,14 @@ class T2TFiles:
         path = _find(FLAGS, self.trained_in(), self.hparams_path().parent)
         if path is None:
             return "imported"
-        flags = {}
-        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
-            match = re.match(r"--(\w+)=(.*)$", line.strip())
-            if match:
-                flags[match[1]] = match[2]
+        text = path.read_text(encoding="utf-8", errors="replace")
+        flags = dict(re.findall(r"^\s*--(\w+)=(.*?)\s*$", text, re.MULTILINE))
         model = flags.get("model", "transformer")
         if model != "transformer":
             raise ValueError(
                 f"model must be transformer. Received: model={model} in its {FLAGS}."
             )
         return flags.get("problem", "imported")
-
-
-def _no_checkpoint(received: str) -> FileNotFoundError:
-    return FileNotFoundError(
-        "--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of"
-        f" these. Received: {received}"
-    )
 
 
 def _find(name: str, *folders: Path) -> Path | None:
@@ -117,22 +104,3 @@ def _find(name: str, *folders: Path) -> Path | None:
             if path.is_file():
                 return path
     return None
-
-
-def read_hparams(path: Path) -> dict[str, Any]:
-    """The content of an hparams.json."""
-    if not path.is_file():
-        raise FileNotFoundError(
-            "The hparams.json of tensor2tensor's trainer is required. Received:"
-            f" {path}, which is not a file."
-        )
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict):
-            raise ValueError(f"a {type(values).__name__}")
-    except (ValueError, RecursionError) as error:
-        # also if the file is not JSON or not UTF-8
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: {error}. Copy it again."
-        ) from error
-    return values

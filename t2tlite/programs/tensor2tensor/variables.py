@@ -11,7 +11,6 @@ the optimizer state and statistics of training.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Collection, Mapping
 
@@ -24,7 +23,8 @@ from t2tlite.models.transformer import Transformer
 from t2tlite.training.checkpoints import reason_of
 
 SCOPE = "transformer/"
-# [32, D], a row for each kind of target text
+ROWS = 32  # of the target space embedding, one for each kind of target text
+# [ROWS, D]
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"
 # the end of the name of their second moments in Adam
 TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"
@@ -83,27 +83,19 @@ def read_variables(path: str) -> dict[str, np.ndarray]:
             for name in names:
                 if name.endswith(TARGET_SPACES_MOMENTS):
                     wanted.append(name)
-            _check_model(path, wanted)
-            return {name: reader.get_tensor(name) for name in wanted}
+            variables = {name: reader.get_tensor(name) for name in wanted}
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
         raise ValueError(
             f"A whole checkpoint is required. Received: {path}, which cannot be read:"
             f" {reason_of(error)}. Copy it again, all its files."
         ) from error
-
-
-def _check_model(path: str, names: list[str]) -> None:
-    """Raises ValueError unless the variables are those of a `transformer`."""
-    scopes = set()
-    for name in names:
-        if name.startswith(f"{SCOPE}body/"):
-            return
-        scopes.add(name.split("/")[0])
-    raise ValueError(
-        "The checkpoint must be of tensor2tensor's model transformer."
-        f" Received: {path}, with variables of"
-        f" {', '.join(sorted(scopes)) or 'no model'}."
-    )
+    if not any(name.startswith(f"{SCOPE}body/") for name in variables):
+        scopes = sorted({name.split("/")[0] for name in variables})
+        raise ValueError(
+            "The checkpoint must be of tensor2tensor's model transformer. Received:"
+            f" {path}, with variables of {', '.join(scopes) or 'no model'}."
+        )
+    return variables
 
 
 def model_variables(names: Collection[str]) -> list[str]:
@@ -141,50 +133,6 @@ def embedding_sizes(names: Collection[str]) -> list[int]:
     return sorted(sizes)
 
 
-@dataclasses.dataclass(frozen=True)
-class ImportedVariable:
-    """A variable of our model, and where its value is in a checkpoint."""
-
-    variable: keras.Variable
-    names: list[str]  # the tensor2tensor variable, or its shards by rows
-
-    @property
-    def is_target_space(self) -> bool:
-        """Whether one row of the tensor2tensor variable is imported."""
-        return self.names == [TARGET_SPACES]
-
-    def misfits(self, variables: Variables) -> list[str]:
-        """A message on each variable that is missing, or on their shape."""
-        missing = [name for name in self.names if name not in variables]
-        if missing:
-            return [f"{name} is missing." for name in missing]
-        wanted = list(self.variable.shape)
-        try:
-            shape = list(self._joined(variables).shape)
-        except ValueError:  # they cannot be joined
-            shape = []
-        if (self.is_target_space and shape[1:] == wanted) or shape == wanted:
-            return []
-        rows = "rows of " if self.is_target_space else ""
-        received = ", ".join(str(list(variables[name].shape)) for name in self.names)
-        last = f" to {self.names[-1].rpartition('/')[2]}" if self.names[1:] else ""
-        return [
-            f"{self.names[0]}{last} must have {rows}the shape {wanted}. Received:"
-            f" {received}."
-        ]
-
-    def load(self, variables: Variables, target_space: int) -> None:
-        """Gives our variable its value."""
-        value = self._joined(variables)
-        if self.is_target_space:
-            value = value[target_space]
-        self.variable.assign(np.asarray(value, np.float32))
-
-    def _joined(self, variables: Variables) -> np.ndarray:
-        """The shards as one array."""
-        return np.concatenate([variables[name] for name in self.names])
-
-
 def load_variables(
     model: Transformer, variables: Variables, target_space: int = 0
 ) -> None:
@@ -195,16 +143,30 @@ def load_variables(
     ValueError that lists the variables that are missing, of another shape or without a
     place in the model.
     """
-    places = []
+    values = []
     misfits = []
     used = set()
     for variable in model.trainable_variables:
         if variable.path.endswith("_positions/table"):
             continue  # no imported model has learned positions
-        place = _place(variable, model.hparams.pre_norm, variables)
-        places.append(place)
-        misfits += place.misfits(variables)
-        used.update(place.names)
+        names = _names(variable, model.hparams.pre_norm, variables)
+        used.update(names)
+        missing = [f"{name} is missing." for name in names if name not in variables]
+        misfits += missing
+        if missing:
+            continue
+        shape = list(variable.shape)
+        if names == [TARGET_SPACES]:
+            shape = [ROWS, *shape]
+        shards = [variables[name] for name in names]
+        value = _joined(shards, shape)
+        if value is not None:
+            values.append((variable, value))
+        else:
+            received = ", ".join(str(list(shard.shape)) for shard in shards)
+            misfits.append(
+                f"{names[0]} must have the shape {shape}. Received: {received}."
+            )
     misfits.sort()
     for name in model_variables(variables):
         if name not in used:
@@ -215,31 +177,38 @@ def load_variables(
             "The checkpoint's variables must be those that hparams.json describes."
             f" Received:\n  {received}\nGive the model's hparams.json and vocabularies."
         )
-    rows = len(variables.get(TARGET_SPACES, ()))
-    if TARGET_SPACES in used and not 0 <= target_space < rows:
+    if TARGET_SPACES in used and not 0 <= target_space < ROWS:
         raise ValueError(
-            f"--target_space_id must be at least 0 and less than {rows}. Received:"
+            f"--target_space_id must be at least 0 and less than {ROWS}. Received:"
             f" {target_space}."
         )
-    for place in places:
-        place.load(variables, target_space)
+    for variable, value in values:
+        row = value[target_space] if value is variables.get(TARGET_SPACES) else value
+        variable.assign(np.asarray(row, np.float32))
 
 
-def _place(
+def _joined(shards: list[np.ndarray], shape: list[int]) -> np.ndarray | None:
+    """The shards by rows as one array; None if it has another shape."""
+    try:
+        joined = np.concatenate(shards) if len(shards) > 1 else shards[0]
+    except ValueError:
+        return None
+    return joined if list(joined.shape) == shape else None
+
+
+def _names(
     variable: keras.Variable, pre_norm: bool, names: Collection[str]
-) -> ImportedVariable:
-    """The place of a variable among tensor2tensor's, which have these names."""
+) -> list[str]:
+    """The tensor2tensor variable of a variable of ours, or its shards by rows."""
     layer = variable.path.partition("/")[0]
     if layer in EMBEDDINGS:
-        return ImportedVariable(
-            variable, _shards(EMBEDDINGS[layer], variable.shape, names)
-        )
+        return _shards(EMBEDDINGS[layer], variable.shape, names)
     name = variable.path
     for ours, theirs in RENAMED:
         name = re.sub(ours, theirs, name)
     if not pre_norm:
         name = name.replace("layer_prepostprocess", "layer_postprocess")
-    return ImportedVariable(variable, [name])
+    return [name]
 
 
 def _shards(kind: str, shape: tuple[int, int], names: Collection[str]) -> list[str]:

@@ -16,7 +16,6 @@ import base64
 import dataclasses
 import hashlib
 import html
-import importlib.resources
 import json
 import re
 import textwrap
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
+from t2tlite.programs.templates import package_text
 
 KINDS = ("encoder", "decoder", "cross")
 TITLES = {
@@ -55,7 +55,14 @@ DIRECTION_CONTROLS = set(
 # a page of so many weights has 53 MB, about what a browser opens without trouble
 MAX_WEIGHTS = 20_000_000
 SCALE = 65535  # the page stores a weight in 16 bits, to 0.00001
-SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
+# in this order
+FILES = (
+    "attention.html",
+    "attention.css",
+    "attention.js",
+    "attention_image.js",
+    "attention_events.js",
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -206,10 +213,10 @@ def page(
         "name": attention.file_name(),
         "kinds": shown,
     }
-    scripts = "\n".join(_resource(name) for name in SCRIPTS)
-    document = _resource("attention.html")
-    document = document.replace("STYLE_GOES_HERE", _resource("attention.css"))
-    document = document.replace("SCRIPT_GOES_HERE", scripts)
+    texts = [package_text(f"programs/visualise/{name}") for name in FILES]
+    document, style, *scripts = [text.rstrip("\n") for text in texts]
+    document = document.replace("STYLE_GOES_HERE", style)
+    document = document.replace("SCRIPT_GOES_HERE", "\n".join(scripts))
     # JSON in ASCII, without `<`, which could end the script element. Last, since it may
     # contain any text.
     return document.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
@@ -282,8 +289,3 @@ def _packed_layers(
         text = base64.b64encode(weights.tobytes()).decode("ascii")
         packed.append({"number": number, "weights": text})
     return packed
-
-
-def _resource(name: str) -> str:
-    folder = importlib.resources.files("t2tlite.programs.visualise")
-    return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")

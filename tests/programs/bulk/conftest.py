@@ -11,7 +11,7 @@ from bulk_cases import LINES, Case, write
 from tiny_run import change_manifest
 
 from t2tlite.data.dataset import open_dataset
-from t2tlite.programs.bulk import decode_file, decode_pipeline, decode_split
+from t2tlite.programs.bulk import decode_file, decode_split
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.run_folder import RunFolder
@@ -42,7 +42,6 @@ def open_job(run, load):
 @pytest.fixture
 def file(open_job, tmp_path, monkeypatch, calls):
     monkeypatch.setattr(decode_file, "FILE_WINDOW", 4)
-    monkeypatch.setattr(decode_pipeline, "FILE_WINDOW", 4)
     source = write(tmp_path / "in.txt", LINES)
 
     def decode(job, target):

@@ -24,7 +24,7 @@ from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen, t2t_decoder
 from t2tlite.data import encode_shards
-from t2tlite.programs.bulk import decode_file, decode_pipeline
+from t2tlite.programs.bulk import decode_file
 
 pytest.importorskip("distributed")
 # Beam's and Dask's own warnings
@@ -128,8 +128,7 @@ def test_data_equals_that_of_one_process(cluster, tmp_path, monkeypatch):
 def test_translations_equal_those_of_one_process(
     cluster, tiny_run, tmp_path, monkeypatch
 ):
-    for module in (decode_file, decode_pipeline):
-        monkeypatch.setattr(module, "FILE_WINDOW", 20)
+    monkeypatch.setattr(decode_file, "FILE_WINDOW", 20)
     source = tmp_path / "in.txt"
     source.write_text("".join(f"{line}\n" for line in LINES))
     command = [

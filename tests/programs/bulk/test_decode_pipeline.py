@@ -12,10 +12,8 @@ from bulk_cases import SENTENCES, interrupt, write
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.beam_pipeline import Pipeline
-from t2tlite.programs.bulk import decode_file as decode_file_module
-from t2tlite.programs.bulk import decode_pipeline
-from t2tlite.programs.bulk.decode_file import decode_file
-from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
+from t2tlite.programs.bulk import decode_file as module
+from t2tlite.programs.bulk.decode_file import decode_by_workers, decode_file
 from t2tlite.programs.runs.translator import Translator
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
@@ -39,15 +37,14 @@ HERE = InThisProcess("here")
 @pytest.fixture
 def source(tmp_path, monkeypatch):
     """A file of four windows."""
-    for module in ("decode_file", "decode_pipeline"):
-        monkeypatch.setattr(f"t2tlite.programs.bulk.{module}.FILE_WINDOW", 6)
+    monkeypatch.setattr(module, "FILE_WINDOW", 6)
     return write(tmp_path / "in.txt", LINES)
 
 
 @pytest.fixture(autouse=True)
 def loaded_by_workers(run, load, monkeypatch):
     """Workers in this process do not load the model again."""
-    monkeypatch.setattr(decode_pipeline, "load", lambda *model: load(run, None))
+    monkeypatch.setattr(module, "load", lambda *model: load(run, None))
 
 
 @pytest.fixture
@@ -82,7 +79,7 @@ def test_formats_and_prefixes_are_those_of_one_process(decoded, source):
 
 
 def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
-    expected, calls, decode = decoded("local.txt"), [], decode_pipeline._decode_piece
+    expected, calls, decode = decoded("local.txt"), [], module._decode_piece
 
     def counted(job, path):
         calls.append(path)
@@ -90,7 +87,7 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
             raise OSError("the machine is gone")
         decode(job, path)
 
-    monkeypatch.setattr(decode_pipeline, "_decode_piece", counted)
+    monkeypatch.setattr(module, "_decode_piece", counted)
     with pytest.raises(
         ChildProcessError,
         match=r"DirectRunner failed: the machine is gone.* Run the same",
@@ -112,41 +109,6 @@ def test_windows_of_one_process_are_used(decoded, calls, open_job, source, tmp_p
         decode_file(open_job(), source, tmp_path / "out.txt")
     assert decoded("out.txt", HERE) == expected
     assert calls.windows == [6, 6, 6, 2]
-
-
-def test_nothing_done_leaves_nothing(decoded, tmp_path, monkeypatch):
-    def fail(job, path):
-        raise OSError("the machine is gone")
-
-    monkeypatch.setattr(decode_pipeline, "_decode_piece", fail)
-    with pytest.raises(ChildProcessError):
-        decoded("out.txt", Pipeline("DirectRunner"))
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-
-
-def test_bad_line_is_refused_before_the_pipeline_runs(decoded, source):
-    source.write_bytes(b"cat\nk\xf6pfe\n")
-    with pytest.raises(ValueError, match=r"in\.txt, line 2: text must be UTF-8"):
-        decoded("out.txt", Pipeline("no runner"))
-
-
-def test_too_long_line_counts_as_blank(decoded, source, capsys):
-    write(source, [*LINES[:8], "cat " * 2100, *LINES[8:]])
-    blank = decoded("out.txt", HERE).splitlines()[8]
-    assert blank == b""
-    assert capsys.readouterr().err.count("in.txt, line 9 with 2,") == 1
-
-
-def test_input_is_read_once(decoded, monkeypatch):
-    reads, read_lines = [], decode_file_module.read_lines
-
-    def counted(path, report):
-        reads.append(path)
-        return read_lines(path, report)
-
-    monkeypatch.setattr(decode_file_module, "read_lines", counted)
-    decoded("out.txt", HERE)
-    assert len(reads) == 1
 
 
 def test_summary_has_the_seconds_of_all_windows(
@@ -172,9 +134,7 @@ def test_summary_has_the_seconds_of_all_windows(
 
 
 def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
-    monkeypatch.setattr(
-        decode_pipeline, "_start_decoding", lambda *args: lambda path: None
-    )
+    monkeypatch.setattr(module, "_start_decoding", lambda *args: lambda path: None)
     with pytest.raises(
         ChildProcessError,
         match=r"must see .*out\.txt\.pieces under the same path .* Received: no ",

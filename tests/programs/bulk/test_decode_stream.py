@@ -73,10 +73,3 @@ def test_standard_output_that_takes_text_alone(open_job, model, source):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         decode_stream(open_job(), source)
     assert out.getvalue().splitlines() == model.translate(LINES, beam_size=2)
-
-
-def test_bad_line_of_a_file_is_refused_first(open_job, source, capsys):
-    source.write_bytes(b"cat\n" * 11 + b"k\xf6pfe\n")
-    with pytest.raises(ValueError, match=r"in\.txt, line 12: text must be UTF-8"):
-        decode_stream(open_job(), source)
-    assert capsys.readouterr().out == ""

@@ -106,27 +106,6 @@ def test_scores_as_json_have_both_values(written, model):
     }
 
 
-def test_scores_as_text_are_those_of_an_nbest_list(written, model):
-    n_best = written(SENTENCES[:1], return_beams=4)
-    hypotheses = [line.split(" ||| ") for line in n_best]
-    pairs = [f"{SENTENCES[0]}\t{text}" for _, text, *_ in hypotheses]
-    expected = [
-        (float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses
-    ]
-    scores = [
-        tuple(map(float, line.split("\t"))) for line in written(pairs, kind=ScoreJob)
-    ]
-    same_tokens = [
-        tuple(model.target_encoder.encode(output.text)) == output.ids
-        for output in model.n_best(SENTENCES[0])
-    ]
-    assert sum(same_tokens) >= 2
-    for values, wanted, same in zip(scores, expected, same_tokens, strict=True):
-        assert values == pytest.approx(wanted, abs=1e-4) or not same
-    (line,) = written(["cat\tkatze"], kind=ScoreJob, t2t_rules=True)
-    assert len(line.split("\t")) == 1
-
-
 def test_prefixes(written, model):
     lines = [
         "red cat sees dog\tkatze blau",

@@ -174,17 +174,6 @@ def test_damaged_window_is_decoded_again(upper, capsys, change):
     assert written(upper.target) == [line.upper() for line in LINES]
 
 
-def test_half_a_line_is_cut_off(upper, capsys):
-    upper.stopped(LINES, END)
-    content = upper.part.read_bytes()
-    upper.part.write_bytes(content[:-20])
-    capsys.readouterr()
-    upper(LINES)
-    assert upper.decoded == ["line 16"]
-    assert "changed" not in capsys.readouterr().err
-    assert written(upper.target) == [line.upper() for line in LINES]
-
-
 @pytest.mark.parametrize(
     "content",
     [b"mine", b"mine\n" * 99, PART_HEADER.replace(b"1", b"2"), b"\0\xff" * 99],

@@ -1,52 +1,22 @@
-"""t2t-export --format=argos: a package that Argos Translate installs, and translates
-with as the run does.
-
-Argos Translate requires other versions than the tests do. It is installed into an
-environment of its own, whose Python the variable T2TLITE_ARGOS names:
-
-    python -m venv .argos && .argos/bin/pip install argostranslate
-    T2TLITE_ARGOS=.argos/bin/python .venv/bin/python -m pytest -m slow tests/programs/export/test_argos_export.py
-"""
+"""t2t-export --format=argos: a package that Argos Translate installs."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import zipfile
 
 import ctranslate2
 import pytest
 import sentencepiece
 from exports import export, run_export_test
-from spellings import SPELLINGS
 from tiny_run import change_manifest
 
 from t2tlite.data.dataset import open_dataset
-from t2tlite.programs.export import ctranslate2_model
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 NAME = "translate-en_de"
 FORMAT = "--format=argos"
-
-# Argos Translate splits text into sentences by models that it downloads. With
-# ARGOS_CHUNK_TYPE=SPACY it uses spaCy's, which a package may contain: this one has an
-# empty pipeline, to which Argos Translate adds spaCy's rules for punctuation.
-PROGRAM = """
-import sys
-from pathlib import Path
-
-import spacy
-from argostranslate import package, translate
-
-package.install_from_path(Path(sys.argv[1]))
-[installed] = package.get_installed_packages()
-spacy.blank("en").to_disk(installed.package_path / "spacy")
-print(installed.from_name, installed.to_name, installed.package_version)
-for line in sys.stdin.read().split("\\n"):
-    print(translate.translate(line, "en", "de"))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -95,21 +65,6 @@ def test_an_export_counts_the_type_that_argos_computes_in(tiny_run, tmp_path, ca
     assert "`ARGOS_COMPUTE_TYPE=float32`" in readme
 
 
-def test_argos_translates_compute_type_is_counted(
-    tiny_run, load, tmp_path, monkeypatch
-):
-    types = []
-    opened = ctranslate2_model.open_translator
-
-    def open_translator(folder, compute_type):
-        types.append(compute_type)
-        return opened(folder, compute_type)
-
-    monkeypatch.setattr(ctranslate2_model, "open_translator", open_translator)
-    load(tiny_run.run, None).export(tmp_path / "out", "argos")
-    assert types == ["float32", "float32", "auto"]
-
-
 def test_languages_of_the_command_count(tiny_run, load, tmp_path, capsys):
     model = load(tiny_run.run, None)
     folder = model.export(tmp_path / "out", "argos", languages="fr-pt_BR")
@@ -143,37 +98,3 @@ def test_refused(tiny_run_copy, tmp_path, capsys, changes, flag, message):
     shown = capsys.readouterr().err.replace(str(tiny_run_copy), "COPY")
     assert message in shown
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_argos_translate_translates_as_the_run_does(
-    exported, tiny_run, load, dev, tmp_path
-):
-    """Greedily, since its beam search has a length penalty that nobody can set."""
-    python = os.environ.get("T2TLITE_ARGOS")
-    if not python:
-        pytest.skip("needs T2TLITE_ARGOS, a Python with argostranslate installed")
-    # it downloads a model of spaCy unless there is one
-    (tmp_path / "argos-translate/spacy/senter").mkdir(parents=True)
-    (tmp_path / "argos-translate/spacy/senter/model").touch()
-    folders = dict.fromkeys(
-        ["XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"], str(tmp_path)
-    )
-    settings = {"ARGOS_CHUNK_TYPE": "SPACY", "ARGOS_BEAM_SIZE": "1"}
-    spelled = [spell(dev[0]) for spell in SPELLINGS.values()]
-    sentences = [*dev, *spelled, f"{dev[0]} . {dev[1]} ."]
-    run = subprocess.run(
-        [python, "-c", PROGRAM, exported / f"{NAME}.argosmodel"],
-        input="\n".join(sentences),
-        env=os.environ | folders | settings,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    first, *theirs = run.stdout.splitlines()
-    assert first == "English German 120.0"
-    model = load(tiny_run.run, None)
-    assert theirs[: len(dev)] == model.translate(dev, beam_size=1)
-    assert set(theirs[len(dev) : -1]) == {theirs[0]}
-    parts = model.translate([f"{text} ." for text in dev[:2]], beam_size=1)
-    assert theirs[-1] == " ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from t2tlite.programs.export.graph_text import (
+from t2tlite.programs.export.graph import (
     STRIP,
     TREE_WORDS,
     WHITE_SPACE,

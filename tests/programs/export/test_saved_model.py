@@ -14,14 +14,12 @@ import pytest
 import tensorflow as tf
 from exports import run_export_test
 
-from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.saved_model import SavedModelFormat
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.tasks.task import TranslationTask
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -221,9 +219,9 @@ def untrained(
     for variable in other.weights:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     engine = TensorFlowEngine(other, hparams.jit_compile)
-    return Translator(
-        engine, model.encoders, manifest or model.manifest, "RUN/model.ckpt-7"
-    )
+    manifest = manifest or model.manifest
+    checkpoint = "RUN/model.ckpt-7"
+    return Translator(engine, model.encoders, manifest, checkpoint, run=model.run)
 
 
 @pytest.mark.slow
@@ -258,16 +256,7 @@ def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path):
     assert "`parse` returns linearised trees as they were decoded" in readme
 
 
-class Summaries(TranslationTask):
-    name = "summaries"
-
-
 def test_what_is_refused_before_anything_is_written(model, tmp_path, monkeypatch):
-    monkeypatch.setitem(registry._tasks, "summaries", Summaries)
-    manifest = dataclasses.replace(model.manifest, task="summaries")
-    summaries = Translator(model.engine, model.encoders, manifest)
-    with pytest.raises(ValueError, match=r"exports the tasks .*'summaries'"):
-        summaries.export(tmp_path / "out")
     with pytest.raises(ValueError, match=r"must have no brackets or backslashes"):
         model.export(tmp_path / "served[1]")
     # as on Windows

@@ -19,7 +19,7 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.decoding.engine import EVERYTHING
 from t2tlite.files.lock import only_process
-from t2tlite.programs.export.export import FORMATS, open_format
+from t2tlite.programs.export.export import FORMATS
 from t2tlite.programs.export.plan import ExportFormat
 from t2tlite.programs.runs import load as runs
 
@@ -36,7 +36,7 @@ class QuickFormat(ExportFormat):
 
     def write(self, model, folder, decoding):
         (folder / "model.bin").write_bytes(bytes(100_000))
-        return "A paragraph."
+        return {}
 
     def open(self, model, folder, decoding):
         raise NotImplementedError
@@ -90,7 +90,7 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, tmp_path, capsys):
     actual = record["format"], record["problem"], record["step"]
     assert actual == ("quick", "twenty_words", 120)
     assert record["decode_hparams"]["beam_size"] == 3
-    assert "A paragraph." in (target / "README.md").read_text()
+    assert "in export.json" in (target / "README.md").read_text()
     out, err = capsys.readouterr()
     assert err.splitlines()[-3:] == [
         f"Loading {tiny_run.run} ...",
@@ -149,37 +149,6 @@ def test_difference_leaves_nothing_and_keeps_earlier_export(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_path):
-    """Killed when the earlier export was moved aside, and the new one was not yet in
-    its place.
-    """
-    assert export(tiny_run.run, tmp_path / "out") == 0
-    work = tmp_path / ".out.exporting"
-    (work / "new").mkdir(parents=True)
-    (tmp_path / "out").rename(work / "old")
-    (work / ".lock").touch()
-    quick("verify", lambda *_: 1 / 0)
-    assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 1
-    assert sorted(contents(tmp_path)) == FILES
-
-
-def test_earlier_export_returns_if_the_new_one_cannot_be_moved(
-    tiny_run, tmp_path, refused, monkeypatch
-):
-    assert export(tiny_run.run, tmp_path / "out") == 0
-    before, rename = contents(tmp_path), Path.rename
-
-    def fail_for_the_new_one(path, target):
-        if path.name == "new":
-            raise OSError("Input/output error")
-        return rename(path, target)
-
-    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
-    message = refused(tiny_run.run, tmp_path / "out", "--overwrite")
-    assert "Input/output error" in message
-    assert contents(tmp_path) == before
-
-
 def test_a_full_disk(tiny_run, quick, tmp_path, refused):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
@@ -214,17 +183,6 @@ def test_a_full_disk(tiny_run, quick, tmp_path, refused):
 def test_mistakes(tiny_run, tmp_path, refused, flag, message):
     assert message in refused(tiny_run.run, tmp_path / "out", flag)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_options_are_those_of_the_format():
-    argos = open_format("argos", quantization="int8", languages="")
-    assert dataclasses.asdict(argos) == {"quantization": "int8", "languages": ""}
-
-
-def test_a_folder_that_cannot_be_made(tiny_run, tmp_path, refused):
-    (tmp_path / "file").write_text("")
-    message = refused(tiny_run.run, tmp_path / "file" / "out")
-    assert f"{tmp_path}/file cannot be used: File exists." in message
 
 
 def test_the_python_api_and_another_checkpoint(tiny_run, tmp_path):

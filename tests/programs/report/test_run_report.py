@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from chromium import dump_dom, opened
+from chromium import opened
 from tiny_run import change_manifest, tensors
 from written_report import SIGNATURE, record_decodes, report, write_events
 
@@ -197,42 +197,16 @@ def test_dev_loss_that_rises_is_a_warning(
     assert ("overfitting" in summary) == warned
 
 
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
-        ({"batch_size": 0, "t2t_rules": False}, ""),
-        ({"batch_size": 64, "t2t_rules": True}, ", batch_size 64, t2t_rules True"),
-    ],
-)
-def test_options_of_decoding_that_are_the_default_are_left_out(
-    tiny_run, decoded_copy, options, shown
-):
-    record_decodes(decoded_copy, ["eins"] * 40, {"extra_length": 50, **options})
-    assert (
-        f"| beam_size 4, alpha 0.6, extra_length 50{shown} | 12.3 s |"
-        in report(tiny_run, decoded_copy)[1]
-    )
+def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, decoded_copy):
+    options = {"extra_length": 50, "batch_size": 64, "t2t_rules": False}
+    record_decodes(decoded_copy, ["eins"] * 40, options)
+    shown = "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64 | 12.3 s |"
+    assert shown in report(tiny_run, decoded_copy)[1]
 
 
 def test_page_needs_nothing_else(undecoded):
     _, page, _ = undecoded
     assert not re.search(r"https?://|href=|<script|<link|<img|url\(|@import|src=", page)
-
-
-@pytest.mark.slow
-def test_page_opens_in_a_browser(undecoded, tmp_path):
-    shown = dump_dom(undecoded[0] / "report.html", tmp_path / "profile")
-    for title in (
-        "Summary",
-        "Scores",
-        "Curves",
-        "Checkpoints",
-        "Hyperparameters",
-        "Data",
-        "Software and command",
-    ):
-        assert f"<h2>{title}</h2>" in shown
-    assert shown.count("</svg>") == 4
 
 
 def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_copy):

@@ -122,16 +122,16 @@ def test_documented_nginx_lets_the_pages_own_posts_through(translator):
     """What nginx sends: without a line of its configuration for it, Host is that of
     proxy_pass. Over plain HTTP a browser sends Origin, and no Sec-Fetch-Site.
     """
-    text = (REPOSITORY / "docs" / "serving.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "operation.md").read_text(encoding="utf-8")
     (location,) = re.findall(
-        r"^location / \{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE
+        r"^location /mt/ \{.*?\n(.*?)^\}", text, re.DOTALL | re.MULTILINE
     )
     lines = dict(
         re.findall(r"^ +proxy_set_header (\S+) (\S+);", location, re.MULTILINE)
     )
     public = "translate.example.org:8080"
-    variables = {"$http_host": public, "$scheme": "http", "$remote_addr": "192.0.2.1"}
-    sent = {"Host": re.search(r"proxy_pass http://(\S+);", location)[1]}
+    variables = {"$http_host": public, '""': "close"}
+    sent = {"Host": re.search(r"proxy_pass http://(\S+)/;", location)[1]}
     sent |= {name: variables[value] for name, value in lines.items()}
     hosts = ("translate.example.org",)
     with running([served(translator)], allowed_hosts=hosts) as server:

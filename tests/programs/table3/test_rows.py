@@ -121,40 +121,16 @@ def test_rows_of_another_base_keep_their_meaning(base, name, values):
     assert {field: getattr(hparams, field) for field in values} == values
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        (
-            "l2",
-            "num_hidden_layers=4",
-            (
-                r"Row l2 .*: num_hidden_layers must be a multiple of 3. Received:"
-                r" .*=4\. Choose"
-            ),
-        ),
-        (
-            "h1",
-            "num_heads=4",
-            r"Row h1 .*: num_heads must be a multiple of 8. Received: num_heads=4",
-        ),
-        (
-            "ff1024",
-            "filter_size=5",
-            (
-                r"Row ff1024 .*: filter_size must be a multiple of 2. Received:"
-                r" filter_size=5"
-            ),
-        ),
-        (
-            "h32",
-            "hidden_size=48",
-            r"Row h32 .*: The attention key channels must be a multiple of num_heads",
-        ),
-    ],
-)
-def test_base_that_a_row_does_not_fit(name, changes, message):
+def test_base_that_a_row_does_not_fit():
+    message = (
+        r"Row l2 .*: num_hidden_layers must be a multiple of 3. Received: .*=4\. C"
+    )
     with pytest.raises(ValueError, match=message):
-        applied(name, transformer_base().override(changes))
+        applied("l2", transformer_base().override("num_hidden_layers=4"))
+    with pytest.raises(
+        ValueError, match=r"Row h32 .*: The attention key channels must"
+    ):
+        applied("h32", transformer_base().override("hidden_size=48"))
 
 
 def test_select_keeps_the_papers_order():

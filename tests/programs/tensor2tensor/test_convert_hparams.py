@@ -1,11 +1,12 @@
-"""tensor2tensor's hparams.json turned into HParams: what is taken, and what is
-noted.
+"""tensor2tensor's hparams.json turned into HParams: what is taken, noted and
+refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,10 +17,9 @@ from t2tlite import registry
 from t2tlite.checked_fields import facts_of
 from t2tlite.config import HParams
 from t2tlite.programs.tensor2tensor.hparams import (
-    MODEL,
     NOTED,
+    READ,
     REQUIRED_VALUES,
-    TRAINING,
     convert_hparams,
 )
 from t2tlite.schedules import T2T_SCHEDULE
@@ -93,7 +93,7 @@ def same_fields(hparams):
 
 
 def test_every_hparam_is_of_one_kind(sets):
-    kinds = [*MODEL, *REQUIRED_VALUES, *TRAINING, *NOTED, *NO_EFFECT]
+    kinds = [*READ, *REQUIRED_VALUES, *NOTED, *NO_EFFECT]
     assert len(kinds) == len(set(kinds))
     assert set(kinds) - OTHERS == {name for theirs in sets.values() for name in theirs}
     assert len(set(kinds) - OTHERS) == 153
@@ -217,6 +217,7 @@ def test_before_there_were_schedules_all_were_legacy(sets):
          {"layer_prepostprocess_dropout": 0.0, "label_smoothing": 0.0}),
         ({"optimizer": "multistep_adam", "optimizer_multistep_accumulate_steps": 8, "train_steps": 250_000},
          {"accumulate_steps": 8, "train_steps": 31_250}),
+        ({"num_decoder_layers": 2}, {"num_decoder_layers": 2}),
         ({"optimizer": "MultistepAdam", "optimizer_multistep_accumulate_steps": 1}, {}),
         ({"max_length": 0, "batch_size": 1024}, {"max_length": 1024, "batch_size": 1024}),
         ({"clip_grad_norm": 2.5, "weight_decay": 0.01}, {"clip_grad_norm": 2.5, "weight_decay": 0.01}),
@@ -233,58 +234,98 @@ DEFAULT_RATE = {
 
 
 @pytest.mark.parametrize(
-    ("changes", "note", "expected"),
+    ("changes", "name", "instead", "expected"),
     [
-        ({"optimizer": "adam_w", "weight_decay": 0.01},
-         "optimizer=adam_w: t2tlite has its L2 loss (weight_decay), but not its decay of 0.01 x rate.",
-         {"weight_decay": 0.01}),
-        ({"weight_decay": -0.1}, "weight_decay=-0.1: t2tlite requires at least 0.0; weight_decay=0.0.", {}),
-        ({"sampling_method": "random"},
-         "sampling_method=random: t2tlite decodes by beam search; --decode_hparams=sampling_method=random samples.",
-         {}),
-        ({"gpu_automatic_mixed_precision": True},
-         "gpu_automatic_mixed_precision=True: t2tlite computes in float32; the hparam dtype_policy chooses mixed "
-         "precision.", {}),
-        ({"shared_embedding": True, "shared_embedding_and_softmax_weights": False},
-         "shared_embedding=True: in t2tlite training continues with separate source and target embeddings.",
-         {"shared_embedding_and_softmax_weights": False}),
-        ({"optimizer": "adafactor"},
-         "optimizer=adafactor: t2tlite trains with Adam, at its default learning rate.", DEFAULT_RATE),
+        ({"optimizer": "adam_w", "weight_decay": 0.01}, "optimizer",
+         "its L2 loss weight_decay, but no decay of 0.01 x rate", {"weight_decay": 0.01}),
+        ({"weight_decay": -0.1}, "weight_decay", "0.0", {}),
+        ({"shared_embedding": True, "shared_embedding_and_softmax_weights": False}, "shared_embedding",
+         "separate source and target embeddings", {"shared_embedding_and_softmax_weights": False}),
+        ({"optimizer": "adafactor"}, "optimizer", "Adam, at its default learning rate", DEFAULT_RATE),
         ({"learning_rate_schedule": "linear_warmup*constant*cosdecay", "learning_rate_warmup_steps": 100},
-         "learning_rate_schedule=linear_warmup*constant*cosdecay: t2tlite trains at its default learning rate "
-         "instead.", DEFAULT_RATE),
+         "learning_rate_schedule", "its default learning rate", DEFAULT_RATE),
         ({"learning_rate_schedule": "legacy", "learning_rate_decay_scheme": "sqrt"},
-         "learning_rate_schedule=legacy, learning_rate_decay_scheme=sqrt: t2tlite trains at its default learning rate "
-         "instead.", DEFAULT_RATE),
-        ({"optimizer_multistep_accumulate_steps": 8},
-         "optimizer_multistep_accumulate_steps=8: with optimizer=adam it slowed tensor2tensor's learning rate down; in "
-         "t2tlite it has no effect.", {}),
-        ({"use_fixed_batch_size": True, "batch_size": 64},
-         "use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size=4096.", {}),
-        ({"max_length": 1024, "batch_size": 512}, "max_length=1024: t2tlite requires at most batch_size=512.",
-         {"max_length": 512, "batch_size": 512}),
-        ({"max_length": -1}, "max_length=-1: t2tlite requires at least 1; max_length=256.", {}),
-        ({"attention_dropout": 1.0},
-         "attention_dropout=1.0: t2tlite requires at least 0.0 and at most 0.99; attention_dropout=0.0.",
-         {"attention_dropout": 0.0}),
-        ({"learning_rate_warmup_steps": 0},
-         "learning_rate_warmup_steps=0: t2tlite requires at least 1; learning_rate_warmup_steps=4000.",
-         {"learning_rate_warmup_steps": 4000}),
-        ({"train_steps": 0}, "train_steps=0: t2tlite requires at least 1; train_steps=100000.", {}),
+         "learning_rate_schedule", "its default learning rate", DEFAULT_RATE),
+        ({"optimizer_multistep_accumulate_steps": 8}, "optimizer_multistep_accumulate_steps", "1", {}),
+        ({"use_fixed_batch_size": True, "batch_size": 64}, "use_fixed_batch_size", "4096 tokens in a batch", {}),
+        ({"max_length": 1024, "batch_size": 512}, "max_length", "512", {"max_length": 512, "batch_size": 512}),
+        ({"max_length": -1}, "max_length", "256", {}),
+        ({"attention_dropout": 1.0}, "attention_dropout", "0.0", {"attention_dropout": 0.0}),
+        ({"learning_rate_warmup_steps": 0}, "learning_rate_warmup_steps", "4000", {"learning_rate_warmup_steps": 4000}),
+        ({"train_steps": 0}, "train_steps", "100000", {}),
+        *(({name: "another"}, name, repr(usual), {}) for name, usual in NOTED.items()),
     ],
 )  # fmt: skip
-def test_noted(changes, note, expected):
-    assert converted(**changes) == (
-        dataclasses.replace(converted()[0], **expected),
-        [note],
-    )
+def test_noted(changes, name, instead, expected):
+    note = f"{name}={changes[name]}: t2tlite trains with {instead}."
+    ours = dataclasses.replace(converted()[0], **expected)
+    assert converted(**changes) == (ours, [note])
 
 
-@pytest.mark.parametrize("name", NOTED)
-def test_hparams_that_are_noted(name):
-    usual, remark = NOTED[name]
-    assert converted(**{name: usual}) == converted()
-    assert converted(**{name: "another"}) == (
-        converted()[0],
-        [f"{name}=another: {remark}"],
-    )
+@pytest.mark.parametrize(
+    ("name", "value", "required"),
+    [
+        *(
+            (name, "another", " or ".join(map(repr, values)))
+            for name, values in REQUIRED_VALUES.items()
+        ),
+        ("ffn_layer", "local_moe", "'dense_relu_dense' or 'conv_hidden_relu'"),
+        ("proximity_bias", True, "False"),
+        ("loss", {"targets": "l2"}, "{}"),
+        ("pos", "timing_halves", "'timing' or 'none'"),  # ours
+        ("hidden_size", 512.0, "a whole number"),
+        ("num_heads", True, "a whole number"),
+        ("num_encoder_layers", None, "a whole number"),
+        ("norm_epsilon", "1e-6", "a number"),
+        ("layer_preprocess_sequence", ["n"], "text"),
+        ("use_target_space_embedding", 2, "true or false"),
+        ("shared_embedding", [], "true or false"),
+        ("learning_rate_constant", False, "a number"),
+        ("train_steps", "many", "a whole number"),
+    ],
+)
+def test_refused(name, value, required):
+    message = re.escape(f"\n  {name}={value!r}: must be {required}.\n")
+    with pytest.raises(ValueError, match=message):
+        converted(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"layer_postprocess_sequence": "dan"}, "A sublayer normalises once"),
+        ({"layer_preprocess_sequence": "nd"}, "layer_preprocess_sequence must be one"),
+        ({"filter_size": 0}, "filter_size must be at least 1. Received: 0."),
+        ({"norm_epsilon": float("inf")}, "norm_epsilon must be a finite number."),
+        ({"hidden_size": 511, "num_heads": 1}, "hidden_size must be even for sinusoid"),
+    ],
+)
+def test_models_that_cannot_be(changes, message):
+    """What HParams refuses is one of the reasons."""
+    with pytest.raises(ValueError, match=re.escape(f"Received:\n  {message}")):
+        converted(**changes)
+
+
+def test_every_reason_is_reported():
+    theirs = {
+        "hidden_size": "512",
+        "num_heads": 8,
+        "num_hidden_layers": 6,
+        "pos": "emb",
+        "norm_type": "batch",
+        "ffn_layer": "sru",
+        "learning_rate": "fast",
+        "attention_dropout": 1.0,  # of training alone: no reason
+    }
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  (the whole message is compared)
+        convert_hparams(theirs)
+    assert str(caught.value).split("\n") == [
+        "tensor2tensor's hparams must be those of a model that t2tlite has. Received:",
+        "  filter_size is missing: a whole number is required.",
+        "  pos='emb': must be 'timing' or 'none'.",
+        "  ffn_layer='sru': must be 'dense_relu_dense' or 'conv_hidden_relu'.",
+        "  norm_type='batch': must be 'layer'.",
+        "  hidden_size='512': must be a whole number.",
+        "  learning_rate='fast': must be a number.",
+        "t2tlite cannot import this model; use it with tensor2tensor.",
+    ]

@@ -13,7 +13,6 @@ import pytest
 import tensorflow as tf
 from imported_model import (
     WSJ_VOCABULARY,
-    check_hypotheses,
     decoded,
     imported,
     lines,
@@ -165,38 +164,6 @@ def test_the_same_scores_of_a_file(shared, runs, tmp_path, model, pairs, scores)
     expected = lines(shared / "t2t" / model / scores)
     np.testing.assert_allclose(
         np.array(actual, float), np.array(expected, float), atol=1e-5
-    )
-
-
-# What it recorded of the decoding of eight sentences: mode -> options here.
-RECORDED = {
-    "greedy": {"beam_size": 1, "extra_length": 50},
-    "beam4": {"beam_size": 4, "extra_length": 50, "return_beams": 4},
-}
-
-
-@pytest.mark.parametrize("mode", RECORDED)
-def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
-    data = np.load(shared / "t2t" / MT / "logits8.npz")
-    model = t2tlite.load(runs(MT))
-    sentences = lines(shared / "t2t" / MT / SENTENCES[MT])[:8]
-    padded = [ids[: list(ids).index(1)].tolist() for ids in data["inputs"]]
-    assert model.source_encoder.encode_batch(sentences) == padded
-
-    logits = np.asarray(
-        model.engine.model(
-            data["inputs"].astype(np.int32), data["targets"].astype(np.int32)
-        )
-    )
-    filled = data["targets"] != 0
-    np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
-    losses = token_losses(logits, data["targets"])
-    assert losses.sum() / filled.sum() == pytest.approx(
-        float(data["eval_loss"]), abs=1e-4
-    )
-
-    check_hypotheses(
-        model, model.decode(sentences, model.options(**RECORDED[mode])), data, mode
     )
 
 

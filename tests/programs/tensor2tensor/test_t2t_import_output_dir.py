@@ -24,22 +24,6 @@ resource = pytest.importorskip("resource", reason="not on Windows")
 ANOTHER = r"--output_dir must be new, or hold .* Received: \S*, which holds "
 
 
-def test_an_output_dir_that_is_none(theirs, capsys):
-    path = theirs.parent / "vocab.subwords"
-    refused(
-        theirs,
-        capsys,
-        r"--output_dir must be a folder\. Received: \S*, which is a file\.",
-        f"--output_dir={path}",
-    )
-    refused(
-        theirs,
-        capsys,
-        r".*/run cannot be used: Not a directory\. Use another path",
-        f"--output_dir={path}/run",
-    )
-
-
 def test_tensor2tensors_own_folder(theirs, capsys):
     refused(
         theirs,

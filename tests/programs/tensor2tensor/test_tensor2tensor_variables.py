@@ -176,105 +176,70 @@ def test_a_target_space_that_there_is_not(small, row):
 # what lies beside the model's variables: of the optimizer, of training's statistics, of
 # mixed precision
 
-COUNTERS = (
-    "global_step",
-    "beta1_power",
-    "beta2_power",
-    "loss_scale",
-    "good_steps",
-    "bad_steps",
-    "current_loss_scale",
-)
-STATISTICS = (
-    "losses_avg/problem_0/total_loss",
-    "train_stats/problem_0_steps",
-    "training/iter",
-    "training/beta1_power",
-)
+OTHERS = """
+global_step beta1_power beta2_power loss_scale good_steps bad_steps current_loss_scale
+losses_avg/problem_0/total_loss train_stats/problem_0_steps training/iter
+training/beta1_power
+""".split()
 
 
 @pytest.mark.parametrize("prefix", ["training/", ""])
 @pytest.mark.parametrize(
     "slots",
-    [
-        ("Adam", "Adam_1"),
-        ("Adam", "Adam_1", "Adam_2"),
-        ("AdamW", "AdamW_1"),
-        ("Adafactor", "Adafactor_1"),
-        ("Momentum",),
-    ],
-    ids="/".join,
+    ["Adam Adam_1 Adam_2", "AdamW AdamW_1", "Adafactor Adafactor_1", "Momentum"],
 )
 def test_what_an_optimizer_remembers_is_no_part_of_the_model(slots, prefix):
     names = sorted(small_model()[1])
-    others = [f"{prefix}{name}/{slot}" for name in names for slot in slots]
-    assert model_variables({*names, *others, *COUNTERS, *STATISTICS}) == names
+    slots = [f"{prefix}{name}/{slot}" for name in names for slot in slots.split()]
+    assert model_variables({*names, *slots, *OTHERS}) == names
 
 
 # variables that are not the model's
-
-
-def without(variables: dict, *names: str) -> dict:
-    return {name: value for name, value in variables.items() if name not in names}
 
 
 def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
-UNFIT = {
-    "missing": (lambda v: without(v, QUERY), rf"\n  {QUERY} is missing\.\n"),
-    "too many": (
-        lambda v: v | {f"{QUERY}_2": zeros(1)},
-        rf"\n  {QUERY}_2 has no place in the model\.\n",
-    ),
-    "unknown scope": (
-        lambda v: v | {"other/kernel": zeros(1)},
-        r"\n  other/kernel has no place in the model\.\n",
-    ),
-    "shape": (
-        lambda v: v | {QUERY: zeros(16, 8)},
-        rf"{QUERY} must have the shape \[16, 16\]\. Received: \[16, 8\]\.",
-    ),
-    "first shard": (
-        lambda v: without(v, f"{SHARED}0"),
-        rf"\n  {SHARED}0 is missing\.\n  {SHARED}15 has no place in the model\.\n",
-    ),
-    "last shard": (
-        lambda v: without(v, f"{SHARED}15"),
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({QUERY: None}, rf"{QUERY} is missing\."),
+        ({f"{QUERY}_2": zeros(1)}, rf"{QUERY}_2 has no place in the model\."),
+        ({"other/kernel": zeros(1)}, r"other/kernel has no place in the model\."),
         (
-            rf"{SHARED}0 to weights_14 must have the shape \[41, 16\]\."
-            r" Received: \[3, 16\], .*, \[2, 16\]\.\n"
+            {QUERY: zeros(16, 8)},
+            rf"{QUERY} must have the shape \[16, 16\]\. Received: \[16, 8\]\.",
         ),
-    ),
-    "narrow shard": (
-        lambda v: v | {f"{SHARED}4": zeros(3, 8)},
-        r"must have .*, \[3, 8\], ",
-    ),
-    "scalar shard": (
-        lambda v: v | {f"{SHARED}4": np.float32(1)},
-        r"must have .*, \[\], ",
-    ),
-    "no target space": (lambda v: without(v, SPACE), rf"\n  {SPACE} is missing\.\n"),
-    "narrow target space": (
-        lambda v: v | {SPACE: zeros(32, 8)},
-        rf"{SPACE} must have rows of the shape \[16\]\. Received: \[32, 8\]\.",
-    ),
-    "scalar target space": (
-        lambda v: v | {SPACE: np.float32(1)},
-        rf"{SPACE} must have .* Received: \[\]\.",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", UNFIT)
-def test_variables_that_do_not_fit(small, case):
-    change, message = UNFIT[case]
+        (
+            {f"{SHARED}0": None},
+            rf"{SHARED}0 is missing\.\n  {SHARED}15 has no place in the model\.",
+        ),
+        (
+            {f"{SHARED}15": None},
+            rf"{SHARED}0 must have the shape \[41, 16\]\. Received: \[3, 16\], ",
+        ),
+        ({f"{SHARED}4": zeros(3, 8)}, r"\S* must have .*, \[3, 8\], "),
+        ({f"{SHARED}4": np.float32(1)}, r"\S* must have .*, \[\], "),
+        ({SPACE: None}, rf"{SPACE} is missing\."),
+        (
+            {SPACE: zeros(32, 8)},
+            rf"{SPACE} must have the shape \[32, 16\]\. Received: \[32, 8\]\.",
+        ),
+        ({SPACE: np.float32(1)}, rf"{SPACE} must have .* Received: \[\]\."),
+    ],
+)
+def test_variables_that_do_not_fit(small, changes, message):
+    """None stands for a variable that is left out."""
     _, variables, model = small
+    changed = {**variables, **changes}
+    stored = {name: value for name, value in changed.items() if value is not None}
     before = [weight.copy() for weight in model.get_weights()]
-    expected_message = r"(?s)^The checkpoint's variables must be those that hparams\.json describes\..*"
-    with pytest.raises(ValueError, match=expected_message + message):
-        load_variables(model, change(variables))
+    start = (
+        r"(?s)^The checkpoint's variables must be those that hparams\.json describes\."
+    )
+    with pytest.raises(ValueError, match=rf"{start}.*\n  {message}"):
+        load_variables(model, stored)
     assert all(map(np.array_equal, before, model.get_weights()))
 
 
