@@ -42,7 +42,7 @@ def open_keras(
         divide_cores(threads)
     models = list(map(restored_model, folders, checkpoints))
     model = models[0] if len(models) == 1 else Ensemble(models)
-    engine = TensorFlowEngine(model, jit_compile)
+    engine = TensorFlowEngine(model, jit_compile, frozen=True)
     engine.threads = threads if on_cpu else 1
     return engine
 
