@@ -12,7 +12,8 @@ import pytest
 import sacrebleu
 from tiny_run import TinyRun, last_of_each, user_package
 
-from t2tlite.bin import t2t_table3, t2t_trainer
+from t2tlite.bin import t2t_table3
+from t2tlite.programs.runs import train as runs_train
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.progress import Progress
@@ -147,7 +148,7 @@ def test_table(swept):
 @pytest.mark.slow
 def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
     """Even without their checkpoints."""
-    monkeypatch.setattr(t2t_trainer, "train", None)
+    monkeypatch.setattr(runs_train, "train_run", None)
     for checkpoint in (swept[0] / "hs256").glob("model.ckpt-*"):
         checkpoint.unlink()
     before = (swept[0] / "table3.md").read_bytes()
@@ -161,14 +162,14 @@ def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
 def test_another_seed_has_its_folder_and_a_row_may_fail(
     tiny_run, swept, monkeypatch, capsys
 ):
-    train = t2t_trainer.train
+    train = runs_train.train_run
 
     def failing(training):
         if training.folder.path.name == "base.seed2":
             raise FloatingPointError("The loss became nan at step 3.")
         return train(training)
 
-    monkeypatch.setattr(t2t_trainer, "train", failing)
+    monkeypatch.setattr(runs_train, "train_run", failing)
     assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=2") == 1
     shown = capsys.readouterr().err
     assert "base.seed2 (The loss became nan at step 3.)." in shown

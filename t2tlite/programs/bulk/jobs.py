@@ -152,7 +152,10 @@ class DecodeJob:
             f" {sentences / seconds:,.1f} sentences/s,"
             f" {counts['tokens'] / seconds:,.0f} target tokens/s"
         )
-        repairs = self.model.task_under(self.options).summary(counts)
+        of_task = Counter(counts)
+        for name in ("sentences", "tokens", "milliseconds"):
+            del of_task[name]
+        repairs = self.model.task_under(self.options).summary(of_task)
         return f"{speed}\n{repairs}".rstrip()
 
     @property
