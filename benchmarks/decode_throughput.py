@@ -28,6 +28,7 @@ with quiet_stderr():
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.tensorflow_engine import cast_kernels
+from t2tlite.layers.sublayer import forward_only
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.types import EOS, DecodingCache, Tensor
@@ -87,7 +88,7 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         return logits + forbidden, cache
 
     def search(inputs: Tensor, length: Tensor) -> Tensor:
-        limits = tf.fill(tf.shape(inputs)[:1], length)
+        limits = tf.ones_like(inputs[:, 0]) * length
         how = {
             "max_lengths": limits,
             "beam_size": job.beam_size,
@@ -96,7 +97,7 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         }
         if not hparams.jit_compile:
             how["resize_cache"] = model.resize_cache
-        with cast_kernels(model):  # as `search` does
+        with cast_kernels(model), forward_only():  # as the engine does
             return beam_search(
                 decode_step,
                 functools.partial(model.start_decoding, inputs, job.beam_size),
@@ -109,7 +110,9 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
             job.steps,
         )
     else:
-        specs = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32))
+        is_single = all(len(inputs) == 1 for inputs, _ in job.batches)
+        ids = tf.TensorSpec((1 if is_single else None, None), tf.int32)
+        specs = (ids, tf.TensorSpec((), tf.int32))
         compiled, length = (
             tf.function(search, autograph=False, input_signature=specs),
             np.int32(job.steps),

@@ -6,6 +6,7 @@ given targets.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import threading
@@ -42,7 +43,7 @@ from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.search_ops import BeamResult, is_filled
 from t2tlite.layers.sublayer import forward_only
 from t2tlite.tasks.bracketing import ABSENT, Bracketing
-from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor
+from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Variable
 
 MAX_SEARCHES = 32  # compiled searches that an engine keeps
 
@@ -71,7 +72,8 @@ def search_specs(batch: int | None, extra_inputs: Sequence[str]) -> tuple[Any, .
 
 class TensorFlowEngine(Engine):
     """Computes with a Keras model. With `jit_compile`, XLA compiles a search once for
-    each padded shape.
+    each padded shape. With `frozen`, weights that change after the first search may not
+    be used: those of 16 bits are cast once for all searches.
 
     Building a search takes seconds, so options share those that they can: alpha and, of
     a beam, the number of hypotheses that are returned are inputs of a search. The
@@ -81,8 +83,11 @@ class TensorFlowEngine(Engine):
     name = TENSORFLOW
     supported = EVERYTHING
 
-    def __init__(self, model: DecodingModel, jit_compile: bool = False) -> None:
+    def __init__(
+        self, model: DecodingModel, jit_compile: bool = False, frozen: bool = False
+    ) -> None:
         super().__init__("", model.max_positions, model.count_params())
+        self.frozen = frozen
         self.model = model
         self.jit_compile = jit_compile
         self._log_probs = _of_pairs(functools.partial(log_probs, model))
@@ -140,7 +145,11 @@ class TensorFlowEngine(Engine):
         """The function `search` below with the model and these options, for inputs of
         these `search_specs`.
         """
-        model_search = functools.partial(search, self.model, options)
+
+        def model_search(*arguments: Any) -> BeamResult:
+            with self._scope():
+                return search(self.model, options, *arguments)
+
         if self.jit_compile:  # static shapes: one program for each
             compiled = tf.function(model_search, autograph=False, jit_compile=True)
             return _as_graph(compiled)
@@ -148,6 +157,20 @@ class TensorFlowEngine(Engine):
         return _as_graph(
             tf.function(model_search, autograph=False, input_signature=signature)
         )
+
+    def _scope(self) -> contextlib.AbstractContextManager[object]:
+        """The scope of a search: where weights are frozen, their values."""
+        scope = keras.StatelessScope()
+        if not self.frozen or self.model.compute_dtype == "float32":
+            return scope
+        with tf.init_scope():  # computed now, not in the graph of the search
+            for pair in self._cast_values:
+                scope.add_update(pair)
+        return scope
+
+    @functools.cached_property
+    def _cast_values(self) -> list[tuple[Variable, Tensor]]:
+        return cast_values(self.model)
 
     def _padded(self, length: int) -> int:
         return min(padded_length(length, BOUNDARIES), self._longest)
@@ -357,9 +380,17 @@ def cast_kernels(model: DecodingModel) -> keras.StatelessScope:
     bfloat16 a sixth faster on a CPU.
     """
     scope = keras.StatelessScope()
+    for variable, value in cast_values(model):
+        scope.add_update((variable, value))
+    return scope
+
+
+def cast_values(model: DecodingModel) -> list[tuple[Variable, Tensor]]:
+    """The model's variables with their values, of matrices in the compute dtype."""
+    values = []
     for variable in model.trainable_variables:
         value = tf.convert_to_tensor(variable.value)
         if len(variable.shape) == 2:
             value = tf.cast(value, model.compute_dtype)
-        scope.add_update((variable, value))
-    return scope
+        values.append((variable, value))
+    return values

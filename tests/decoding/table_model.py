@@ -9,6 +9,7 @@ import tensorflow as tf
 from numpy_softmax import log_softmax
 
 from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.search_ops import NEVER
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
@@ -100,6 +101,22 @@ class TableModel:
                     )
                 )
         return sorted(scored, reverse=True)
+
+    def check(self, result, sentence: int, expected, complete: bool = True) -> None:
+        """Asserts that the n-best list of a sentence begins with these scores and
+        tokens; if it is complete, its further slots are empty.
+        """
+        ids, scores, log_probs = (values[sentence] for values in result)
+        count = len(expected)
+        assert count
+        assert ids[:count].tolist() == [padded(tokens) for _, tokens in expected]
+        of_tokens = [self.log_prob(sentence, tokens) for _, tokens in expected]
+        np.testing.assert_allclose(log_probs[:count], of_tokens, rtol=1e-5)
+        expected_scores = [score for score, _ in expected]
+        np.testing.assert_allclose(scores[:count], expected_scores, rtol=1e-5)
+        if complete:
+            assert (scores[count:] == np.float32(NEVER)).all()
+            assert (log_probs[count:] == np.float32(NEVER)).all()
 
 
 def padded(tokens: tuple[int, ...], length: int = LENGTH) -> list[int]:

@@ -47,15 +47,6 @@ def test_the_cache_of_a_batch_is_limited(options):
         assert sum(batch) <= engine.BATCH_TOKENS or len(batch) == 1
 
 
-def test_short_sentences_of_a_parser_need_no_more_memory():
-    (long, *_), (*_, short) = (batches([length] * 400, **PARSER) for length in (60, 7))
-    needed = [
-        np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301)
-        for batch in (long, short)
-    ]
-    assert needed[1] <= 1.2 * needed[0]
-
-
 def test_the_longest_come_first_and_enough_at_once():
     actual = batches(LENGTHS)
     assert [length for batch in actual for length in batch] == sorted(

@@ -47,11 +47,13 @@ def test_a_sentence_alone_is_decoded_as_in_a_batch(
     monkeypatch.setattr(sublayer, "LARGE", 0)
     hparams = RunFolder(tiny_run.run).hparams()
     hparams = dataclasses.replace(hparams, dtype_policy=policy)
-    engine = TensorFlowEngine(Transformer.from_hparams(hparams, 50, 50))
+    model = Transformer.from_hparams(hparams, 50, 50)
+    engine = TensorFlowEngine(model)
     chosen = DecodeHParams(return_beams=2, extra_length=20, **options)
     sentences = [Sentence([5, 9, 7, number]) for number in range(3, 6)]
     together = engine.decode(sentences, chosen)
     alone = [engine.decode([sentence], chosen)[0] for sentence in sentences]
+    assert TensorFlowEngine(model, frozen=True).decode(sentences, chosen) == together
     best = np.array([n_best[0].score for n_best in alone])
     expected = [n_best[0].score for n_best in together]
     if policy == "float32":

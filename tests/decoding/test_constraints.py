@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from table_model import BEAM, EOS, VOCAB, TableModel, padded
+from table_model import BEAM, TableModel
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.constraints import (
@@ -28,50 +28,24 @@ def table() -> TableModel:
     return TableModel(sentences=4)
 
 
-def repeats(tokens: tuple[int, ...], size: int) -> bool:
-    ngrams = [tokens[i : i + size] for i in range(len(tokens) - size + 1)]
-    return len(set(ngrams)) < len(ngrams)
-
-
 def check(table, constrain, allowed, max_lengths=(4, 4, 4, 4), alpha=0.6):
     """The n-best list is that of exhaustive search over the sequences
     `allowed(sentence, tokens)`, EOS included.
     """
-    ids, scores, log_probs = table.search(
+    result = table.search(
         [0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM, constrain=constrain
     )
     for b, max_length in enumerate(max_lengths):
-        expected = [
-            (score, tokens)
-            for score, tokens in table.exhaustive(b, max_length, alpha)
-            if allowed(b, tokens)
-        ]
-        count = len(expected)
-        assert count
-        assert ids[b, :count].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(
-            scores[b, :count], [score for score, _ in expected], rtol=1e-5
-        )
-        np.testing.assert_allclose(
-            log_probs[b, :count],
-            [table.log_prob(b, row) for _, row in expected],
-            rtol=1e-5,
-        )
-        assert (scores[b, count:] == np.float32(NEVER)).all()
+        expected = []
+        for score, tokens in table.exhaustive(b, max_length, alpha):
+            if allowed(b, tokens):
+                expected.append((score, tokens))
+        table.check(result, b, expected)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3])
 def test_min_length(table, tokens):
     check(table, partial(min_length, tokens), lambda b, row: len(row) - 1 >= tokens)
-
-
-@pytest.mark.parametrize("size", [1, 2])
-def test_no_repeat_ngram(table, size):
-    check(
-        table,
-        partial(no_repeat_ngram, size),
-        lambda b, row: not repeats(row[:-1], size),
-    )
 
 
 def test_both_and_a_prefix(table):
@@ -105,29 +79,6 @@ def test_a_prefix_alone_with_unequal_limits(table):
         lambda b, tokens: tokens[: len(starts[b])] == starts[b],
         max_lengths=(4, 3, 2, 4),
     )
-
-
-def test_greedy_search_takes_the_best_that_is_allowed(table):
-    constrain = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
-    ids, _, log_probs = table.search(
-        [0, 1, 2, 3], [4] * 4, beam=1, alpha=0.6, constrain=constrain
-    )
-    for b in range(4):
-        tokens: tuple[int, ...] = ()
-        while len(tokens) < 4 and EOS not in tokens:
-            banned = {*tokens} | ({EOS} if len(tokens) < 3 else set())
-            logits = table.logits(b, tokens)
-            tokens = (
-                *tokens,
-                max(
-                    (t for t in range(VOCAB) if t not in banned),
-                    key=lambda t: logits[t],
-                ),
-            )
-        assert ids[b, 0].tolist() == padded(tokens)
-        np.testing.assert_allclose(
-            log_probs[b, 0], table.log_prob(b, tokens), rtol=1e-5
-        )
 
 
 def test_nothing_is_found_where_nothing_is_allowed(table):

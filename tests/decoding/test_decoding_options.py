@@ -125,10 +125,6 @@ def test_low_temperature_and_top_1_are_greedy_search(model, eagerly):
     )
 
 
-def test_min_length_that_all_translations_have_changes_nothing(model):
-    assert model.translate(SENTENCES, min_length=1) == model.translate(SENTENCES)
-
-
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, RANDOM], ids=str)
 def test_prefixes(model, options):
     prefix = ["katze blau", "", "", "fisch nie", "hund", " ", "maus mag maus"]
@@ -175,13 +171,7 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"sampling_temp": 0.5},
-            (
-                "sampling_temp requires sampling_method=random. Received:"
-                " sampling_temp=0.5, sampling_"
-            ),
-        ),
+        ({"sampling_temp": 0.5}, "requires sampling_method=random. Received: sampling"),
         ({"sampling_seed": 3}, "sampling_seed requires sampling_method=random."),
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
     ],
@@ -251,17 +241,8 @@ class Table:
         return "    en\n0   red cat"
 
 
-class Splits(dict):
-    """Tables by name, as Hugging Face has them."""
-
-    @property
-    def shape(self):
-        return {name: table.shape for name, table in self.items()}
-
-
 NOT_A_LIST_OF_TEXTS = [
     Table(en=["red cat", "dog"]),
-    Splits(train=Table()),
     {"en": "red cat"}.keys(),
     {"en": "red cat"}.items(),
     {"en": "red cat"}.values(),

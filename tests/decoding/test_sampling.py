@@ -131,14 +131,6 @@ def test_constraints(table):
         assert sorted(ids[b].tolist()) == sorted(map(padded, rows))
 
 
-def test_a_sentence_is_sampled_as_if_alone(table):
-    uniforms = np.random.default_rng(7).random((3, SAMPLES, LENGTH))
-    together = run(table, [2, 0, 1], [4, 2, 3], uniforms)
-    alone = run(table, [0], [2], uniforms[1:2])
-    for a, b in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(a[0], b[1])
-
-
 def test_frequencies_are_the_probabilities():
     """Of 200,000 draws; the most that a frequency may be off is 5 standard
     deviations.

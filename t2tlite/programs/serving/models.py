@@ -261,7 +261,8 @@ def _warm_up(model: ServedModel) -> None:
         translator.attention_of(translator.sentence_pair(WARM_UP, WARM_UP))
     if not model.makes_trees:
         model.score([(WARM_UP, WARM_UP)])
-    model.decode([WARM_UP], model.decode_options(), model.aligns)
+    for sentences in ([WARM_UP], [WARM_UP] * 2):  # alone and together
+        model.decode(sentences, model.decode_options(), model.aligns)
 
 
 def say_with_time(line: str) -> None:
