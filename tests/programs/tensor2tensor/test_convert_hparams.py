@@ -296,7 +296,7 @@ def test_refused(name, value, required):
         ({"layer_postprocess_sequence": "dan"}, "A sublayer normalises once"),
         ({"layer_preprocess_sequence": "nd"}, "layer_preprocess_sequence must be one"),
         ({"filter_size": 0}, "filter_size must be at least 1. Received: 0."),
-        ({"norm_epsilon": float("inf")}, "norm_epsilon must be a finite number."),
+        ({"norm_epsilon": float("inf")}, "norm_epsilon must be at most"),
         ({"hidden_size": 511, "num_heads": 1}, "hidden_size must be even for sinusoid"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_full_disk(theirs, capsys):
     assert (status, output.out) == (1, "")
     message = (
         r"t2tlite: model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S*; File"
-        r" too large\. Free some space and"
+        r" too large\. Free some space; the same command"
     )
     assert re.search(message, output.err), output.err
     check_logits(
