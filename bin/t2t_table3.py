@@ -156,9 +156,8 @@ def main(flags: Table3Flags) -> None:
         table = write_table(folder, dataset.name, words)
     if failed:
         raise ValueError(
-            f"Every row must train to its end. Received: {'; '.join(failed)}. If memory"
-            " is not enough, lower batch_size and raise accumulate_steps by the same"
-            " factor for all rows, in another --output_dir."
+            f"Every row must train to its end. Received: {'; '.join(failed)}. For less"
+            " memory, lower batch_size and raise accumulate_steps, in another folder."
         )
     print(table.read_text(encoding="utf-8"), end="")
 

@@ -20,9 +20,13 @@ from t2tlite.checked_fields import (
 from t2tlite.registry import check_model
 from t2tlite.schedules import SCHEDULES
 
+# Limits of length, in tokens. Training has `HParams.max_length`, a model with learned
+# positions `HParams.max_positions`.
 # The longest sentence to decode or to evaluate, unless the model was trained on longer
 # ones or cannot represent it; its EOS is not counted.
 MAX_SENTENCE_TOKENS = 2048
+# the longest bucket of sources that are decoded together, and the longest hypothesis
+LONGEST_BUCKET = 4096
 
 
 def model_field(

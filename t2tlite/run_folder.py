@@ -48,7 +48,7 @@ from t2tlite.files.checkpoint_paths import (
     step_of,
 )
 from t2tlite.files.own_files import own
-from t2tlite.files.records import R, read_record, write_record
+from t2tlite.files.records import R, Scalar, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.run_records import (
     CostFile,
@@ -146,8 +146,8 @@ class RunFolder:
                 " --t2t_vocab=VOCABULARY --output_dir=RUN."
             )
         # before hparams.json had a version, it was written without one
-        values = read_record(
-            self._hparams, dict[str, Any], COPY_AGAIN, unversioned=True
+        values: dict[str, Any] = read_record(
+            self._hparams, dict[str, Scalar], COPY_AGAIN, unversioned=True
         )
         try:
             return HParams(**values)

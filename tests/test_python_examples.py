@@ -42,7 +42,7 @@ def loads(tiny_run, load, monkeypatch, tmp_path) -> None:
     """
     model = load(tiny_run.run, None)
     parser = Translator(
-        model.engine, model.encoders, model.manifest, model.checkpoint, model.label
+        model.engine, model.encoders, model.manifest, model.checkpoint, model.run
     )
     parser.task = ParsingTask()
     monkeypatch.setattr(

@@ -275,7 +275,8 @@ class RunManifest(Manifest):
         splits = dev_splits(self.splits)
         files: list[str] = []
         for option in ("dev_source", "dev_tsv", "dev_tmx"):
-            files += self.options.get(option) or []
+            paths = self.options.get(option)
+            files += paths if isinstance(paths, list | tuple) else []
         if len(files) != len(splits):
             return dict(zip(splits, splits, strict=True))
         short = [Path(file).name for file in files]

@@ -13,7 +13,7 @@ from t2tlite.data.language_codes import CODES
 
 # a text that is a number or a date, or in quotes
 ODD = re.compile(r'(?P<numbers>[+-]?[\d.,:/-]*\d)|(?P<quotes>".+")', re.DOTALL)
-ADVICE = {
+ODD_TEXTS = {
     "numbers": "are numbers. Check that these are the right columns.",
     "quotes": "are in quotes, which the model learns to write. If an export added them,"
     " export again without quotes.",
@@ -59,7 +59,7 @@ class MisreadText:
         for (kind, side), count in sorted(self._odd.items()):
             if count > SHARE * self._pairs:
                 texts = counted(self._pairs, side)
-                say(f"{split}: {count:,} of {texts} {ADVICE[kind]}")
+                say(f"{split}: {count:,} of {texts} {ODD_TEXTS[kind]}")
         if self._broken:
             say(
                 f"{split}: {counted(self._broken, 'pair')} with a carriage return (CR)"

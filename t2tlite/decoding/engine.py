@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from t2tlite.config import DecodeHParams
+from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.rules import rules_of
 from t2tlite.machine import check_not_forked
@@ -38,8 +38,6 @@ EVERYTHING = frozenset(
     {*(field.name for field in dataclasses.fields(DecodeHParams)), PREFIXES, ALIGNMENTS}
 )
 
-# in tokens; also of hypotheses, unless the model has a limit of its own
-LONGEST_BUCKET = 4096
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
 # The default size of a batch:
 BATCH_TOKENS = 4096  # source tokens, padding counted

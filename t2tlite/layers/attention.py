@@ -187,13 +187,10 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> AttentionCache:
         """The empty cache of causal self-attention, for `self_step`."""
         shape = (self.num_heads, batch, capacity, beam_size)
-        kernels = [self._query_kernel()]
-        for projection in (self.key, self.value):
-            kernels.append(self._by_head(projection.kernel))
         return AttentionCache(
             keys=empty_cache(*shape, self.key_size, self.compute_dtype),
             values=empty_cache(*shape, self.value_size, self.compute_dtype),
-            kernel=ops.concatenate(kernels, axis=2),  # for one product
+            kernel=self._by_head(self.query, self.key, self.value),  # for one product
         )
 
     def start_cross(self, memory: Tensor) -> AttentionCache:
@@ -202,7 +199,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return AttentionCache(
             keys=ops.swapaxes(keys, 0, 1),
             values=ops.swapaxes(values, 0, 1),
-            kernel=self._query_kernel(),
+            kernel=self._by_head(self.query),
         )
 
     def self_step(
@@ -244,10 +241,6 @@ class MultiHeadAttention(keras.layers.Layer):
             values = enlarge(values, capacity)
         return cache._replace(keys=keys, values=values)
 
-    def _query_kernel(self) -> Tensor:
-        """The query kernel of each head, scaled by 1/sqrt(d_k): [H, D, K]."""
-        return self._by_head(self.query.kernel * self.key_size**-0.5)
-
     def _project(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:
         """Multiplies rows [B * M, D] by the kernel of each head, [H, D, N]; returns [H,
         B, M, N].
@@ -277,11 +270,19 @@ class MultiHeadAttention(keras.layers.Layer):
             "causal": self.causal,
         }
 
-    def _by_head(self, kernel: Tensor) -> Tensor:
-        """[D, H * K] -> [H, D, K], in the compute dtype."""
-        kernel = ops.cast(kernel, self.compute_dtype)
-        heads = ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1))  # [D, H, K]
-        return ops.transpose(heads, (1, 0, 2))
+    def _by_head(self, *projections: Dense) -> Tensor:
+        """The kernels of each head side by side, [H, D, N], in the compute dtype; that
+        of the query scaled by 1/sqrt(d_k).
+        """
+        kernels = []
+        for projection in projections:
+            kernel = projection.kernel  # [D, H * K]
+            if projection is self.query:
+                kernel = kernel * self.key_size**-0.5
+            kernel = ops.cast(kernel, self.compute_dtype)
+            kernel = ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1))
+            kernels.append(kernel)  # [D, H, K]
+        return ops.transpose(ops.concatenate(kernels, axis=2), (1, 0, 2))
 
     def split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""

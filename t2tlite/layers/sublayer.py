@@ -281,7 +281,8 @@ class FeedForward(keras.layers.Layer):
             return self(x)
         inner, outer = kernels
         x = product(x, inner) + ops.cast(self.inner.bias, x.dtype)
-        return product(ops.relu(x), outer) + ops.cast(self.outer.bias, x.dtype)
+        x = self.inner.activation(x)
+        return product(x, outer) + ops.cast(self.outer.bias, x.dtype)
 
     def get_config(self) -> Config:
         return super().get_config() | {

@@ -44,19 +44,14 @@ def compound_split_bleu(
     to both sides, plain text with a sentence per line. Raises ValueError as
     `multi_bleu`.
     """
-    sides = map(_compound_split, checked_lines(translations, *references))
+    sides = []
+    for lines in checked_lines(translations, *references):
+        normalised = map(replace_unicode_punctuation, lines)
+        sides.append(list(map(split_hyphens, map(moses_tokenize, normalised))))
     result = multi_bleu(*sides).result
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
     tokens = "case:mixed|eff:no|tok:moses-de+atat|smooth:none"
     return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
-
-
-def _compound_split(lines: Sequence[str]) -> list[str]:
-    """The lines in the tokens of the paper's BLEU."""
-    return [
-        split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
-        for line in lines
-    ]
 
 
 def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> CorpusScore:

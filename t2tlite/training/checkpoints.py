@@ -243,6 +243,7 @@ def _write(
     # Variables are named one by one: tf.train.Checkpoint finds none below a Keras 3
     # model, without a warning.
     checkpoint = tf.train.Checkpoint(**content)
+    _ = checkpoint.save_counter  # older versions need it to restore a checkpoint
     with writing(name, folder):
         if saving:
             checkpoint.write(str(saving / name))

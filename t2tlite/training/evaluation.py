@@ -117,11 +117,10 @@ def left_out(hparams: HParams, store: TokenStore, name: str) -> str | None:
     if not len(rows):
         return None
     first = int(rows[0])
-    source = int(store.source_lengths[first]) - 1
-    target = int(store.target_lengths[first]) - 1
+    lengths = (int(store.source_lengths[first]), int(store.target_lengths[first]))
     is_longer = "is longer" if len(rows) == 1 else "are longer"
     return (
         f"{counted(len(rows), 'pair')} of {name} {is_longer} than"
         f" {hparams.max_evaluated_length - 1:,} tokens and left out of each evaluation;"
-        f" the first is line {first + 1:,}, of {source:,} and {target:,} tokens."
+        f" the first is line {first + 1:,}, of {max(lengths) - 1:,} tokens."
     )

@@ -118,10 +118,8 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
             parts = tuple(children.pop())
             children[-1].append(Tree(labels.pop(), parts))
         elif len(labels) > 1 and draw.random() < SUBSTITUTION_RATE:
-            substitute = _draw_substitute(
-                node, substitutes[labels[-1], node.label], draw
-            )
-            children[-1].append(substitute)
+            candidates = substitutes[labels[-1], node.label]
+            children[-1].append(_draw_substitute(node, candidates, draw))
             substituted = node
         else:
             labels.append(node.label)

@@ -110,7 +110,7 @@ def parse_tree(text: str) -> Tree:
     """Returns the single tree in a text. The outermost bracket of `( (S ...))` has the
     label "". Raises ValueError if the text is not one tree (see `read_trees`).
     """
-    trees = list(_some_trees(text.split("\n"), "the text"))
+    trees = list(_at_least_one_tree(text.split("\n"), "the text"))
     if len(trees) != 1:
         raise ValueError(
             f"Exactly one bracketed tree is required. Received: {len(trees)} trees in"
@@ -144,12 +144,11 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     children: parsers write `(())` for a sentence that they cannot parse. A file is
     decompressed if its name ends in `.gz`, `.xz` or `.bz2`.
 
-    Raises FileNotFoundError at once. While reading, raises ValueError with file and
-    line if the text is not UTF-8, contains a NUL, or is not well-formed: there is no
-    tree, a word has no tag, or a bracket is unmatched or empty, or lacks a label inside
-    a tree.
+    While reading, raises FileNotFoundError, or ValueError with file and line if the
+    text is not UTF-8, contains a NUL, or is not well-formed: there is no tree, a word
+    has no tag, or a bracket is unmatched or empty, or lacks a label inside a tree.
     """
-    return _some_trees(text_files.read_lines(path), str(Path(path)))
+    return _at_least_one_tree(text_files.read_lines(path), str(Path(path)))
 
 
 def clean_tree(tree: Tree, not_words: Collection[str] = ()) -> Tree | None:
@@ -211,7 +210,7 @@ def _without_spaces(text: str) -> str:
     return WHITE_SPACE.sub("_", text)
 
 
-def _some_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
+def _at_least_one_tree(lines: Iterable[str], name: str) -> Iterator[Tree]:
     tree = None
     for _, tree in numbered_trees(lines, name):
         yield tree

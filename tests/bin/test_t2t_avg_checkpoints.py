@@ -84,8 +84,8 @@ THREE = "{run} has those of 3 steps, 40 to 120."
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--n=0"], "--n must be at least 1. Received: 0."),
-        (["--from_step=121"], f"Received: from step 121 to the newest; {THREE}"),
+        (["--n=0"], "n must be at least 1. Received: 0."),
+        (["--from_step=121"], f"Received: from step 121 to step 120; {THREE}"),
         (["--from_step=90", "--to_step=80"], f"from step 90 to step 80; {THREE}"),
     ],
 )

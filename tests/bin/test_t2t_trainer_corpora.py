@@ -185,7 +185,7 @@ def test_other_than_a_weight_for_each_corpus_is_refused(
     data, tmp_path, eagerly, capsys, weights
 ):
     assert train("run", weighted(weights)) == 1
-    received = f"corpus_weights={weights}; corpora in the data: 2. Each file"
+    received = f"corpus_weights={weights}; corpora in the data: 2."
     assert f"one weight for each. Received: {received}" in capsys.readouterr().err
     assert not list((tmp_path / "run").glob("[!.]*"))
 
@@ -204,8 +204,7 @@ def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, caps
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
     assert train("weighted", weighted("1:4")) == 1
     stderr = capsys.readouterr().err
-    assert "corpus_weights=1:4; corpora in the data: 1. Each file of t2t-data" in stderr
-    assert "make such data in another --data_dir." in stderr
+    assert "corpus_weights=1:4; corpora in the data: 1." in stderr
     message = (
         "made from something else: splits was train,dev, now train,train2,dev. Use"
     )

@@ -77,7 +77,6 @@ def test_each_dev_set_is_scored_and_all_together(
             {"dev_source": ["a/dev.en", "b/dev.en", "c.en"]},
             ["a/dev.en", "b/dev.en", "c.en"],
         ),
-        ({"dev_source": 3}, []),
     ],
 )
 def test_dev_sets_are_named_after_their_files(options, expected):
@@ -116,7 +115,7 @@ def test_documents_on_a_dev_line_are_left_out_and_counted(
     change_manifest(tmp_path / "data" / "parallel_text", decode_defaults=GREEDY)
     pattern = (
         r"2 pairs of dev2 \(talks\.en\) are longer than 2,048 tokens and left out of"
-        r" each evaluation; the first is line 3, of [\d,]{5,6} and [\d,]{5,6} tokens\."
+        r" each evaluation; the first is line 3, of [\d,]{5,6} tokens\."
     )
     for steps in (1, 2):
         stderr = said(capsys, t2t_trainer, *flags, f"--train_steps={steps}").err
@@ -144,9 +143,7 @@ def test_a_dev_set_of_documents_alone_is_refused(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "run").exists()
 
 
-def test_another_second_dev_set_is_reported(
-    tmp_path, monkeypatch, fake_dev_losses, capsys
-):
+def test_another_second_dev_set_is_allowed(tmp_path, monkeypatch, fake_dev_losses):
     """It decides nothing, so that the run resumes."""
     monkeypatch.chdir(tmp_path)
     fake_dev_losses += [3.0] * 6
@@ -156,9 +153,7 @@ def test_another_second_dev_set_is_reported(
         data = f"--data_dir={dev.replace(',', '_')}"
         vocabulary = ["--vocab_file=news_talks/parallel_text/vocab.model"] * (steps > 2)
         run_command(t2t_datagen, data, *datagen_flags("train", dev), *vocabulary)
-        stderr = said(capsys, t2t_trainer, *flags, data, f"--train_steps={steps}").err
-        line = "Other pairs than before, from here on: dev2 (films.en)."
-        assert (line in stderr) == (steps == 3)
+        run_command(t2t_trainer, *flags, data, f"--train_steps={steps}")
     records = RunFolder(tmp_path / "run").evaluations()
     assert [set(record.other_sets) for record in records[1:]] == [
         {"dev2 (talks.en)", "all dev sets"},

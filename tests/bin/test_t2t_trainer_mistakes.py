@@ -1,12 +1,10 @@
 """What t2t-trainer refuses, and how it says so."""
 
 import pytest
-import tensorflow as tf
 from run_command import refusal, said
-from tiny_run import small, trainer_flags
+from tiny_run import trainer_flags
 
 from t2tlite.bin import t2t_trainer
-from t2tlite.programs.runs import train as training_run
 
 
 @pytest.fixture
@@ -77,18 +75,3 @@ def test_required_flags(argv, names, capsys):
     assert message.startswith(f"t2tlite: {names} must be given. ")
     example = "--problem=grammar_ende --hparams_set=transformer_tiny --generate_data."
     assert message.endswith(f" Example: t2t-trainer {example}\n")
-
-
-def test_memory_that_does_not_suffice(tiny_run, tmp_path, monkeypatch, capsys):
-    def too_large(*args):
-        raise tf.errors.ResourceExhaustedError(
-            None, None, "OOM when allocating tensor\nmore lines"
-        )
-
-    monkeypatch.setattr(training_run, "train", too_large)
-    assert small(tiny_run, tmp_path / "run") == 1
-    stderr = capsys.readouterr().err
-    assert (
-        "There is not enough memory (OOM when allocating tensor). Lower batch_size"
-        in stderr
-    )

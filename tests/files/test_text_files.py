@@ -153,9 +153,7 @@ def test_what_is_not_text_is_named(
         list(text_files.read_lines(tmp_path / name))
 
 
-@pytest.mark.parametrize(
-    "content", [b"a\rb\rc\r", gzip.compress(b"a\rb\rc", mtime=0)]
-)
+@pytest.mark.parametrize("content", [b"a\rb\rc\r", gzip.compress(b"a\rb\rc", mtime=0)])
 def test_lines_that_end_in_cr_alone(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ValueError, match=r"x, which has CR and no LF\. Convert it"):

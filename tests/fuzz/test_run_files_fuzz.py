@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from refused_import import given as import_flags
 from refused_import import write_theirs
 
-from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
+from t2tlite.bin import t2t_decoder, t2t_import
 from t2tlite.bin.command import Command
 from t2tlite.data import encode_shards
 from t2tlite.programs.bulk import decode_file, decode_split
+from t2tlite.programs.runs import train
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.run_folder import RunFolder
 
@@ -242,7 +243,7 @@ def case(tiny_run, template, tmp_path):
             patch.chdir(folder)
             # a row whose records are wrong would be trained again, for too long
             if command == "table3":
-                patch.setattr(t2t_trainer, "train", refuse_to_train)
+                patch.setattr(train, "train_run", refuse_to_train)
             with contextlib.redirect_stderr(out):
                 succeeded = run_command(main, *words)
         shutil.rmtree(folder)

@@ -118,6 +118,9 @@ def test_feed_forward(monkeypatch, dtype, avx2, rows, shapes):
     assert [tuple(kernel.shape) for kernel in kernels] == shapes
     step = layer.step(tf.cast(x[0], layer.compute_dtype), kernels)
     np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=atol)
+    layer.inner.activation = keras.activations.tanh  # as a variant of the layer has
+    step = layer.step(tf.cast(x[0], layer.compute_dtype), kernels)
+    np.testing.assert_allclose(step, layer(x)[0], rtol=1e-4, atol=atol)
 
 
 @pytest.mark.parametrize("shape", [(7, HIDDEN), (2, 3, HIDDEN)])

@@ -27,6 +27,9 @@ from t2tlite.models.transformer import Transformer
 
 BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
 SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
+PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
+MAX_LENGTHS = np.full(len(PREFIXES), LENGTH, np.int32)
+UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
 SEEDS = [(7, 1), (7, 1), (7, 2), (-5, 2**31 - 1)]
 
 

@@ -12,7 +12,7 @@ import sys
 import jax_program
 import numpy as np
 import pytest
-from jax_program import BEAM_SIZE, LENGTH
+from jax_program import MAX_LENGTHS, PREFIXES, UNIFORMS
 from tiny_transformer import PRE_NORM_AND_EMB, SOURCES, TARGETS, make_transformer
 
 from t2tlite.decoding.search_ops import is_filled
@@ -39,9 +39,6 @@ VARIANTS = {
     "restricted": "self_attention_radius=3",
 }
 TARGETS = TARGETS[:, :5]
-PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
-MAX_LENGTHS = np.full(len(SOURCES), LENGTH, np.int32)
-UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
 
 
 @pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from jax_program import BEAM_SIZE, LENGTH
+from jax_program import MAX_LENGTHS, PREFIXES, UNIFORMS
 from tiny_run import trainer_flags
 from tiny_training import part_of
 from tiny_transformer import SOURCES, TARGETS, make_transformer
@@ -19,9 +19,6 @@ from t2tlite.quiet import import_tensorflow
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import make_train_step
 
-PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
-MAX_LENGTHS = np.full(len(SOURCES), LENGTH, np.int32)
-UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
 DROPOUT = "layer_prepostprocess_dropout=0.1,dtype_policy={}"
 
 

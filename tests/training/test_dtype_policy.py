@@ -1,13 +1,11 @@
 """dtype_policy=auto: what the hardware has, resolved once and recorded."""
 
 import dataclasses
-import functools
 
 import pytest
 import tensorflow as tf
 
 from t2tlite.config import HParams
-from t2tlite.machine import has_nvidia_driver
 from t2tlite.training import strategy as strategies
 from t2tlite.training.strategy import (
     device_lines,
@@ -65,35 +63,18 @@ def test_replicas_on_the_cpu_need_a_cpu_alone(monkeypatch):
         make_strategy(0, cluster="two workers", cpu_replicas=2)
 
 
-@pytest.fixture
-def driver(monkeypatch, tmp_path):
-    """A machine that lists NVIDIA's driver, on which TensorFlow sees no GPU."""
-    listed = tmp_path / "proc" / "driver" / "nvidia" / "version"
-    listed.parent.mkdir(parents=True)
-    listed.touch()
-    seen = functools.partial(has_nvidia_driver, tmp_path, str(tmp_path))
-    monkeypatch.setattr(strategies, "has_nvidia_driver", seen)
+def test_a_driver_without_a_gpu_is_reported(monkeypatch, cpu):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return listed
-
-
-def test_a_driver_without_a_gpu_is_reported_with_what_to_install(driver, cpu):
+    monkeypatch.setattr(strategies, "has_nvidia_driver", lambda: True)
     _, advice = device_lines(HParams(), cpu)
-    assert advice == (
-        "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its CUDA"
-        f" libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"
-    )
-    driver.unlink()
+    assert advice.endswith(f"pip install 'tensorflow[and-cuda]=={tf.__version__}'")
+    # the CPU on purpose
+    assert len(device_lines(HParams(), cpu, gpus=0)) == 1
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert len(device_lines(HParams(), cpu)) == 1
-
-
-@pytest.mark.parametrize(
-    ("gpus", "visible"), [(0, None), (None, ""), (None, "-1")], ids=str
-)
-def test_a_cpu_on_purpose_needs_no_advice(driver, cpu, monkeypatch, gpus, visible):
-    if visible is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert len(device_lines(HParams(), cpu, gpus=gpus)) == 1
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr(strategies, "has_nvidia_driver", lambda: False)
+    assert len(device_lines(HParams(), cpu)) == 1
 
 
 def test_the_first_line_names_gpus_type_and_compilation(monkeypatch):

@@ -32,17 +32,6 @@ def texts(svg: str) -> list[tuple[str, float, float]]:
     ]
 
 
-def large_tree(words: int) -> Tree:
-    """A sentence of noun phrases, each of two words, in prepositional phrases that hang
-    one from another.
-    """
-    phrases = [parse_tree(f"(NP (DT the) (NN word{i}))") for i in range(words // 2)]
-    tree = phrases.pop()
-    while phrases:
-        tree = Tree("NP", (phrases.pop(), Tree("PP", (tree,))))
-    return Tree("TOP", (tree,))
-
-
 def test_words_stand_in_one_line_and_labels_above_their_middle():
     placed = texts(tree_svg(parse_tree(FOX)))
     assert [text for text, _, _ in placed][:3] == ["TOP", "S", "NP"]
@@ -78,12 +67,8 @@ def test_five_hundred_levels():
     assert len({y for _, _, y in placed}) == 502
 
 
-@pytest.mark.parametrize(
-    "tree",
-    [parse_tree(FOX), parse_tree(UNEVEN), large_tree(80)],
-    ids=["fox", "uneven", "80 words"],
-)
-def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
+@pytest.mark.parametrize("text", [FOX, UNEVEN], ids=["fox", "uneven"])
+def test_no_two_texts_touch_in_a_browser(text, tmp_path):
     script = (
         "const boxes = [...document.querySelectorAll('text')].map(t => { const b ="
         " t.getBoundingClientRect();return [t.textContent, b.left, b.right, b.top,"
@@ -93,7 +78,7 @@ def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
     )
     page = tmp_path / "tree.html"
     page.write_text(
-        f'<meta charset="utf-8">{tree_svg(tree)}<pre></pre><script>{script}</script>',
+        f'<meta charset="utf-8">{tree_svg(parse_tree(text))}<pre></pre><script>{script}</script>',
         encoding="utf-8",
     )
     match = re.search(
@@ -101,9 +86,9 @@ def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
     )
     (left, right, top, bottom), boxes = json.loads(match[1])
     assert len(boxes) >= 14
-    for i, (text, x1, x2, y1, y2) in enumerate(boxes):
-        assert left <= x1 < x2 <= right, text
-        assert top <= y1 < y2 <= bottom, text
+    for i, (label, x1, x2, y1, y2) in enumerate(boxes):
+        assert left <= x1 < x2 <= right, label
+        assert top <= y1 < y2 <= bottom, label
         for other, other_x1, other_x2, other_y1, other_y2 in boxes[:i]:
             apart = x2 < other_x1 or other_x2 < x1 or y2 < other_y1 or other_y2 < y1
-            assert apart, f"{text} and {other}"
+            assert apart, f"{label} and {other}"

@@ -15,6 +15,7 @@ the white space there stay; tags within it are put into its translation
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 from collections.abc import Iterator, Sequence
@@ -95,15 +96,25 @@ class HtmlText:
         return "".join(sources)
 
     def _read(self, nodes: Sequence[Node]) -> None:
-        """Reads neighbours, which those that separate cut into rows."""
+        """Reads neighbours, which those that separate cut into rows. Of an element with
+        one of these inside, the first part ends a row and the last begins one.
+        """
         row: list[Node] = []
         for node in nodes:
-            if node.separates or not (self._inline or node.name == TEXT):
+            apart = [i for i, child in enumerate(node.children) if child.is_cut]
+            has_parts = self._inline and node.is_translated and not node.separates
+            if not node.is_cut and (self._inline or node.name == TEXT):
+                row.append(node)
+            elif apart and has_parts and not any(_cuts(node.children)):
+                first, last = apart[0], apart[-1] + 1
+                row.append(_part(node, node.source, node.children[:first], ""))
+                self._read_row(row)
+                self._read(node.children[first:last])
+                row = [_part(node, "", node.children[last:], node.end)]
+            else:
                 self._read_row(row)
                 row = []
                 self._read_inside(node)
-            else:
-                row.append(node)
         self._read_row(row)
 
     def _read_inside(self, node: Node) -> None:
@@ -135,12 +146,15 @@ class HtmlText:
 
 def _measure(node: Node) -> None:
     """Records what the neighbours of a node must know of its text."""
-    children = node.children
-    for child in children:
+    for child in node.children:
         _measure(child)
-    if not node.separates:
-        apart = [child for child in children if child.separates]
-        node.separates = bool(apart) or any(_cuts(children))
+    _summarise(node)
+
+
+def _summarise(node: Node) -> None:
+    children = node.children
+    apart = [child for child in children if child.is_cut]
+    node.is_cut = node.separates or bool(apart) or any(_cuts(children))
     if node.is_object:
         node.head = node.tail = OBJECT
         return
@@ -156,6 +170,13 @@ def _measure(node: Node) -> None:
         node.is_formatted &= child.is_formatted or not child.tail
         node.is_link &= child.is_link or not child.has_words
     node.is_link |= node.name == "a"
+
+
+def _part(node: Node, source: str, children: list[Node], end: str) -> Node:
+    """An element with some of its children."""
+    part = dataclasses.replace(node, source=source, children=children, end=end)
+    _summarise(part)
+    return part
 
 
 def _is_shown(node: Node) -> bool:

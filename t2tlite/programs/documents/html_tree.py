@@ -100,7 +100,8 @@ class Node:
     text: str = ""
     children: list[Node] = dataclasses.field(default_factory=list)
     end: str = ""  # the end tag, if the document has it
-    # of the text inside, for the neighbours
+    # of what is inside, for the neighbours
+    is_cut: bool = False  # whether it separates, or something inside does
     has_words: bool = False
     head: str = ""
     tail: str = ""

@@ -47,6 +47,16 @@ class Span:
     space_before: bool = False  # whether white space precedes an object
     space_behind: bool = False  # whether white space follows an object
 
+    @property
+    def begins_before(self) -> bool:
+        """Whether it is the last part of an element that begins before the text."""
+        return not self.start_tag
+
+    @property
+    def ends_behind(self) -> bool:
+        """Whether it is the first part of an element that ends behind the text."""
+        return not self.end_tag and self.start < self.end
+
 
 def project(
     spans: Sequence[Span],
@@ -67,6 +77,10 @@ def project(
     _AlignedWords(split, sentences).write(spans, writer)
     writer.add_text(len(text))
     return "".join(writer.parts)
+
+
+# a range of parts of the translation, and the number of the span there
+Placed = tuple[int, int, int]
 
 
 class _Words:
@@ -152,9 +166,7 @@ class _AlignedWords:
             writer.add_text(stop)
             writer.parts.append(span.end_tag)
 
-    def _placed(
-        self, spans: Sequence[Span], lowest: int, highest: int
-    ) -> list[tuple[int, int, int]]:
+    def _placed(self, spans: Sequence[Span], lowest: int, highest: int) -> list[Placed]:
         """The range of parts of each span within a range, with the span's number. They
         are in order and do not overlap. A range without words is empty.
         """
@@ -186,6 +198,7 @@ class _AlignedWords:
                 if before and low < behinds[before - 1]:
                     low = lows[before - 1]
                 placed.append((low, low, number))
+        placed = _between_parts(spans, placed, lowest, highest)
         # at one place markup without words comes first, in the order of the source
         return sorted(placed, key=lambda item: (item[0], item[1] > item[0], item[2]))
 
@@ -212,6 +225,35 @@ class _AlignedWords:
         if offset <= self._source.starts[part - part % PARTS]:
             place -= place % PARTS  # before the whole word
         return place
+
+
+def _between_parts(
+    spans: Sequence[Span], placed: Sequence[Placed], lowest: int, highest: int
+) -> list[Placed]:
+    """The spans between the parts of elements that begin before the text or end behind
+    it, which reach to the limits.
+    """
+    begins = lowest
+    ends = highest
+    last = len(spans) - 1
+    for low, high, number in placed:
+        if number == 0 and spans[0].begins_before:
+            begins = high
+        elif number == last and spans[last].ends_behind:
+            ends = low
+    ends = max(begins, ends)
+    between = []
+    for low, high, number in placed:
+        if number == 0 and spans[0].begins_before:
+            low = lowest
+        elif number == last and spans[last].ends_behind:
+            low = ends
+            high = highest
+        else:
+            low = min(max(low, begins), ends)
+            high = min(max(high, begins), ends)
+        between.append((low, high, number))
+    return between
 
 
 class _Writer:

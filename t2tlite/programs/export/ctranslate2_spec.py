@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
-from t2tlite.config import HParams
-from t2tlite.decoding.engine import LONGEST_BUCKET
+from t2tlite.config import LONGEST_BUCKET, HParams
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.ctranslate2_engine import (
     EOS_TOKEN,

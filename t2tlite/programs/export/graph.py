@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.config import DecodeHParams
+from t2tlite.config import LONGEST_BUCKET, DecodeHParams
 from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.engine import BOUNDARIES, LONGEST_BUCKET
+from t2tlite.decoding.engine import BOUNDARIES
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.search_ops import is_filled
 from t2tlite.decoding.tensorflow_engine import log_probs, search

@@ -94,9 +94,10 @@ def write_report(
     name = run.flags().get("hparams_set")
     title = f"{manifest.name if manifest else 'unknown problem'}, "
     title += name or "hparam set not recorded"
-    score_names: dict[str, None] = {}  # in their order
-    for record in decodes:
-        score_names |= dict.fromkeys(record.scores)
+    parameters = None
+    if hparams and manifest:
+        sizes = manifest.vocabulary_sizes
+        parameters = attempt(functools.partial(count_parameters, hparams, sizes))
     differences = hparams.diff(base or HParams()) if hparams else {}
     facts = {
         "run": run,
@@ -104,7 +105,7 @@ def write_report(
         "missing": missing,
         "manifest": manifest,
         "hparams": hparams,
-        "parameters": attempt(lambda: _parameters(hparams, manifest)),
+        "parameters": parameters,
         "set_name": name,
         "base": base,
         "changes": differences,
@@ -114,7 +115,6 @@ def write_report(
         "environment": attempt(run.environment),
         "decodes": decodes,
         "default_options": vars(DecodeHParams()),
-        "score_names": score_names,
         "samples": _samples(run, data_dir, manifest, decodes, missing),
         "overfitting": _overfitting(metrics),
         "charts": _charts(metrics),
@@ -160,12 +160,6 @@ def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, 
         if array.ndim == 0 and array.dtype.kind == "f":
             values[event.step] = float(array)
     return dict(sorted(values.items()))
-
-
-def _parameters(hparams: HParams | None, manifest: RunManifest | None) -> int | None:
-    if hparams is None or manifest is None:
-        return None
-    return count_parameters(hparams, manifest.vocabulary_sizes)
 
 
 def _overfitting(metrics: Scalars) -> dict[str, float] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
 from t2tlite.machine import cores_each
+from t2tlite.models.ensemble import Ensemble
 from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import check_size, restore_weights
@@ -26,15 +28,20 @@ def restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
 
 
 def open_keras(
-    folder: RunFolder, checkpoint: str, jit_compile: bool, threads: int = 1
+    folders: Sequence[RunFolder],
+    checkpoints: Sequence[str],
+    jit_compile: bool,
+    threads: int = 1,
 ) -> TensorFlowEngine:
-    """The engine that decodes with the Keras model. On a CPU, `threads` that compute at
-    a time divide its cores. Raises as `restored_model`.
+    """The engine that decodes with the Keras model of a run, or of several as an
+    ensemble. On a CPU, `threads` that compute at a time divide its cores. Raises as
+    `restored_model`.
     """
     on_cpu = not tf.config.list_physical_devices("GPU")
     if threads > 1 and on_cpu:
         divide_cores(threads)
-    model = restored_model(folder, checkpoint)
+    models = list(map(restored_model, folders, checkpoints))
+    model = models[0] if len(models) == 1 else Ensemble(models)
     engine = TensorFlowEngine(model, jit_compile, frozen=True)
     engine.threads = threads if on_cpu else 1
     return engine

@@ -7,7 +7,6 @@ one that decodes.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
-from t2tlite.programs.export.verification import keras_model
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
@@ -67,31 +65,38 @@ def load(
     folders = [RunFolder(path) for path in paths]
     if len(folders) > 1:
         check_ensemble(folders, checkpoint_path, engine)
-    members = []
+    checkpoints = []
     for folder in folders:
-        hparams = folder.hparams()
-        manifest = folder.manifest()
         checkpoint = find_checkpoint(folder.path, checkpoint_path)
         _check_same_model(folder, checkpoint)
-        encoders = folder.encoders()
-        check_not_forked()
-        opened: Engine
-        if engine == CTRANSLATE2:
-            opened = open_converted(folder, checkpoint, quantization, threads)
-        else:
-            import_tensorflow()
-            from t2tlite.programs.runs.keras_run import open_keras
+        checkpoints.append(checkpoint)
+    first = folders[0]
+    hparams = first.hparams()
+    manifest = first.manifest()
+    encoders = first.encoders()
+    check_not_forked()
+    opened: Engine
+    if engine == CTRANSLATE2:
+        opened = open_converted(first, checkpoints[0], quantization, threads)
+    else:
+        import_tensorflow()
+        from t2tlite.programs.runs.keras_run import open_keras
 
-            if jit_compile is None:
-                jit_compile = hparams.jit_compile
-            opened = open_keras(folder, checkpoint, jit_compile, threads)
-        notes = reading_notes(encoders, manifest.options)
+        if jit_compile is None:
+            jit_compile = hparams.jit_compile
+        opened = open_keras(folders, checkpoints, jit_compile, threads)
+    notes = reading_notes(encoders, manifest.options)
+    for folder, checkpoint in zip(folders, checkpoints, strict=True):
         notes += checkpoint_notes(folder, checkpoint)
-        member = Translator(
-            opened, encoders, manifest, checkpoint, run=str(folder), notes=notes
-        )
-        members.append(member)
-    return members[0] if len(members) == 1 else _ensemble(members, bool(jit_compile))
+    return Translator(
+        opened,
+        encoders,
+        manifest,
+        checkpoints[0],
+        run=",".join(map(str, folders)),
+        others=tuple(checkpoints[1:]),
+        notes=notes,
+    )
 
 
 def check_ensemble(
@@ -135,30 +140,6 @@ def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
         "checkpoint_path must be a checkpoint of the same model.",
         f"{checkpoint}, whose run differs from {folder}",
         "Name the run of that checkpoint.",
-    )
-
-
-def _ensemble(members: Sequence[Translator], jit_compile: bool) -> Translator:
-    """The models of several runs as one. Vocabularies, task and decoding defaults are
-    those of the first.
-    """
-    from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-    from t2tlite.models.ensemble import Ensemble
-
-    first, *others = members
-    models = [keras_model(member) for member in members]
-    engine = TensorFlowEngine(Ensemble(models), jit_compile, frozen=True)
-    engine.threads = first.engine.threads
-    labels = "; ".join(member.label for member in members)
-    return Translator(
-        engine,
-        first.encoders,
-        first.manifest,
-        first.checkpoint,
-        f"ensemble of {len(members)}: {labels}",
-        run=",".join(member.run for member in members),
-        others=tuple(member.checkpoint for member in others),
-        notes=list(itertools.chain(*[member.notes for member in members])),
     )
 
 

@@ -96,16 +96,15 @@ class Translator(TextDecoder):
         encoders: tuple[TextEncoder, TextEncoder],
         manifest: RunManifest,
         checkpoint: str = "",
-        label: str = "",
         run: str = "",
         others: tuple[str, ...] = (),
         notes: Iterable[str] = (),
     ) -> None:
-        """`run` is the run directory, as `attention` shows it; `others` are the
-        checkpoints of an ensemble's other runs; `notes` is what a command says of the
-        model.
+        """`run` is the run directory, as `attention` shows it, or those of an ensemble,
+        comma-separated; `others` are the checkpoints of its other runs; `notes` is what
+        a command says of the model.
         """
-        super().__init__(engine, encoders, manifest, checkpoint, label)
+        super().__init__(engine, encoders, manifest, checkpoint)
         self.run = run
         self.others = others
         self.notes = list(notes)

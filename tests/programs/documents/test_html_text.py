@@ -164,7 +164,7 @@ def test_text_is_cut_where_it_is_shown_apart(document, texts):
         ("<p>&nbsp; a&nbsp;b <i>***</i> &nbsp;</p>", "<p>&nbsp; <i>***</i> B A &nbsp;</p>"),
         ("<p>😀 a b. 😀</p><p>* * *</p>", "<p>😀 B. A 😀</p><p>* * *</p>"),
         ("<b>a &amp; &lt;b&gt;</b>", "<b>&lt;B&gt; &amp; A</b>"),
-        ("<pre> a  b\n  <b>c d\ne</b> f</pre>", "<pre> B A\n  <b>D C\nE</b> F</pre>"),
+        ("<pre> a  b\n  <b>c d\ne</b> f</pre>", "<pre> B A\n  <b>D C\nF E</b></pre>"),
     ],
 )  # fmt: skip
 def test_markup_around_and_within_a_translation(document, expected):

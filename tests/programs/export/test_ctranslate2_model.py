@@ -12,8 +12,8 @@ import pytest
 from numpy_softmax import log_softmax
 from tiny_task import sentences
 
-from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding.engine import LONGEST_BUCKET, Sentence
+from t2tlite.config import LONGEST_BUCKET, DecodeHParams, HParams
+from t2tlite.decoding.engine import Sentence
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.export.ctranslate2_engine import (
     QUANTIZATIONS,

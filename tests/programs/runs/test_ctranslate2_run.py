@@ -99,17 +99,6 @@ def test_attention_is_of_the_keras_model_loaded_on_demand(tiny_run, load, conver
     np.testing.assert_allclose(theirs.cross, ours.cross, atol=1e-5)
 
 
-def test_prefixes_and_alignments_are_refused(converted):
-    with pytest.raises(
-        ValueError, match=r"^The engine ctranslate2 supports .* Received: prefixes\."
-    ):
-        converted.translate(["red cat"], prefix=["katze"])
-    with pytest.raises(ValueError, match=r"Received: alignments\."):
-        converted.align(["red cat"], converted.decode(["red cat"], converted.options()))
-    with pytest.raises(ValueError, match=r"Received: min_length=3\."):
-        converted.translate(["red cat"], min_length=3)
-
-
 def test_a_model_is_converted_once_for_each_checkpoint(
     tiny_run, tiny_run_copy, load, capsys
 ):

@@ -108,7 +108,7 @@ def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     assert answer == {"translatedText": "\n".join(trees)}
     source, blank = parse(server, [" ", "dogs"])[0]
     assert source == ""
-    assert blank == {"text": "", "score": 0.0, "log_prob": 0.0, "repairs": {}}
+    assert blank == {"text": "", "score": 0.0, "log_prob": 0.0}
     refused = server.post("/translate", {"q": text, "alternatives": 1})
     assert refused.status_code == 400
     assert "alternatives must be at most 0" in refused.json()["error"]

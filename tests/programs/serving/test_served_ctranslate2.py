@@ -7,7 +7,6 @@ import shutil
 import pytest
 from running import running
 
-from t2tlite.programs.serving import models as models_module
 from t2tlite.programs.serving.languages import ServedPair
 from t2tlite.programs.serving.models import load_catalogue
 from t2tlite.programs.serving.options import ServedRunOptions
@@ -23,15 +22,11 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
-    said: list[str] = []
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
     options = ServedRunOptions(
         runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models_module, "say_with_time", said.append)
-        models = load_catalogue(options, [ServedPair(str(run), "en", "de")]).models
-    assert any("for CTranslate2 (float32)" in line for line in said)
+    models = load_catalogue(options, [ServedPair(str(run), "en", "de")]).models
     # the server's threads each compute a batch
     assert [model.translator.engine.threads for model in models] == [1]
     with running(models) as running_server:

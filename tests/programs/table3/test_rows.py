@@ -128,7 +128,7 @@ def test_base_that_a_row_does_not_fit():
     with pytest.raises(ValueError, match=message):
         applied("l2", transformer_base().override("num_hidden_layers=4"))
     with pytest.raises(
-        ValueError, match=r"Row h32 .*: The attention key channels must"
+        ValueError, match=r"Row h32 .*: attention_key_channels must be a"
     ):
         applied("h32", transformer_base().override("hidden_size=48"))
 
