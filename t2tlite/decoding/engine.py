@@ -309,9 +309,9 @@ class Engine(abc.ABC):
             lengths.append(max(len(source), len(target), 1))
 
         def of_indices(indices: list[int]) -> Iterable[Result]:
-            return function(
-                [sources[i] for i in indices], [targets[i] for i in indices]
-            )
+            batch_sources = [sources[i] for i in indices]
+            batch_targets = [targets[i] for i in indices]
+            return function(batch_sources, batch_targets)
 
         batches = batches_by_length(lengths, options.batch_size, threads=self.threads)
         return self._results(of_indices, batches, done)

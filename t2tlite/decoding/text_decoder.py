@@ -232,11 +232,9 @@ class TextDecoder:
         for i, outputs in enumerate(n_best):
             alignments.append([[] for _ in outputs])
             places += [(i, j) for j, output in enumerate(outputs) if output.ids]
-        pairs = self.engine.cross_attention(
-            [source_ids[i] for i, _ in places],
-            [n_best[i][j].ids for i, j in places],
-            self.options(),
-        )
+        sources_of_pairs = [source_ids[i] for i, _ in places]
+        targets = [n_best[i][j].ids for i, j in places]
+        pairs = self.engine.cross_attention(sources_of_pairs, targets, self.options())
         for number, weights in pairs:
             i, j = places[number]
             output = n_best[i][j]
