@@ -70,7 +70,8 @@ def sample(
     positions = ops.arange(ops.shape(uniforms)[2], dtype="int32")  # [L]
     sentences = ops.arange(batch, dtype="int32")
     # [B, M, 1, M], a sample stays in its slot
-    own_slot = ops.tile(ops.eye(slots)[None, :, None, :], (batch, 1, 1, 1))
+    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
+    own_slot = ops.tile(own_slot, (batch, 1, 1, 1))
 
     def active(state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
