@@ -24,6 +24,7 @@ from t2tlite.files.checkpoint_paths import (
 )
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import NAME, read_record
+from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.tensor2tensor.hparams import convert_hparams
 from t2tlite.programs.tensor2tensor.t2t_files import VOCABULARY_NAMES, T2TFiles
@@ -99,6 +100,12 @@ def import_run(
         )
     manifest = _manifest(problem, entries, files.trained_in(), target_space)
     _check_folder(folder, hparams, manifest)
+    for vocabulary, entry in zip(files.vocabularies, entries, strict=True):
+        copy = folder.path / entry.file
+        others = [path for path in files.vocabularies if path != vocabulary]
+        check_not_overwritten(
+            [(f"{copy}", copy)], [(f"--t2t_vocab={path}", path) for path in others]
+        )
 
     model = Transformer.from_hparams(hparams, *sizes)
     saved = []
