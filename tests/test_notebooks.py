@@ -17,7 +17,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTEBOOKS = ("paper", "tutorial")
 # cells that show nothing
-SILENT = {"paper": [0, 1], "tutorial": [0, -1]}
+SILENT = {"paper": [0, 1, -5], "tutorial": [0, -1]}
 # in the notebook's metadata: of the code whose outputs it has
 DIGEST = "code_sha256"
 # TensorFlow writes them before any setting takes effect, with times
@@ -139,14 +139,28 @@ def test_tutorial_runs(tmp_path):
 
 @pytest.mark.slow
 def test_paper_runs(tmp_path):
-    """Every cell, with short trainings. Computations by hand equal the library's."""
-    outputs = run_shortened("paper", {"train_steps=600": "train_steps=100"}, tmp_path)
+    """Every cell, with short trainings. Computations by hand equal the library's, and
+    so do the solutions of the exercises.
+    """
+    shorter = {
+        "train_steps=600": "train_steps=100",
+        "steps=200": "steps=3",
+        "[:20_000]": "[:3_000]",
+    }
+    text = (DOCS / "paper.ipynb").read_text(encoding="utf-8")
+    solutions = re.findall(r'"(\d)\. `(.+)`\\n"', text)
+    assert len(solutions) == 4
+    for number, solution in solutions:
+        shorter[f"return ...  # exercise {number}"] = f"return {solution}"
+    outputs = run_shortened("paper", shorter, tmp_path)
+    for exercise in ("mask", "rate", "weights", "score"):
+        assert printed(outputs, f"check(my_{exercise}(") == "right\n"
     differences = []
     for shown in outputs.values():
         match = re.search(r"largest difference: (\S+)", standard_output(shown))
         if match:
             differences.append(float(match[1]))
-    assert len(differences) == 3
+    assert len(differences) == 4
     assert max(differences) < 1e-5
     by_hand = printed(outputs, "def next_log_probs").splitlines()[-3:]
     assert by_hand == printed(outputs, "translator.n_best(").splitlines()
@@ -154,7 +168,7 @@ def test_paper_runs(tmp_path):
     for shown in outputs.values():
         for output in shown:
             pictures += "image/png" in output.get("data", {})
-    assert pictures == 5
+    assert pictures == 8
 
 
 def write_outputs(name: str) -> None:

@@ -34,7 +34,7 @@ PHASES = {  # function -> what happens in it; the innermost counts
     "train": "training",
     "_save": "saving",
     "evaluate_and_keep": "evaluating",
-    "keep_if_best": "keeping the best",
+    "save_best": "keeping the best",
     "average_checkpoints": "averaging",
     "decode_file": "decoding",
     "decode_split": "decoding a split",
