@@ -144,7 +144,6 @@ def test_paper_runs(tmp_path):
     """
     shorter = {
         "train_steps=600": "train_steps=100",
-        "steps=200": "steps=3",
         "[:20_000]": "[:3_000]",
     }
     text = (DOCS / "paper.ipynb").read_text(encoding="utf-8")
@@ -168,7 +167,7 @@ def test_paper_runs(tmp_path):
     for shown in outputs.values():
         for output in shown:
             pictures += "image/png" in output.get("data", {})
-    assert pictures == 8
+    assert pictures == 7
 
 
 def write_outputs(name: str) -> None:
