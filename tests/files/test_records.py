@@ -70,7 +70,7 @@ def test_record_of_another_format_version_is_refused(tmp_path, version, received
         ('"a.arrow"', r'"..\\a"', "Expected `str` matching regex"),
         ('"a.arrow"', r'"a\n"', "Expected `str` matching regex"),
         ('"a.arrow"', '"\\ud800"', "JSON is malformed"),
-        ("3", '3, "new": ' + "[" * 5000 + "]" * 5000, "maximum recursion depth"),
+        ("3", '3, "new": ' + "[" * 100_000 + "]" * 100_000, "maximum recursion depth"),
         (WHOLE, "{", "Input data was truncated"),
     ],
 )  # fmt: skip
