@@ -76,7 +76,9 @@ class SampleDecoder:
             setup.model.hparams, setup.deciding_dev_set, self._decoder
         )
         chosen = evenly_spaced(len(text[0]), SAMPLES)
-        self._sources, self._references = [[side[i] for i in chosen] for side in text]
+        sources, references = text
+        self._sources = [sources[i] for i in chosen]
+        self._references = [references[i] for i in chosen]
 
     def samples(self) -> list[Sample]:
         """The sentences with their outputs; empty if all of them are too long."""
