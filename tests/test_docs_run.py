@@ -20,6 +20,7 @@ from imported_model import WSJ_VOCABULARY
 from tensor2tensor_checkpoint import variables_of, write_checkpoint
 from tiny_task import sentences
 
+from t2tlite import registry
 from t2tlite.problems import multi30k
 
 pytestmark = pytest.mark.slow
@@ -236,6 +237,7 @@ def quick(command: Command) -> list[str]:
 def test_blocks_run(document, tiny_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_metrics", dict(registry._metrics))
     lay_out(tmp_path, tiny_run.run)
     count = 0
     for block in blocks(document):
