@@ -78,7 +78,7 @@ def test_raw_files_in_the_home_folder(own_trees, tmp_path, monkeypatch):
 def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
     monkeypatch.setattr(grammar, "HELD_OUT_SIZE", 20)
     problem = registry.get_problem(
-        "grammar_parsing", train_size=400, vocab_size=420, linearisation=linearisation
+        "grammar_parsing", train_size=400, vocab_size=460, linearisation=linearisation
     )
     dataset = generate(problem, tmp_path, num_processes=1).dataset
     encoder = dataset.encoders[1]
