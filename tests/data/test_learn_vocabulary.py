@@ -175,12 +175,6 @@ def test_a_size_that_was_asked_for_is_refused_with_its_bound(tmp_path, bounds, s
         generate(Ample(vocab_size=size), tmp_path, num_processes=1)
 
 
-def test_the_smallest_size_can_be_asked_for(tmp_path, bounds):
-    smallest = bounds[0]
-    fits = generate(Ample(vocab_size=smallest), tmp_path, num_processes=1)
-    assert f"vocabulary  {smallest} pieces\n" in str(fits)
-
-
 @pytest.mark.parametrize(
     ("pairs", "pieces"),
     [
