@@ -276,7 +276,7 @@ def test_compare_prints_a_table(systems, capsys):
         (
             ["--translation=other"],
             "--translation must be given once. Received: FOLDER/translation.txt and"
-            " other on the command line.",
+            " other.",
         ),
     ],
 )

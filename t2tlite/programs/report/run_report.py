@@ -14,11 +14,9 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any, TypeVar
 
-import tensorflow as tf
-from google.protobuf.message import DecodeError
+import numpy as np
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util.tensor_util import make_ndarray
 
@@ -34,7 +32,7 @@ from t2tlite.programs.report.document import render, to_html
 from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import DecodeRecord
+from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Task, open_task, signature_lines
 from t2tlite.training.cost import count_parameters
@@ -45,7 +43,6 @@ T = TypeVar("T")
 Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
 SENTENCES, TREES = 8, 4  # shown
-RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 CURVES = (  # title, unit, metric
     ("Loss", "nats per target token", "loss"),
     ("Accuracy", "share of target tokens", "accuracy"),
@@ -62,14 +59,7 @@ class Missing(list[str]):
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
             return read()
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            RuntimeError,
-            DecodeError,
-            tf.errors.OpError,
-        ) as error:
+        except Exception as error:  # whatever a damaged file makes its reader raise
             self.append(f"{consequence}{error}")
             return None
 
@@ -92,13 +82,12 @@ def write_report(
     decodes, damaged_records = run.decode_records()  # the newest first
     missing += damaged_records
     name = run.flags().get("hparams_set")
-    title = f"{manifest.name if manifest else 'unknown problem'}, "
-    title += name or "hparam set not recorded"
+    problem = manifest.name if manifest else "unknown problem"
+    title = f"{problem}, {name or 'hparam set not recorded'}"
     parameters = None
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
         parameters = attempt(functools.partial(count_parameters, hparams, sizes))
-    differences = hparams.diff(base or HParams()) if hparams else {}
     facts = {
         "run": run,
         "title": title,
@@ -108,15 +97,14 @@ def write_report(
         "parameters": parameters,
         "set_name": name,
         "base": base,
-        "changes": differences,
+        "changes": hparams.diff(base or HParams()) if hparams else {},
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
-        "environment": attempt(run.environment),
+        "environment": attempt(lambda: run.read(Environment)),
         "decodes": decodes,
         "default_options": vars(DecodeHParams()),
         "samples": _samples(run, data_dir, manifest, decodes, missing),
-        "overfitting": _overfitting(metrics),
         "charts": _charts(metrics),
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
@@ -162,31 +150,6 @@ def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, 
     return dict(sorted(values.items()))
 
 
-def _overfitting(metrics: Scalars) -> dict[str, float] | None:
-    """Losses and steps for a warning, if the dev loss rose by more than RISE from its
-    best while the training loss fell.
-    """
-    dev = metrics.get("dev/loss")
-    if not dev:
-        return None
-    best = min(dev, key=dev.__getitem__)
-    last = max(dev)
-    # training losses of the steps after the best, and of as many before it
-    before = []
-    after = []
-    for step, loss in metrics.get("train/loss", {}).items():
-        if 2 * best - last < step <= best:
-            before.append(loss)
-        elif best < step <= last:
-            after.append(loss)
-    rises = dev[last] > (1 + RISE) * dev[best]
-    if not (rises and before and after) or mean(after) >= mean(before):
-        return None
-    losses = {"lowest": dev[best], "final": dev[last]}
-    means = {"before": mean(before), "after": mean(after)}
-    return {"best": best, "last": last, **losses, **means}
-
-
 def _charts(metrics: Scalars) -> list[str]:
     """A chart for each metric of CURVES, with a line for training and each dev set."""
     charts = []
@@ -213,17 +176,15 @@ def _samples(
     if manifest is None or not decodes:
         return []
     record = decodes[0]
-    task = missing.attempt(
-        lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. "
-    )
-    outputs = missing.attempt(
-        lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. "
-    )
+    attempt = missing.attempt
+    unshown = f"The outputs of {record.name} cannot be shown. "
+    task = attempt(lambda: open_task(manifest.task, manifest.options), unshown)
+    outputs = attempt(lambda: run.outputs(record), unshown)
     if task is None or outputs is None:
         return []
-    sources, references = missing.attempt(
-        lambda: _pairs(run, data_dir, record), "Samples lack sources and references. "
-    ) or ([], [])
+    unknown = "Samples lack sources and references. "
+    pairs = attempt(lambda: _pairs(run, data_dir, record), unknown)
+    sources, references = pairs or ([], [])
     is_parser = isinstance(task, ParsingTask)
     samples = []
     for i in evenly_spaced(len(outputs), TREES if is_parser else SENTENCES):
@@ -293,14 +254,12 @@ def _shares(
     if manifest is None or hparams is None or len(manifest.corpora) < 2:
         return []
     weights = hparams.weights or [1] * len(manifest.corpora)
-    pairs = {}
-    for (name, corpus), weight in zip(manifest.corpora.items(), weights, strict=True):
-        pairs[name] = weight * corpus.pairs
-    total = sum(pairs.values())
-    shares = []
-    for (name, number), weight in zip(pairs.items(), weights, strict=True):
-        shares.append((name, weight, f"{number / total:.1%}"))
-    return shares
+    pairs = [corpus.pairs for corpus in manifest.corpora.values()]
+    total = np.dot(weights, pairs)
+    rows = []
+    for name, weight, count in zip(manifest.corpora, weights, pairs, strict=True):
+        rows.append((name, weight, f"{weight * count / total:.1%}"))
+    return rows
 
 
 def _checkpoint(record: DecodeRecord) -> str:
