@@ -1,6 +1,6 @@
 """The frame in which every command runs and reports mistakes.
 
-    @command(AverageFlags, __doc__)
+    @command
     def main(flags: AverageFlags) -> None: ...
 
 Each call of `main` has flag values of its own, so that several commands can run in one
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import gc
 import importlib
 import importlib.util
@@ -22,6 +21,7 @@ import re
 import signal
 import sys
 import traceback
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -115,11 +115,10 @@ class Command(Generic[F]):
         self.run(flags)
 
 
-def command(
-    flags_class: type[F], doc: str | None
-) -> Callable[[Callable[[F], None]], Command[F]]:
-    """Makes a command of a function of its flags; for the arguments see `Command`."""
-    return functools.partial(Command, flags_class, doc)
+def command(run: Callable[[F], None]) -> Command[F]:
+    """Makes a command of the function of a module, whose docstring is its help."""
+    flags_class = typing.get_type_hints(run)["flags"]
+    return Command(flags_class, sys.modules[run.__module__].__doc__, run)
 
 
 def load_tensorflow() -> None:

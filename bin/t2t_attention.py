@@ -46,7 +46,7 @@ class AttentionFlags(groups.TensorFlowFlags, groups.CheckpointFlags, groups.RunF
     html: str | None = optional_field(str, "File of the page.")
 
 
-@command(AttentionFlags, __doc__)
+@command
 def main(flags: AttentionFlags) -> None:
     """Computes the weights, writes the page, and prints its path."""
     from t2tlite.programs.runs.load import load, run_files

@@ -50,7 +50,7 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     )
 
 
-@command(AverageFlags, __doc__)
+@command
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
     from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average

@@ -97,7 +97,7 @@ class BleuFlags(MetricOptions, PackageFlags):
         require(metrics=self.metrics)
 
 
-@command(BleuFlags, __doc__)
+@command
 def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu

@@ -234,7 +234,7 @@ class DecoderFlags(
         return Scoring(self.metrics, self, tuple(references))
 
 
-@command(DecoderFlags, __doc__)
+@command
 def main(flags: DecoderFlags) -> None:
     """Loads the run, and decodes or scores with it.
 

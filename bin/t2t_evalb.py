@@ -84,7 +84,7 @@ class EvalbFlags(Flags):
     )
 
 
-@command(EvalbFlags, __doc__)
+@command
 def main(flags: EvalbFlags) -> None:
     """Prints the scores."""
     flags.check_standard_output("gold", "predicted", "prm")

@@ -59,7 +59,7 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
     )
 
 
-@command(ExportFlags, __doc__)
+@command
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
     export_format = open_format(

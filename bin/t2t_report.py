@@ -32,7 +32,7 @@ class ReportFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     """Which run is reported."""
 
 
-@command(ReportFlags, __doc__)
+@command
 def main(flags: ReportFlags) -> None:
     """Writes both files and prints their paths."""
     folder = groups.run_folder(flags)

@@ -44,7 +44,7 @@ class ServeFlags(
     """What is served, and how."""
 
 
-@command(ServeFlags, __doc__)
+@command
 def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
     try:

@@ -117,7 +117,7 @@ class Table3Flags(
         )
 
 
-@command(Table3Flags, __doc__)
+@command
 def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.

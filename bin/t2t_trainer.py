@@ -88,7 +88,7 @@ class TrainerFlags(
     )
 
 
-@command(TrainerFlags, __doc__)
+@command
 def main(flags: TrainerFlags) -> None:
     """Trains a run; makes the data first with --generate_data."""
     if flags.registry_help:

@@ -10,7 +10,7 @@ import pytest
 
 from t2tlite import checked_fields, keywords
 from t2tlite.checked_fields import Facts, facts_of
-from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 # What tensor2tensor's fixture file parses: a, b, c, d as here, and lists e and f, which
@@ -117,11 +117,6 @@ def test_override_booleans():
         assert Toy().override(f"d={value}").d is False
 
 
-def test_field_keeps_its_type_after_a_whole_number():
-    hparams = dataclasses.replace(HParams(), learning_rate_constant=2)
-    assert hparams.override("learning_rate_constant=1.5").learning_rate_constant == 1.5
-
-
 WEIGHTS = r"corpus_weights must be numbers from 1 to 9999 with colons"
 MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
 
@@ -172,26 +167,12 @@ def test_numbers_of_numpy_are_numbers():
         DecodeHParams(beam_size=np.int64(0))
 
 
-def test_decode_hparams_have_limits_of_their_own():
-    changed = DecodeHParams().override("beam_size=8,alpha=1,return_beams=8")
-    assert changed.diff(DecodeHParams()) == {
-        "beam_size": (8, 4),
-        "alpha": (1.0, 0.6),
-        "return_beams": (8, 1),
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("beamsize=4", r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
-        ("beam_size=0", r"beam_size must be at least 1 and at most 1024"),
-        ("return_beams=5", r"must be at most beam_size\. .*return_beams=5, beam_size=4\."),
-    ],
-)  # fmt: skip
-def test_decode_hparams_refuse(text, message):
+def test_decode_hparams_refuse():
+    with pytest.raises(ValueError, match=r"^decode_hparams has no field 'beamsize'\."):
+        DecodeHParams().override("beamsize=4")
+    message = r"must be at most beam_size\. .*return_beams=5, beam_size=4\."
     with pytest.raises(ValueError, match=message):
-        DecodeHParams().override(text)
+        DecodeHParams().override("return_beams=5")
 
 
 def values_outside(facts: Facts) -> list[object]:
@@ -223,18 +204,6 @@ def test_every_field_has_its_range_checked(settings):
                 ValueError, match=f"^{field.name} must be .*{re.escape(expected)}"
             ):
                 dataclasses.replace(settings, **{field.name: value})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hidden_size=511,num_heads=7,pos=emb",
-        "corpus_weights=1:40:999",
-        "batch_size=256",
-    ],
-)
-def test_fields_that_go_together(text):
-    HParams().override(text)
 
 
 def test_a_global_batch_is_shared_by_the_replicas():
@@ -270,23 +239,6 @@ def test_what_zero_stands_for(changes, expected):
     ) == expected
 
 
-def test_pre_norm():
-    assert not HParams().pre_norm
-    changes = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
-    assert HParams().override(changes).pre_norm
-
-
-@pytest.mark.parametrize("kind", [HParams, DecodeHParams])
-def test_frozen_and_comparable(kind):
-    hparams = kind()
-    message = "cannot assign to field 'batch_size'"
-    with pytest.raises(dataclasses.FrozenInstanceError, match=message):
-        hparams.batch_size = 1
-    assert hparams == kind()
-    assert hash(hparams) == hash(kind())
-    assert hparams != hparams.override("batch_size=999")
-
-
 TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
 
 
@@ -311,23 +263,6 @@ TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
 def test_values_refused(text, message):
     with pytest.raises(ValueError, match=message):
         HParams(**json.loads(text))
-
-
-def test_fields_that_change_the_model():
-    assert {
-        "hidden_size",
-        "num_decoder_layers",
-        "pos",
-        "norm_epsilon",
-        "self_attention_radius",
-    } <= set(MODEL_FIELDS)
-    # What may change while a model trains on:
-    assert {
-        "layer_prepostprocess_dropout",
-        "batch_size",
-        "train_steps",
-        "dtype_policy",
-    }.isdisjoint(MODEL_FIELDS)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from documents import ROOT
 
 import t2tlite
-from t2tlite import registry, tensor2tensor_names
+from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.problem import Problem
 
@@ -44,22 +44,6 @@ def filled(empty):
         return dataclasses.replace(HParams(), num_heads=1)
 
     return CopyTask, transformer_mine
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("ParallelText", "parallel_text"),
-        ("WMTEnde", "wmt_ende"),
-        ("WmtEnde", "wmt_ende"),
-        ("WSJParsing", "wsj_parsing"),
-        ("Multi30kEnde", "multi30k_ende"),
-        ("X", "x"),
-        ("already_snake", "already_snake"),
-    ],
-)
-def test_snake_case(name, expected):
-    assert registry.snake_case(name) == expected
 
 
 def test_names_stand_for_what_was_registered(filled):
@@ -258,15 +242,6 @@ def test_hparam_sets_of_tensor2tensor_are_answered(name):
     text = (ROOT / "docs" / "from-tensor2tensor.md").read_text(encoding="utf-8")
     [changes] = re.findall(rf"^{name} +\S+, (\S+),?$", text, re.M)
     t2tlite.get_hparams("transformer_base").override(changes.rstrip(","))
-
-
-def test_answered_names_are_no_names_here():
-    t2tlite.get_problem("grammar_ende")  # registers all
-    for names, table in (
-        (registry.list_problems(), tensor2tensor_names.PROBLEMS),
-        (registry.list_hparams(), tensor2tensor_names.HPARAM_SETS),
-    ):
-        assert not any(tensor2tensor_names.answer(table, name) for name in names)
 
 
 def test_problem_written_for_tensor2tensor_is_answered(empty):

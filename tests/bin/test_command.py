@@ -124,23 +124,6 @@ def test_help_and_version_of_every_command(program, capsys):
     assert ("(default: 600)" in shown) == ("save_checkpoints_secs" in shown)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("--sausage=3", "Unknown command line flag 'sausage'. --help lists the flags."),
-        ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
-        ("--flagfile=absent", "--flagfile must be a text file with a flag on each line."),
-    ],
-)  # fmt: skip
-def test_mistakes_of_every_command(program, word, message, capsys):
-    assert COMMANDS[program]([word]) == 1
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.startswith(f"t2tlite: {message}")
-    assert output.err.count("\n") == 1
-
-
 def test_help_needs_no_tensorflow():
     code = f"""
 import importlib, sys

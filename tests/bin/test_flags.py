@@ -107,13 +107,6 @@ def test_a_bad_command_line(capsys, argv, message):
     assert message in refused(capsys, *argv)
 
 
-def test_settings_of_the_library_are_checked():
-    flags = parse(Recorded, ["--eval_steps=3"])
-    assert LoopOptions(**flags.values_of(LoopOptions)) == LoopOptions(eval_steps=3)
-    with pytest.raises(ValueError, match=r"^eval_steps must be at least 0"):
-        parse(Recorded, ["--eval_steps=-1"])
-
-
 # flag files
 
 

@@ -85,9 +85,14 @@ def write_report(
     problem = manifest.name if manifest else "unknown problem"
     title = f"{problem}, {name or 'hparam set not recorded'}"
     parameters = None
+    changes = {}
+    if hparams:
+        changes = hparams.diff(base or HParams())
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
         parameters = attempt(functools.partial(count_parameters, hparams, sizes))
+    environment = attempt(functools.partial(run.read, Environment))
+    shares = attempt(functools.partial(_shares, manifest, hparams))
     facts = {
         "run": run,
         "title": title,
@@ -97,18 +102,18 @@ def write_report(
         "parameters": parameters,
         "set_name": name,
         "base": base,
-        "changes": hparams.diff(base or HParams()) if hparams else {},
+        "changes": changes,
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
-        "environment": attempt(lambda: run.read(Environment)),
+        "environment": environment,
         "decodes": decodes,
         "default_options": vars(DecodeHParams()),
         "samples": _samples(run, data_dir, manifest, decodes, missing),
         "charts": _charts(metrics),
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
-        "shares": attempt(lambda: _shares(manifest, hparams)),
+        "shares": shares,
         "command": " \\\n    ".join(map(shlex.quote, run.command())),
         "names": METRIC_NAMES,
         "version": t2tlite.__version__,

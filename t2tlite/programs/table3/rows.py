@@ -126,7 +126,9 @@ def select(names: Sequence[str]) -> list[Row]:
     """Rows by name or by group letter, in the paper's order; ValueError if there is no
     such row or group.
     """
-    known = {row.name for row in ROWS} | {row.group for row in ROWS}
+    known = set()
+    for row in ROWS:
+        known |= {row.name, row.group}
     for name in names:
         if name not in known:
             raise ValueError(

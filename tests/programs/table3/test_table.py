@@ -121,11 +121,6 @@ def test_table_has_the_finished_runs_of_a_folder(run_of_row, tmp_path):
     }
 
 
-def test_a_folder_without_finished_runs(tmp_path):
-    text = write_table(tmp_path, "tiny", "t2t-table3").read_text("utf-8")
-    assert "- 0 runs, " in text
-
-
 def test_metric_of_a_parser_has_its_own_name(run_of_row, tmp_path):
     run_of_row("base", {"F1": 91.25})
     text = write_table(tmp_path / "O", "wsj_parsing", "").read_text("utf-8")
