@@ -46,7 +46,6 @@ F = TypeVar("F", bound=Flags)
 
 SIGPIPE = 13  # its number; Windows has no such signal
 HELP = {"--help", "-h", "-help", "--helpfull", "-?"}
-DEBUG = "debug"  # of --verbosity: a user error has its traceback
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +81,8 @@ class Command(Generic[F]):
             _discard_standard_output()
             return 128 + SIGPIPE
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
-            if f"--verbosity={DEBUG}" in argv:
-                raise
+            if logging.getLogger("tensorflow").level == logging.DEBUG:
+                raise  # with its traceback
             message = _explained(error)
         except KeyboardInterrupt as error:
             # has a message if a signal stopped training

@@ -199,6 +199,7 @@ def read_flags(
     values: dict[str, Any] = {}
     for words in _sources(argv):
         parser = absl_flags.FlagValues()
+        parser.set_gnu_getopt(True)  # reads flags behind other words, too
         for name, flag in known.items():
             text: absl_flags.ArgumentParser[Any] = absl_flags.ArgumentParser()
             texts = absl_flags.MultiFlag(text, None, name, None, "")

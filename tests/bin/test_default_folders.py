@@ -19,7 +19,6 @@ from t2tlite.bin import (
     t2t_trainer,
 )
 from t2tlite.bin.flags import parse
-from t2tlite.data.dataset import open_dataset
 
 NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
 RUN = "runs/twenty_words-twenty_words_tiny"
@@ -83,14 +82,6 @@ def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
     absent = NAMES[0], "--hparams_set=absent", "--split=test"
     message = "Received: runs/twenty_words-absent, which has no hparams.json."
     assert message in refusal(capsys, t2t_decoder, *absent)
-
-
-def test_data_is_made_in_data(empty, tiny_run, capsys):
-    package = f"--t2t_usr_dir={tiny_run.package}"
-    sizes = "--train_size=300", "--num_processes=1"
-    shown = said(capsys, t2t_datagen, NAMES[0], package, *sizes).out
-    assert "twenty_words: made in" in shown
-    assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300
 
 
 @pytest.mark.parametrize(

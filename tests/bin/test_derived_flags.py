@@ -128,7 +128,8 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
     )
     kept: list[MakeDataFlags] = []
     command = Command(MakeDataFlags, "Doc.", kept.append)
-    assert command(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    argv = ["--problem", "counting_up", "--highest=5", f"--t2t_usr_dir={package}"]
+    assert command(argv) == 0
     assert kept[0].options == {"highest": 5}
     assert registry.get_problem("counting_up", **kept[0].options).highest == 5
     assert command(["--help", "--t2t_usr_dir", str(package)]) == 0
