@@ -9,14 +9,12 @@ missing.
 
 from __future__ import annotations
 
-import functools
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util.tensor_util import make_ndarray
 
@@ -55,10 +53,12 @@ CURVES = (  # title, unit, metric
 class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
 
-    def attempt(self, read: Callable[[], T], consequence: str = "") -> T | None:
+    def attempt(
+        self, read: Callable[..., T], *arguments: Any, consequence: str = ""
+    ) -> T | None:
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
-            return read()
+            return read(*arguments)
         except Exception as error:  # whatever a damaged file makes its reader raise
             self.append(f"{consequence}{error}")
             return None
@@ -76,7 +76,7 @@ def write_report(
     """
     missing = Missing()
     attempt = missing.attempt
-    manifest = attempt(run.manifest, "Problem and data are not known. ")
+    manifest = attempt(run.manifest, consequence="Problem and data are not known. ")
     hparams = attempt(run.hparams)
     metrics = read_metrics(run.path, missing)
     decodes, damaged_records = run.decode_records()  # the newest first
@@ -90,9 +90,7 @@ def write_report(
         changes = hparams.diff(base or HParams())
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
-        parameters = attempt(functools.partial(count_parameters, hparams, sizes))
-    environment = attempt(functools.partial(run.read, Environment))
-    shares = attempt(functools.partial(_shares, manifest, hparams))
+        parameters = attempt(count_parameters, hparams, sizes)
     facts = {
         "run": run,
         "title": title,
@@ -106,14 +104,13 @@ def write_report(
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
-        "environment": environment,
+        "environment": attempt(run.read, Environment),
         "decodes": decodes,
         "default_options": vars(DecodeHParams()),
         "samples": _samples(run, data_dir, manifest, decodes, missing),
         "charts": _charts(metrics),
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
-        "shares": shares,
         "command": " \\\n    ".join(map(shlex.quote, run.command())),
         "names": METRIC_NAMES,
         "version": t2tlite.__version__,
@@ -138,11 +135,12 @@ def read_metrics(folder: Path, missing: Missing) -> Scalars:
     """
     every = {event_accumulator.TENSORS: 0}
     events = event_accumulator.EventAccumulator(str(folder), every)
-    missing.attempt(events.Reload, "TensorBoard's events are damaged: ")
+    damaged = "TensorBoard's events are damaged: "
+    missing.attempt(events.Reload, consequence=damaged)
     metrics = {}
     for tag in events.Tags()[event_accumulator.TENSORS]:
-        read = functools.partial(_scalars, events, tag)
-        metrics[tag] = missing.attempt(read, f"{tag} of TensorBoard's events: ") or {}
+        values = missing.attempt(_scalars, events, tag, consequence=damaged)
+        metrics[tag] = values or {}
     return metrics
 
 
@@ -183,12 +181,13 @@ def _samples(
     record = decodes[0]
     attempt = missing.attempt
     unshown = f"The outputs of {record.name} cannot be shown. "
-    task = attempt(lambda: open_task(manifest.task, manifest.options), unshown)
-    outputs = attempt(lambda: run.outputs(record), unshown)
+    options = manifest.options
+    task = attempt(open_task, manifest.task, options, consequence=unshown)
+    outputs = attempt(run.outputs, record, consequence=unshown)
     if task is None or outputs is None:
         return []
-    unknown = "Samples lack sources and references. "
-    pairs = attempt(lambda: _pairs(run, data_dir, record), unknown)
+    lacking = "Samples lack sources and references. "
+    pairs = attempt(_pairs, run, data_dir, record, consequence=lacking)
     sources, references = pairs or ([], [])
     is_parser = isinstance(task, ParsingTask)
     samples = []
@@ -248,23 +247,6 @@ def _findings(manifest: RunManifest | None) -> list[str]:
         if any(corpus.findings.get(name) for corpus in corpora):
             present.append(name)
     return present
-
-
-def _shares(
-    manifest: RunManifest | None, hparams: HParams | None
-) -> list[tuple[str, int, str]]:
-    """The weight of each training corpus and its share of an epoch; empty if there is
-    only one.
-    """
-    if manifest is None or hparams is None or len(manifest.corpora) < 2:
-        return []
-    weights = hparams.weights or [1] * len(manifest.corpora)
-    pairs = [corpus.pairs for corpus in manifest.corpora.values()]
-    total = np.dot(weights, pairs)
-    rows = []
-    for name, weight, count in zip(manifest.corpora, weights, pairs, strict=True):
-        rows.append((name, weight, f"{weight * count / total:.1%}"))
-    return rows
 
 
 def _checkpoint(record: DecodeRecord) -> str:
