@@ -6,8 +6,7 @@ import pytest
 
 from t2tlite.trees import evalb as parsing
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
-from t2tlite.trees.evalb_parses import read_parses
-from t2tlite.trees.tree import Tree, parse_tree
+from t2tlite.trees.tree import Tree, parse_tree, read_parses
 
 # gold line, predicted line, then what EVALB with COLLINS.prm prints for them after the
 # number of the line: length, status, recall, precision, brackets matched, in gold and
@@ -229,7 +228,7 @@ def test_quotation_marks_taken_for_words(tmp_path):
     ("line", "message"),
     [
         ("(TOP (S (NN a))", "every bracket must be closed"),
-        ("(TOP (NN a)))", "must close a bracket"),
+        ("(TOP (NN a)))", "must lie inside brackets"),
         ("# (TOP (NN a))", "must lie inside brackets"),
         ("(TOP (NN a b))", "a tag and a bracket of its own"),
     ],
