@@ -162,9 +162,8 @@ def device_lines(
     recorded: HParams | None = None,
     gpus: int | None = None,
 ) -> list[str]:
-    """Says which devices train, in which type, and whether XLA compiles; then what
-    would make a GPU faster, or, if the machine has an NVIDIA driver and TensorFlow sees
-    no GPU, what to install.
+    """Says which devices train, in which type, and whether XLA compiles; and what to
+    install if the machine has an NVIDIA driver and TensorFlow sees no GPU.
 
     `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
     was asked for: with 0 the CPU is not a surprise.
@@ -173,21 +172,17 @@ def device_lines(
     if hparams.dtype_policy == "auto":
         policy += " (dtype_policy=auto)"
     xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
-    on_gpu = trains_on_gpu(strategy)
-    device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
-    if on_gpu:
-        device = gpu_name()
     count = strategy.num_replicas_in_sync
-    if count > 1:
-        device = f"{count} x {device}" if on_gpu else f"{count} replicas on {device}"
+    on_gpu = trains_on_gpu(strategy)
+    if on_gpu:
+        device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
+    else:
+        device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
+        if count > 1:
+            device = f"{count} replicas on {device}"
     lines = [f"Training on {device}, in {policy}, {xla}."]
     is_hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if on_gpu and not hparams.jit_compile:
-        lines.append(
-            "A GPU trains about three times as fast with --hparams=jit_compile=true,"
-            " once XLA has compiled each shape of a batch."
-        )
-    elif not on_gpu and not is_hidden and has_nvidia_driver():
+    if not on_gpu and not is_hidden and has_nvidia_driver():
         lines.append(
             "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
             f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"

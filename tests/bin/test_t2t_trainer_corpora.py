@@ -47,7 +47,6 @@ def weighted(weights):
 @pytest.fixture
 def data(files, tmp_path, monkeypatch, capsys):
     """The folder of their data, and its summary."""
-    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     assert t2t_datagen.main([*files, "--data_dir=data"]) == 0
     return tmp_path / "data" / "parallel_text", capsys.readouterr().out
 

@@ -95,15 +95,6 @@ def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path):
     assert line.endswith(", for 5 of 105 steps.")
 
 
-def test_a_worker_other_than_the_chief_writes_nothing(tmp_path):
-    meter = CostMeter(
-        RunFolder(tmp_path, writes=False), 7, devices=2, flops_per_token=1.0
-    )
-    meter.step(3.0)
-    meter.save(8)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("seconds", "device_seconds", "shown"),
     [
