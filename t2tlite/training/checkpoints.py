@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 from keras.optimizers import Optimizer
 
-from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
     copy_checkpoint,
@@ -101,14 +100,8 @@ class Checkpoints:
         checkpoint was deleted.
         """
         best = self._run.best()
-        folder = self._run.best_folder
-        if best and self.best_path(best) not in list_checkpoints(folder):
-            say(
-                f"The best checkpoint, of step {best.step:,}, was deleted from"
-                f" {folder}. The next is kept."
-            )
-            return None
-        return best
+        kept = list_checkpoints(self._run.best_folder)
+        return best if best and self.best_path(best) in kept else None
 
     def best_path(self, best: DevEvaluation) -> str:
         """The path of the best checkpoint."""

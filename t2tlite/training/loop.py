@@ -180,11 +180,6 @@ def _report_start(setup: TrainingSetup, plan: BatchPlan, start: int | None) -> N
         line = left_out(hparams, store, name)
         if line:
             say(line)
-    if hparams.weights:
-        parts = []
-        for pairs, weight in zip(setup.corpus_pairs, hparams.weights, strict=True):
-            parts.append(f"{counted(pairs, 'pair')} x {weight}")
-        say(f"Corpora by their weights: {', '.join(parts)}.")
     batches = "batch" if plan.num_batches == 1 else "batches"
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
     resumes = "" if start is None else f"; resuming from step {start:,}"

@@ -225,9 +225,7 @@ def test_deleted_best_checkpoint_is_replaced_by_the_next(train, run):
     train([1.0, 5.0], *how, "--train_steps=4")
     for path in (run / "best").glob("model.ckpt-*"):
         path.unlink()
-    stderr = train([5.0, 4.0], *how, "--train_steps=6").err
-    deleted = f"The best checkpoint, of step 2, was deleted from {run}/best."
-    assert deleted in stderr
+    train([5.0, 4.0], *how, "--train_steps=6")
     assert evaluated(run) == ({2: 1.0, 4: 5.0, 6: 4.0}, 6)
     assert checkpoint_names(run / "best") == ["model.ckpt-6"]
 

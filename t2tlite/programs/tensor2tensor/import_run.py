@@ -79,10 +79,6 @@ def import_run(files: T2TFiles, folder: RunFolder, command: Sequence[str]) -> Im
         hparams = dataclasses.replace(
             hparams, shared_embedding_and_softmax_weights=False
         )
-        notes.append(
-            "The vocabularies are of different sizes, so tensor2tensor did not share"
-            " embeddings either."
-        )
     target_space = _target_space(hparams, variables, files.target_space, notes)
     problem = files.problem or recorded_problem
     if not re.match(NAME, problem):
