@@ -105,8 +105,9 @@ def main(flags: EvalbFlags) -> None:
     if flags.sentences:
         print(evalb.format_table(scores))
     length = parameters.cutoff_length
+    short = evalb.up_to_length(scores, length)
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
-    print(f"\n-- len<={length} --\n{evalb.summarise(scores, length)}")
+    print(f"\n-- len<={length} --\n{evalb.summarise(short)}")
     if flags.bootstrap:
         print(
             "\n-- 95% confidence interval of the F-measure,"
@@ -114,7 +115,7 @@ def main(flags: EvalbFlags) -> None:
         )
         intervals = {
             "All": evalb.f1_interval(scores),
-            f"len<={length}": evalb.f1_interval(scores, length),
+            f"len<={length}": evalb.f1_interval(short),
         }
         for name, (low, high) in intervals.items():
             print(f"{name:26}= {low:6.2f} to {high:6.2f}")

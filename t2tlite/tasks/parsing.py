@@ -109,7 +109,7 @@ class ParsingTask(Task):
         gold = [parse_tree(reference) for reference in references]
         # a recorded output has its tree as text
         predicted = [output.tree or parse_tree(output.text) for output in outputs]
-        score, _ = evalb(gold, predicted)
+        score = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
             "recall": score.recall,

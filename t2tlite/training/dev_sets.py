@@ -89,10 +89,6 @@ class DevSets:
         criterion = shown_metric(self._best.chosen_by if self._best else LOSS)
         say(f"Stopping early at step {step:,}: {worse} without a better {criterion}.")
 
-    def evaluate(self) -> Evaluation:
-        """The metrics of the model on the dev set that decides; records nothing."""
-        return self._evaluate[self._deciding]()
-
     def evaluate_and_keep(
         self, step: int, signals: Signals, progress: Progress
     ) -> Evaluation:

@@ -30,14 +30,14 @@ MAX_LOSS = 1e4
 
 def train(
     setup: TrainingSetup, config: LoopConfig, hooks: Hooks, signals: Signals
-) -> Evaluation:
+) -> Evaluation | None:
     """Trains a model from its newest checkpoint, or from the start, to
     `config.train_steps`.
 
-    Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite
-    or not a number, TensorFlow's ResourceExhaustedError if memory is not enough, and
-    Interrupted if one of `signals` comes, also before this call; then what is trained
-    is saved.
+    Returns the last evaluation, or None if the run has ended already. Raises
+    FloatingPointError if the loss becomes infinite or not a number, TensorFlow's
+    ResourceExhaustedError if memory is not enough, and Interrupted if one of `signals`
+    comes, also before this call; then what is trained is saved.
     """
     run = setup.run
     strategy = setup.strategy
@@ -71,8 +71,7 @@ def train(
     dev = DevSets(setup, config, hooks, checkpoints, start)
     was_interrupted = resumes and dev.lacks(start)  # in the evaluation
     if not was_interrupted and dev.nothing_to_train(start):
-        with signals.ending_at_once(start):
-            return dev.evaluate()
+        return None
 
     gradients = make_gradients(model, optimizer)
     train_step = make_train_step(strategy, model, optimizer, gradients)

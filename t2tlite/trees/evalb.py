@@ -131,9 +131,8 @@ def evalb(
     gold: Sequence[Tree],
     predicted: Sequence[Tree | None],
     parameters: EvalbParameters = COLLINS,
-) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees. Returns the scores of all sentences, and of the sentences
-    of up to `parameters.cutoff_length` words.
+) -> ParsingScore:
+    """Scores predicted trees.
 
     `gold` has one tree per sentence. An outermost bracket without a label is scored
     like any other, so label it TOP. In `predicted`, None is a sentence without a parse.
@@ -147,7 +146,7 @@ def evalb(
     scores = []
     for gold_tree, tree in zip(gold, predicted, strict=True):
         scores.append(score_sentence(gold_tree, tree, parameters))
-    return summarise(scores), summarise(scores, parameters.cutoff_length)
+    return summarise(scores)
 
 
 def score_sentence(
@@ -198,19 +197,14 @@ def score_sentence(
 
 
 def up_to_length(
-    scores: Sequence[SentenceScore], max_length: int | None
+    scores: Sequence[SentenceScore], max_length: int
 ) -> list[SentenceScore]:
-    """The scores of the sentences whose gold tree has at most `max_length` words; all
-    if it is None.
-    """
-    return [s for s in scores if max_length is None or s.length <= max_length]
+    """The scores of the sentences whose gold tree has at most `max_length` words."""
+    return [score for score in scores if score.length <= max_length]
 
 
-def summarise(
-    scores: Sequence[SentenceScore], max_length: int | None = None
-) -> ParsingScore:
-    """Summarises the scores of the sentences `up_to_length`."""
-    scores = up_to_length(scores, max_length)
+def summarise(scores: Sequence[SentenceScore]) -> ParsingScore:
+    """Summarises the scores of sentences."""
     statuses: Counter[int] = Counter()
     valid = []
     complete = no_crossing = two_or_less_crossing = 0
@@ -254,18 +248,16 @@ def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     return SentenceScore(**total)
 
 
-def f1_interval(
-    scores: Sequence[SentenceScore], max_length: int | None = None
-) -> tuple[float, float]:
+def f1_interval(scores: Sequence[SentenceScore]) -> tuple[float, float]:
     """Returns the ends of the 95% confidence interval of F1 in percent (the percentile
     bootstrap of Efron, 1979): how much of an F1 is the choice of sentences.
 
     RESAMPLES test sets of the same size are drawn with replacement from the sentences
-    `up_to_length` that are scored. The same scores always give the same interval;
-    without any it is (0, 0).
+    that are scored. The same scores always give the same interval; without any it is
+    (0, 0).
     """
     sentences = []  # of each, the matched brackets, and those of both trees
-    for score in up_to_length(scores, max_length):
+    for score in scores:
         if score.status == SCORED:
             sentences.append((score.matched, score.gold + score.predicted))
     if not sentences:

@@ -85,7 +85,10 @@ def train_run(training: Training) -> list[str]:
             f"There is not enough memory ({reason_of(error)}). Lower batch_size and"
             " raise accumulate_steps by the same factor: training stays the same."
         ) from error
-    summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
+    summary = []
+    if evaluation:
+        trained = f"Trained {dataset.name}: dev {evaluation}."
+        summary.append(f"{trained} The run is in {folder}.")
     summary += after_training(folder)
     if costs := folder.costs():
         summary.append(cost_line(costs[-1]))
@@ -94,7 +97,7 @@ def train_run(training: Training) -> list[str]:
 
 def _train(
     training: Training, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> Evaluation:
+) -> Evaluation | None:
     """Trains on a dataset in the folder, which no other process may use meanwhile."""
     folder = training.folder
     config = training.config
