@@ -8,7 +8,6 @@ from t2tlite.console import counted
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.learn_vocabulary import default_vocab_size
 from t2tlite.data.manifest import RunManifest, SplitEntry
-from t2tlite.vocabularies.encoders import reading_notes
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 
@@ -34,7 +33,6 @@ class Generated:
         ]
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
-        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
 
 
