@@ -280,9 +280,8 @@ class Engine(abc.ABC):
         """
         check_not_forked()
         batches = list(batches)
-        if self.threads == 1:
-            results = map(function, batches)
-        else:
+        results: Iterator[Iterable[Result]] = map(function, batches)
+        if self.threads > 1:
             results = _in_threads(self.threads, function, batches)
         for batch, results_of_batch in zip(batches, results, strict=True):
             yield from zip(batch, results_of_batch, strict=True)

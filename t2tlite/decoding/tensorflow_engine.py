@@ -177,7 +177,7 @@ def _as_graph(
 
 def _spec(array: np.ndarray) -> tf.TensorSpec:
     """Arrays of any shape; of one sentence, if the first axis has one row."""
-    shape = [None] * array.ndim
+    shape: list[int | None] = [None] * array.ndim
     if array.shape[:1] == (1,):
         shape[0] = 1
     return tf.TensorSpec(shape, array.dtype)
@@ -262,7 +262,8 @@ def constraint_of(
     """What the options and the extra inputs forbid, or None if nothing."""
     constraints: list[Constraint] = []
     if "brackets" in extra_inputs:
-        constraints.append(bracket_constraint(*extra_inputs["brackets"], max_lengths))
+        classes, tokens, choices = extra_inputs["brackets"]
+        constraints.append(bracket_constraint(classes, tokens, choices, max_lengths))
     if options.no_repeat_ngram_size:
         size = options.no_repeat_ngram_size
         constraints.append(functools.partial(no_repeat_ngram, size))

@@ -29,6 +29,9 @@ class TextEncoder(Protocol):
     # the id of text that the vocabulary cannot spell, if there may be such
     unknown: int | None = None
 
+    def __init__(self, path: str | Path) -> None:
+        """Loads a vocabulary file."""
+
     def normalise(self, text: str) -> str:
         """The text as the vocabulary reads it. Texts with equal results have equal
         ids.
