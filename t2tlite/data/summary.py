@@ -7,7 +7,6 @@ import dataclasses
 from t2tlite.console import counted
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.manifest import SplitEntry
-from t2tlite.vocabularies.encoders import reading_notes
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 
@@ -33,7 +32,6 @@ class Generated:
         ]
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
-        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
 
 
