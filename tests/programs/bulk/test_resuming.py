@@ -4,7 +4,6 @@ what a whole run writes.
 
 import contextlib
 import errno
-import gzip
 import os
 import re
 import threading
@@ -76,23 +75,6 @@ def test_interrupted_scoring_resumes(file, tmp_path, calls, more):
     file(kind=ScoreJob, **more)
     assert calls.windows == [4, 4, 3]
     assert contents(file.folder) == expected
-
-
-@pytest.mark.parametrize("name", ["out.txt.gz", "out.txt"])
-def test_interrupted_work_keeps_the_older_output(case, tmp_path, calls, name):
-    target = tmp_path / name
-    case(N_BEST, target=target)
-    expected = target.read_bytes()
-    target.write_text("an older output\n")
-    calls.windows.clear()
-    case.interrupted(1, N_BEST, target=target)
-    assert target.read_text() == "an older output\n"
-    case(N_BEST, target=target)
-    assert target.read_bytes() == expected
-    assert calls.windows == case.windows
-    assert not list(tmp_path.glob("*.part"))
-    if name.endswith(".gz"):
-        assert gzip.decompress(expected).decode().startswith("0 ||| ")
 
 
 def test_outputs_of_a_split_are_written_through_a_link(split, tmp_path):

@@ -41,11 +41,6 @@ def test_white_space_of_any_kind_separates_words():
     assert parsed_sentences(text) == ["10 000 men left .", "She\u200b stayed ."]
 
 
-def test_words_are_separated_as_in_a_list_of_sentences():
-    text = "He  said :\t`` 10\u00a0000 ! '' She left ."
-    assert parsed_sentences(text) == ["He said : `` 10 000 ! ''", "She left ."]
-
-
 def test_every_word_is_in_a_sentence():
     """Also those without a letter, on whatever side of a sentence."""
     texts = (
