@@ -19,7 +19,6 @@ line. This module then applies rules of its own:
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -112,7 +111,7 @@ def split_text(text: str, language: str = "en") -> SplitText:
     between: list[str] = []  # since the last sentence
     for line in text.splitlines(keepends=True):
         is_first = True
-        for piece in sentence_pieces(line, language):
+        for piece in _pieces(line, language):
             start, end = _sentence_span(piece, is_first)
             between.append(piece[:start])
             if start < end:
@@ -123,36 +122,21 @@ def split_text(text: str, language: str = "en") -> SplitText:
     return SplitText(segments, "".join(between))
 
 
-def sentence_pieces(line: str, language: str) -> Iterator[str]:
+def _pieces(line: str, language: str) -> Iterator[str]:
     """Cuts a line where sentences begin. Invisible characters between two sentences
     belong to the second.
     """
-    ignored = list(IGNORED.finditer(line))
-    visible_pieces = _visible_pieces(IGNORED.sub("", line), language)
-    if not ignored:
-        yield from visible_pieces
-        return
-    *lengths, _ = map(len, visible_pieces)
-    ignored.reverse()
-    start = 0
-    removed = 0  # characters before `end` that are not in the visible line
-    for visible_end in itertools.accumulate(lengths):
-        while ignored and ignored[-1].start() - removed < visible_end:
-            removed += len(ignored.pop()[0])
-        end = visible_end + removed
-        yield line[start:end]
-        start = end
-    yield line[start:]
-
-
-def _visible_pieces(line: str, language: str) -> Iterator[str]:
-    """A line without invisible characters cut where sentences begin."""
     code = re.split("[-_]", language)[0].lower()
-    content = line.rstrip()
+    hidden = {ignored.start() for ignored in IGNORED.finditer(line)}
+    places = [place for place in range(len(line)) if place not in hidden]
+    visible = IGNORED.sub("", line).rstrip()
+    visible_start = 0
     start = 0
-    for end in _boundaries(content, code):
-        if _separates(content, start, end, code):
+    for visible_end in _boundaries(visible, code):
+        if _separates(visible, visible_start, visible_end, code):
+            end = places[visible_end - 1] + 1
             yield line[start:end]
+            visible_start = visible_end
             start = end
     yield line[start:]
 
@@ -163,51 +147,35 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
     """
     start = 0
     while start < len(line):
-        window = line[start : start + WINDOW]
-        pieces = _segment(code, window)
+        lengths = _lengths(code, line[start : start + WINDOW])
         is_last = start + WINDOW >= len(line)
-        if not is_last and len(pieces) > 1 and 2 * len(pieces[-1]) < WINDOW:
-            pieces.pop()  # read again with what follows
-            yield from _piece_boundaries(pieces, start)
-            start += sum(map(len, pieces))
-            yield start
-        else:
-            yield from _piece_boundaries(pieces, start)
-            start += WINDOW
+        if not is_last and len(lengths) > 1 and 2 * lengths[-1] < WINDOW:
+            lengths[-1] = 0  # is read again with what follows
+        for number, length in enumerate(lengths):
+            if number:
+                yield start
+            end = start + length
+            while bracketed := BRACKETED.match(line, start, end):
+                start = bracketed.end()
+                yield start
+            start = end
 
 
-def _segment(code: str, line: str) -> list[str]:
-    """Splits a line by sentencex alone.
+def _lengths(code: str, line: str) -> list[int]:
+    """The lengths of the sentences of a line, by sentencex alone.
 
     sentencex gets every white space as a space: some of its rules (those for initials
     in Portuguese) panic at a no-break space. If another rule panics, the line is one
     sentence.
     """
     try:
-        pieces = sentencex.segment(code, WHITE_SPACE.sub(" ", line))
+        return [
+            len(piece) for piece in sentencex.segment(code, WHITE_SPACE.sub(" ", line))
+        ]
     except BaseException as error:  # a panic in Rust is not an Exception
         if type(error).__name__ != "PanicException":
             raise
-        return [line]
-    sentences = []
-    start = 0
-    for piece in pieces:
-        end = start + len(piece)
-        sentences.append(line[start:end])
-        start = end
-    return sentences
-
-
-def _piece_boundaries(pieces: Sequence[str], start: int) -> Iterator[int]:
-    """The offsets between pieces, and behind sentences in brackets within each."""
-    for number, piece in enumerate(pieces):
-        if number:
-            yield start
-        at = 0
-        while bracketed := BRACKETED.match(piece, at):
-            at = bracketed.end()
-            yield start + at
-        start += len(piece)
+        return [len(line)]
 
 
 def _separates(line: str, start: int, end: int, code: str) -> bool:
