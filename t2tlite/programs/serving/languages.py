@@ -4,7 +4,6 @@ py3langid, a naive Bayes classifier of 140 languages.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -101,19 +100,23 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     """
     undecided = [Detection(language=code, confidence=0.0) for code in candidates[:1]]
     text = text[:MAX_READ]
+    ranking = dict(_identifier().rank(text))
     labels = {code: _label(code) for code in candidates}
-    known = frozenset(filter(None, labels.values()))
+    known = ranking.keys() & labels.values()
     if not known or not any(map(str.isalpha, text)):
         return undecided
-    knows_all = all(labels.values())
-    ranking = _identifier(known if knows_all else None).rank(text)
-    probabilities = {label: float(value) for label, value in ranking}
-    *_, second, best = sorted([0.0, 0.0, *(probabilities[label] for label in known)])
-    if best < CLEAR * second or (not knows_all and best < SURE):
+    probabilities = {label: ranking[label] for label in known}
+    *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
+    total = 1.0
+    if ranking.keys() >= set(labels.values()):  # it is one of the candidates
+        total = sum(probabilities.values())
+    elif best < SURE:
+        return undecided
+    if best == 0 or best < CLEAR * second:
         return undecided
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities.get(label, 0.0), 1)
+        percent = round(100 * probabilities.get(label, 0.0) / total, 1)
         if percent > 0:
             detected.append(Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)
@@ -140,20 +143,11 @@ def detect_each(
 
 
 def _label(code: str) -> str:
-    """The classifier's label of a language code; empty if it does not know the
-    language.
-    """
+    """The classifier's label of a language, if it knows the language."""
     label = code.partition("-")[0]
-    if label == "nb":
-        label = "no"
-    return label if label in _identifier().labels else ""
+    return "no" if label == "nb" else label
 
 
-@functools.lru_cache(maxsize=64)
-def _identifier(labels: frozenset[str] | None = None) -> LanguageIdentifier:
-    """The classifier, restricted to some languages or not at all."""
-    if labels is None:
-        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    restricted = copy.copy(_identifier())
-    restricted.set_languages(labels)
-    return restricted
+@functools.cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -9,13 +9,13 @@ import contextlib
 import ctypes
 import gc
 import os
-import platform
 import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
 import uvicorn
@@ -33,7 +33,7 @@ from t2tlite.programs.serving.options import (
     ServedRunOptions,
     ServerOptions,
 )
-from t2tlite.programs.serving.service import DRAINING, LOADING, Service
+from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import STOPPING
 
@@ -46,6 +46,7 @@ ACCEPTED_AT_ONCE = 32  # connections, before other events
 # Files that are open for other things, and for connections that are accepted while
 # others are being closed.
 RESERVED_FILES = 256
+PREPARATION_THREADS = 2  # that read requests and make answers
 TICKS_WITH_FREE_MEMORY = 100  # of 0.1 seconds, after which it goes to the system
 # Thread switch interval: shorter than Python's 5 ms, so that parsing long requests does
 # not stall the event loop.
@@ -199,6 +200,8 @@ class DrainingServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to answer."""
+        threads = ThreadPoolExecutor(PREPARATION_THREADS, "t2t-serve preparation")
+        asyncio.get_running_loop().set_default_executor(threads)
         await super().startup(sockets)
         # uvicorn has made the queue as short as ACCEPTED_AT_ONCE
         for listening in sockets or ():
@@ -209,22 +212,22 @@ class DrainingServer(uvicorn.Server):
         """Drains; ends the process while the runs are loaded, which a thread does that
         cannot be stopped, or if the server drains already.
         """
+        doing = {
+            LOADING: "ending while the runs are loaded",
+            READY: "answering what was accepted; once more ends at once",
+            DRAINING: "ending before everything is answered",
+        }
         status = self._service.status
-        if status == LOADING:
-            doing = "ending while the runs are loaded"
-        elif status == DRAINING:
-            doing = "ending before everything is answered"
-        else:
-            doing = "answering what was accepted; once more ends at once"
+        with contextlib.suppress(OSError):  # a terminal that was closed
+            say(f"{signal.Signals(sig).name}: {doing[status]}.")
+        if status == READY:
             self._service.drain()
             self._draining_since = self._quiet_since = time.monotonic()
-        with contextlib.suppress(OSError):  # a terminal that was closed
-            say(f"{signal.Signals(sig).name}: {doing}.")
-        if status in (LOADING, DRAINING):
-            signal.signal(sig, signal.SIG_DFL)
-            signal.raise_signal(sig)
-            # process 1 of a container ignores the signal by default
-            os._exit(128 + sig)
+            return
+        signal.signal(sig, signal.SIG_DFL)
+        signal.raise_signal(sig)
+        # process 1 of a container ignores the signal by default
+        os._exit(128 + sig)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -254,7 +257,7 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        if self._service.active or self._connections.unsent_bytes():
+        if self._service.metrics.active or self._connections.unsent_bytes():
             self._quiet_since = now
         return (
             now > self._quiet_since + QUIET_S
@@ -266,5 +269,6 @@ def give_back_memory() -> None:
     """Gives free memory back to the system. glibc keeps the memory of long messages,
     since it lies between blocks in use.
     """
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
