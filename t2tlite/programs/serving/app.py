@@ -160,9 +160,7 @@ async def score(service: ServiceFor, request: Request) -> schemas.ScoreResponse:
     return schemas.ScoreResponse(scores=await service.compute(request, work))
 
 
-def _scoring(
-    body: TranslateRequest, catalogue: Catalogue
-) -> Work[tuple[str, str], float]:
+def _scoring(body: TranslateRequest, catalogue: Catalogue) -> Work:
     model = catalogue.model(body.source, body.target)
     sources = as_list(body.q)
     targets = as_list(body.translation or [])

@@ -17,6 +17,7 @@ from t2tlite.decoding.alignment import pieces_by_word, word_weights
 from t2tlite.programs.serving.batching import BatchFunction, Work
 from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.options import MAX_ATTENTION_WEIGHTS, MAX_SERVED_TOKENS
+from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.serving.schemas import (
     AttentionResponse,
     PlacedWord,
@@ -34,7 +35,7 @@ Answer = Callable[[Attention, str, int], bytes]
 
 def attention_work(
     body: TranslateRequest, catalogue: Catalogue, answer: Answer
-) -> Work[tuple[str, str | None], bytes]:
+) -> Work:
     """The work to make an answer from the attention of a sentence and its translation:
     the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
@@ -47,7 +48,6 @@ def attention_work(
         translation = _sentence("translation", body.translation)
         tokens = model.token_counts([sentence], limit=MAX_SERVED_TOKENS)
         tokens += model.token_counts([translation], True, MAX_SERVED_TOKENS)
-    _check_weights(model, *tokens)
     function = BatchFunction(_answers, (model, answer))
     return Work(function, [(sentence, translation)], [sum(tokens)])
 
@@ -63,7 +63,7 @@ def _sentence(name: str, text: str | list[str] | None) -> str:
     return text
 
 
-def _check_weights(model: ServedModel, sources: int, targets: int = 0) -> None:
+def _check_weights(model: ServedModel, sources: int, targets: int) -> None:
     """Raises HTTPException 413 if the attention of a sentence and its translation has
     too many weights; tokens are counted with EOS.
     """
@@ -71,13 +71,8 @@ def _check_weights(model: ServedModel, sources: int, targets: int = 0) -> None:
     encoder = hparams.encoder_layers * sources**2
     decoder = hparams.decoder_layers * targets * (sources + targets)
     weights = hparams.num_heads * (encoder + decoder)
-    if weights > MAX_ATTENTION_WEIGHTS:
-        raise HTTPException(
-            413,
-            f"The attention of a sentence must have at most {MAX_ATTENTION_WEIGHTS:,}"
-            f" weights. Received: {weights:,}, for {sources:,} source and {targets:,}"
-            " target tokens. Send a shorter sentence.",
-        )
+    subject = "The attention of a sentence"
+    check_limit(subject, weights, MAX_ATTENTION_WEIGHTS, "weights")
 
 
 def _answers(

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from starlette.exceptions import HTTPException
@@ -27,9 +27,6 @@ from t2tlite.machine import decoding_threads, has_nvidia_driver
 WORKERS = 2 if has_nvidia_driver() else max(2, decoding_threads())
 # fixed cost of a search step, in units of one item: that of a small model on two cores
 STEP_COST = 8
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
 
 
 class BatchFunction(NamedTuple):
@@ -62,32 +59,30 @@ class Limits:
         return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
-Results = dict[int, Value]  # of some items, by their indices
+# of some items, by their indices; or why there are none
+Results = dict[int, Any] | BaseException
 
 
-class Work(Generic[Item, Value]):
+class Work:
     """What a request asks for."""
 
     def __init__(
-        self, function: BatchFunction, items: Sequence[Item], tokens: Sequence[int]
+        self, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
     ) -> None:
         self.function = function
         self.items = items
         self.tokens = tokens  # of each item
-        self.deliver: Callable[[Results[Value] | BaseException], object]
+        self.deliver: Callable[[Results], object]
         self.cancelled = False
         self.since = 0.0  # in the queue
         # indices of items without a batch; a dict keeps their order
         self.waiting = dict.fromkeys(range(len(items)))
 
 
-AnyWork = Work[Any, Any]
-
-
 class QueuedItem(NamedTuple):
     """An item of queued work, by its place there."""
 
-    work: AnyWork
+    work: Work
     place: int
 
     @property
@@ -110,7 +105,7 @@ class Batcher:
         self._max_waiting = max_waiting
         self._limits = limits or Limits()
         self._observe = observe
-        self._queue: collections.deque[AnyWork] = collections.deque()
+        self._queue: collections.deque[Work] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
         self._threads: list[threading.Thread] = []
@@ -125,9 +120,7 @@ class Batcher:
         with self._changed:
             return sum(len(work.waiting) for work in self._queue)
 
-    def submit(
-        self, work: AnyWork, deliver: Callable[[Results[Any] | BaseException], object]
-    ) -> None:
+    def submit(self, work: Work, deliver: Callable[[Results], object]) -> None:
         """Puts work into the queue. A thread calls `deliver` with results as soon as it
         has some, or with an error. Raises HTTPException 503 if the queue is full.
 
@@ -146,7 +139,7 @@ class Batcher:
             self._queue.append(work)
             self._changed.notify()
 
-    def cancel(self, work: AnyWork) -> None:
+    def cancel(self, work: Work) -> None:
         """Takes work out of the queue. Results that are being computed are dropped."""
         with self._changed:
             work.cancelled = True
@@ -172,13 +165,13 @@ class Batcher:
         """Computes a batch and delivers the results. If it fails, the items of each
         request are computed by themselves.
         """
-        parts: dict[AnyWork, list[QueuedItem]] = {}
+        parts: dict[Work, list[QueuedItem]] = {}
         for item in batch:
             parts.setdefault(item.work, []).append(item)
         first = batch[0].work
         try:
             values = first.function.run([work.items[place] for work, place in batch])
-            results: dict[AnyWork, Results[Any]] = {work: {} for work in parts}
+            results: dict[Work, dict[int, Any]] = {work: {} for work in parts}
             for item, value in zip(batch, values, strict=True):
                 results[item.work][item.place] = value
         except BaseException as error:  # a SystemExit of a user's code ends no thread
@@ -224,7 +217,7 @@ class Batcher:
         """The items of this function by turns: the first of each request, then the
         second of each, and so on.
         """
-        turns: collections.deque[tuple[AnyWork, Iterator[int]]] = collections.deque()
+        turns: collections.deque[tuple[Work, Iterator[int]]] = collections.deque()
         for work in self._queue:
             if work.function == function:
                 turns.append((work, iter(work.waiting)))

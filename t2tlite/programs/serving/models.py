@@ -26,7 +26,7 @@ from t2tlite.programs.serving.options import (
     MAX_SERVED_TOKENS,
     ServedRunOptions,
 )
-from t2tlite.programs.serving.requests import SHOWN
+from t2tlite.programs.serving.requests import SHOWN, check_limit
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 
@@ -140,12 +140,8 @@ class ServedModel:
         limit = min(limit or longest, longest)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
-            if len(ids) > limit:
-                raise HTTPException(
-                    413,
-                    f"A sentence must have at most {limit:,} tokens. Received: one of"
-                    f" {len(ids):,} tokens, beginning {sentence[:SHOWN]!r}. Split it.",
-                )
+            advice = f"Split it: {sentence[:SHOWN]!r}..."
+            check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
 

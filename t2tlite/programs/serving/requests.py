@@ -71,17 +71,31 @@ def client_gone() -> HTTPException:
     return HTTPException(CLIENT_GONE, "The client closed the connection.")
 
 
+def check_limit(
+    subject: str,
+    size: int,
+    limit: int,
+    unit: str,
+    advice: str = "Split it.",
+    status: int = 413,
+) -> None:
+    """Raises HTTPException if `size` is above `limit`."""
+    if size > limit:
+        raise HTTPException(
+            status,
+            f"{subject} must have at most {limit:,} {unit}. Received: {size:,}."
+            f" {advice}",
+        )
+
+
 def as_json(content: BaseModel, sent_bytes: int = 0) -> bytes:
     """An answer, or a part of it behind so many bytes. Raises HTTPException 413 if that
     makes it too long.
     """
     encoded = content.model_dump_json(exclude_none=True).encode()
-    if sent_bytes + len(encoded) > MAX_ANSWER_BYTES:
-        raise HTTPException(
-            413,
-            f"The answer to a request must have at most {MAX_ANSWER_BYTES:,} bytes."
-            " Send less text.",
-        )
+    size = sent_bytes + len(encoded)
+    advice = "Send less text."
+    check_limit("The answer to a request", size, MAX_ANSWER_BYTES, "bytes", advice)
     return encoded
 
 
@@ -124,8 +138,8 @@ class Bodies:
         arrive in time, and 499 if the client goes away.
         """
         announced = request.headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
-            raise _too_long()
+        if announced.isdecimal():
+            _check_body(int(announced))
         body = bytearray()
         try:
             await self._receive(request, body, timeout_s)
@@ -142,8 +156,7 @@ class Bodies:
                 async for part in request.stream():
                     body += part
                     self._bytes += len(part)
-                    if len(body) > MAX_BODY_BYTES:
-                        raise _too_long()
+                    _check_body(len(body))
                     self._make_room(body)
         except TimeoutError:
             raise HTTPException(
@@ -168,12 +181,8 @@ class Bodies:
                 deadline.reschedule(0)
 
 
-def _too_long() -> HTTPException:
-    return HTTPException(
-        413,
-        f"The body of a request must have at most {MAX_BODY_BYTES:,} bytes. Send less"
-        " text.",
-    )
+def _check_body(size: int) -> None:
+    check_limit("The body of a request", size, MAX_BODY_BYTES, "bytes")
 
 
 def fields_of(body: bytearray, request: Request) -> Fields:
@@ -215,8 +224,7 @@ def _decompressed(body: bytearray, coding: str) -> bytes:
             400,
             f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
         ) from error
-    if len(content) > MAX_BODY_BYTES:
-        raise _too_long()
+    _check_body(len(content))
     return content
 
 

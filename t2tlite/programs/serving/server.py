@@ -140,7 +140,7 @@ def bind(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0][0]
         has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        bound = socket.create_server(
+        listening = socket.create_server(
             (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=has_both
         )
     except (OSError, UnicodeError) as error:
@@ -149,12 +149,9 @@ def bind(host: str, port: int) -> socket.socket:
             f" Received: {host!r} and {port}: {error}. Choose others, or stop the"
             " program that listens there."
         ) from error
-    # With this protocol asyncio sets TCP_NODELAY. Without that, the body of each answer
-    # waits 40 ms.
-    listening = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP, bound.detach()
-    )
-    # of each connection; by default each unread answer may take megabytes
+    # options of each connection; without this one, the body of an answer waits 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     if sys.platform == "linux":
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
@@ -218,16 +215,16 @@ class DrainingServer(uvicorn.Server):
             DRAINING: "ending before everything is answered",
         }
         status = self._service.status
-        with contextlib.suppress(OSError):  # a terminal that was closed
-            say(f"{signal.Signals(sig).name}: {doing[status]}.")
         if status == READY:
             self._service.drain()
             self._draining_since = self._quiet_since = time.monotonic()
-            return
-        signal.signal(sig, signal.SIG_DFL)
-        signal.raise_signal(sig)
-        # process 1 of a container ignores the signal by default
-        os._exit(128 + sig)
+        with contextlib.suppress(OSError):  # a terminal that was closed
+            say(f"{signal.Signals(sig).name}: {doing[status]}.")
+        if status != READY:
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+            # process 1 of a container ignores the signal by default
+            os._exit(128 + sig)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

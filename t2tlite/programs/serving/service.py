@@ -11,21 +11,15 @@ import contextlib
 import hmac
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving import requests
-from t2tlite.programs.serving.batching import (
-    Batcher,
-    Item,
-    Limits,
-    Results,
-    Value,
-    Work,
-)
+from t2tlite.programs.serving.batching import Batcher, Limits, Results, Work
 from t2tlite.programs.serving.metrics import ServerMetrics
 from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.options import (
@@ -104,16 +98,9 @@ class Service:
     def _check_size(self, body: TextRequest) -> None:
         texts = body.texts()
         characters = sum(max(1, len(text)) for text in texts)
-        for name, size, limit in (
-            ("texts", len(texts), self.options.max_texts),
-            ("characters", characters, self.options.max_characters),
-        ):
-            if size > limit:
-                raise HTTPException(
-                    400,
-                    f"A request must have at most {limit:,} {name}. Received:"
-                    f" {size:,}. Split it into several requests.",
-                )
+        check_request = partial(requests.check_limit, "A request", status=400)
+        check_request(len(texts), self.options.max_texts, "texts")
+        check_request(characters, self.options.max_characters, "characters")
 
     # a request
 
@@ -143,20 +130,17 @@ class Service:
             return await asyncio.to_thread(prepared)
 
     async def compute(
-        self,
-        request: Request,
-        work: Work[Item, Value],
-        batcher: Batcher | None = None,
-    ) -> list[Value]:
+        self, request: Request, work: Work, batcher: Batcher | None = None
+    ) -> list[Any]:
         """The result of each item, in order. Raises as `stream`."""
         return [value async for value in self.stream(work, request, batcher)]
 
     async def stream(
         self,
-        work: Work[Item, Value],
+        work: Work,
         request: Request | None = None,
         batcher: Batcher | None = None,
-    ) -> AsyncIterator[Value]:
+    ) -> AsyncIterator[Any]:
         """The result of each item, in order, as soon as it and those before it are
         computed, by default by the threads that translate.
 
@@ -166,16 +150,16 @@ class Service:
         if not work.items:
             return
         loop = asyncio.get_running_loop()
-        arrived: asyncio.Queue[Results[Value] | BaseException] = asyncio.Queue()
+        arrived: asyncio.Queue[Results] = asyncio.Queue()
 
-        def deliver(part: Results[Value] | BaseException) -> None:
+        def deliver(part: Results) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, part)
 
         deadline = time.monotonic() + self.options.timeout_s
         batcher = batcher or self.batcher
         batcher.submit(work, deliver)
-        waiting: Results[Value] = {}
+        waiting: dict[int, Any] = {}
         try:
             for index in range(len(work.items)):
                 while index not in waiting:
@@ -186,10 +170,10 @@ class Service:
 
     async def _next_part(
         self,
-        arrived: asyncio.Queue[Results[Value] | BaseException],
+        arrived: asyncio.Queue[Results],
         deadline: float,
         request: Request | None,
-    ) -> Results[Value]:
+    ) -> dict[int, Any]:
         """The results that arrive next. Raises HTTPException for an error, after the
         deadline, or if the client of the request has gone.
         """

@@ -29,6 +29,7 @@ from t2tlite.programs.serving.options import (
     MAX_PLACED_TAGS,
     MAX_TREE_DEPTH,
 )
+from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
@@ -84,7 +85,7 @@ class Translation:
         self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
         self._detected: list[schemas.Detection] | None = None
         # the texts that each model translates
-        self._parts: list[tuple[list[RequestText], Work[str, RankedOutputs]]] = []
+        self._parts: list[tuple[list[RequestText], Work]] = []
         if body.source and body.source.lower() == AUTO_LANGUAGE:
             self._add_detected()
         else:
@@ -149,16 +150,11 @@ class Translation:
             )
         self._parts.append((texts, self._work(model, texts, options)))
         hypotheses = self.sentences * options.return_beams
-        if hypotheses > MAX_HYPOTHESES:
-            raise HTTPException(
-                413,
-                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
-                f" {hypotheses:,}. Split the text, or ask for no alternatives.",
-            )
+        check_limit("A request", hypotheses, MAX_HYPOTHESES, "hypotheses")
 
     def _work(
         self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
-    ) -> Work[str, RankedOutputs]:
+    ) -> Work:
         """The work to translate texts, with inline tags within sentences if the model
         and the limits allow that.
         """
@@ -178,7 +174,7 @@ class Translation:
         texts: Sequence[RequestText],
         options: DecodeHParams,
         aligned: bool,
-    ) -> Work[str, RankedOutputs]:
+    ) -> Work:
         split: Callable[[str, str], SplitText] = split_text
         if model.makes_trees:
             is_list = not isinstance(self.body.q, str)

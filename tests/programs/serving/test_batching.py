@@ -192,17 +192,6 @@ def test_results_that_are_too_few_are_an_error_of_their_job(batcher):
         Client(batcher, Losing(), [1]).results()
 
 
-def test_the_observer_sees_every_batch():
-    seen = []
-    batcher = Batcher(2, Limits(max_wait_s=0.0), lambda *batch: seen.append(batch))
-    work = Doubling()
-    work.go.set()
-    assert Client(batcher, work, ["x", "y"], [3, 4]).results() == ["xx", "yy"]
-    batcher.stop()
-    assert sum(items for items, _, _ in seen) == 2
-    assert sum(tokens for _, tokens, _ in seen) == 7
-
-
 @pytest.mark.parametrize(
     ("tokens", "batch_tokens", "chosen"),
     [

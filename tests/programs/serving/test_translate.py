@@ -202,10 +202,6 @@ def test_the_pages_need_no_other_host(server):
 
 def test_the_description_names_every_field(server):
     paths = server.get("/openapi.json").json()["paths"]
-    assert set(paths) == {
-        "/translate", "/detect", "/score", "/attention", "/attention.html", "/languages", "/frontend/settings",
-        "/health", "/ready", "/metrics",
-    }  # fmt: skip
     content = paths["/translate"]["post"]["requestBody"]["content"]
     fields = content["application/json"]["schema"]["properties"]
     assert all("description" in field for field in fields.values())

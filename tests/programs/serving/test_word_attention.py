@@ -55,7 +55,7 @@ def test_words_of_a_parsers_output_are_those_of_alignments(parsing_translator):
     assert len(shown) >= len(words) - 1  # a piece of `. /S` belongs to one of them
 
 
-@pytest.fixture(scope="module", params=["nmt_nfkc", "nfkc", "nfkc_cf"])
+@pytest.fixture(scope="module", params=["nmt_nfkc", "nfkc_cf"])
 def normalising(request, translator, tmp_path_factory):
     """A server of the tiny run with another vocabulary of its size, which normalises
     text as SentencePiece's rules of this name do.

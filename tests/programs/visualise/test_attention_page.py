@@ -37,14 +37,6 @@ def test_page_needs_nothing_from_outside(attention):
     assert "default-src 'none'" in page
 
 
-def test_the_switch_is_on_before_the_script_runs(attention):
-    """So it has its state from the first picture on, without moving into it."""
-    assert (
-        '<button type="button" id="eos" role="switch" aria-checked="true">'
-        in visualise.page(attention)
-    )
-
-
 def test_notebooks_show_the_page_in_a_frame(attention):
     frame = attention._repr_html_()
     (content,) = re.findall(r'srcdoc="([^"]*)"', frame)
