@@ -116,11 +116,11 @@ class ServedModel:
                 f"alternatives must be at most {most - 1}: less than beam_size, and 0"
                 f" to parse. Received: {n_best - 1}. Ask for fewer.",
             )
+        if alpha is None:
+            alpha = self.options.alpha
+        return_beams = beam if n_best > 1 else 1
         return dataclasses.replace(
-            self.options,
-            beam_size=beam,
-            return_beams=beam if n_best > 1 else 1,
-            alpha=self.options.alpha if alpha is None else alpha,
+            self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
         )
 
     def token_counts(
@@ -194,10 +194,13 @@ class Catalogue:
             targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
-    def targets(self, wanted: str | None) -> list[str]:
-        """The served targets that a request may mean by a language."""
-        codes = {model.target for model in self.translators}
-        return sorted(code for code in codes if distance(wanted, code) is not None)
+    def translators_to(self, wanted: str | None) -> list[ServedModel]:
+        """The models that translate to what a request may mean by a language."""
+        models = []
+        for model in self.translators:
+            if distance(wanted, model.target) is not None:
+                models.append(model)
+        return models
 
 
 def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:

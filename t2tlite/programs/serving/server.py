@@ -246,7 +246,7 @@ class DrainingServer(uvicorn.Server):
         """Closes connections whose clients are too slow. Returns whether to end."""
         self._connections.close_overdue()
         if counter % TICKS_WITH_FREE_MEMORY == 0:
-            await asyncio.to_thread(give_back_memory)
+            asyncio.get_running_loop().run_in_executor(None, give_back_memory)
         return await super().on_tick(counter) or (
             self._service.status == DRAINING and self._is_drained()
         )

@@ -93,43 +93,41 @@ class Translation:
 
     def _add_detected(self) -> None:
         """Adds the texts of each language, except those in the target language."""
-        self._detected = self._detect()
-        done = self._catalogue.targets(self.body.target)
+        catalogue = self._catalogue
+        models = catalogue.translators_to(self.body.target)
+        if not models:
+            catalogue.model(AUTO_LANGUAGE, self.body.target)  # says what is served
+        sources = sorted({model.source for model in models})
+        targets = sorted({model.target for model in models})
+        self._detected = self._detect(sources, targets)
         texts_in: dict[str, list[RequestText]] = {}
         for text, detection in zip(self._texts, self._detected, strict=True):
-            if detection.language not in done:
+            if detection.language not in targets:
                 texts_in.setdefault(detection.language, []).append(text)
         for source, texts in texts_in.items():
             self._add(source, texts)
 
-    def _detect(self) -> list[schemas.Detection]:
+    def _detect(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> list[schemas.Detection]:
         """The language of each text: one from which it can be translated, or the
         target.
 
         Raises HTTPException 400 if the language of a text is not clear and several are
         possible; a text without a letter or digit needs none.
         """
-        meant = self._catalogue.targets(self.body.target)
-        possible = []
-        for code, targets in self._catalogue.languages().items():
-            if not set(meant).isdisjoint(targets):
-                possible.append(code)
-        if not possible:
-            self._catalogue.model(
-                AUTO_LANGUAGE, self.body.target
-            )  # says what is served
         texts = ["\n".join(text.document.texts) for text in self._texts]
         detected = []
         for text, ranked in zip(
-            texts, detect_each(texts, [*possible, *meant]), strict=True
+            texts, detect_each(texts, [*sources, *targets]), strict=True
         ):
             best = ranked[0]
             needs_language = LETTER_OR_DIGIT.search(text) is not None
-            if needs_language and not best.confidence and len(possible) > 1:
+            if needs_language and not best.confidence and len(sources) > 1:
                 raise HTTPException(
                     400,
                     "The language of the text cannot be detected. Set source to"
-                    f" {' or '.join(possible)}.",
+                    f" {' or '.join(sources)}.",
                 )
             detected.append(best)
         return detected
