@@ -67,19 +67,12 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.include_router(router)
-    # Only pages that may send requests may show a page in a frame: the page translates
-    # the text behind the # of its address as soon as it is shown.
-    origins = service.options.cors_origins
-    headers = {
-        "x-content-type-options": "nosniff",
-        "content-security-policy": " ".join(["frame-ancestors 'self'", *origins]),
-    }
     paths = ["/", "/docs", "/openapi.json", *app.openapi()["paths"]]
-    app.add_middleware(Watch, metrics=service.metrics, paths=paths, headers=headers)
-    if origins:
+    app.add_middleware(Watch, metrics=service.metrics, paths=paths)
+    if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(origins),
+            allow_origins=list(service.options.cors_origins),
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )

@@ -25,9 +25,6 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 # LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
 SHORT = 40
 CLEAR_ALONE = 99
-# the least probability among all 140 languages, if the classifier does not know all
-# candidates
-SURE = 0.5
 
 
 class ServedPair(NamedTuple):
@@ -57,9 +54,8 @@ def served_pairs(
         texts = []
         tags = []
         for entry in given:
-            pair, colon, tag = entry.partition(":")
-            # en:de is not a pair with a tag
-            texts.append(entry if colon and "-" not in pair else pair)
+            pair, _, tag = entry.partition(":")
+            texts.append(pair)
             tags.append(tag.strip())
         if len(runs) == 1 and all(tags):
             runs = [*runs] * len(tags)
@@ -99,21 +95,14 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     classifier does not know is never detected.
     """
     undecided = [Detection(language=code, confidence=0.0) for code in candidates[:1]]
-    text = text[:MAX_READ]
-    ranking = dict(_identifier().rank(text))
+    ranking = dict(_identifier().rank(text[:MAX_READ]))
     labels = {code: _label(code) for code in candidates}
     known = ranking.keys() & labels.values()
-    if not known or not any(map(str.isalpha, text)):
-        return undecided
     probabilities = {label: ranking[label] for label in known}
     *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
-    total = 1.0
-    if ranking.keys() >= set(labels.values()):  # it is one of the candidates
-        total = sum(probabilities.values())
-    elif best < SURE:
+    if not best or best < CLEAR * second or not any(map(str.isalpha, text[:MAX_READ])):
         return undecided
-    if best == 0 or best < CLEAR * second:
-        return undecided
+    total = sum(probabilities.values())
     detected = []
     for code, label in labels.items():
         percent = round(100 * probabilities.get(label, 0.0) / total, 1)

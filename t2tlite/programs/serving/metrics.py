@@ -1,5 +1,5 @@
-"""What surrounds every request: it is counted and timed for /metrics, an error of the
-server is answered, and the answer gets headers for browsers.
+"""What surrounds every request: it is counted and timed for /metrics, and an error of
+the server is answered.
 """
 
 from __future__ import annotations
@@ -80,14 +80,10 @@ class Watch:
         app: ASGIApp,
         metrics: ServerMetrics,
         paths: Collection[str],
-        headers: dict[str, str],
     ) -> None:
         self._app = app
         self._metrics = metrics
         self._paths = paths
-        self._headers = []
-        for name, value in headers.items():
-            self._headers.append((name.encode(), value.encode()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -103,7 +99,6 @@ class Watch:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *self._headers]
             await send(message)
 
         self._metrics.active += 1

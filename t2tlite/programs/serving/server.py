@@ -172,7 +172,9 @@ class DrainingServer(uvicorn.Server):
         started: Callable[[], object] = lambda: None,
         limits: ConnectionLimits | None = None,
     ) -> None:
-        grace_s = int(service.options.timeout_s) + 1
+        # Only pages that may send requests may show a page in a frame: the page
+        # translates the text behind the # of its address as soon as it is shown.
+        policy = " ".join(["frame-ancestors 'self'", *service.options.cors_origins])
         super().__init__(
             uvicorn.Config(
                 make_app(service),
@@ -182,9 +184,14 @@ class DrainingServer(uvicorn.Server):
                 log_level="error",  # clients' mistakes are answered, not logged
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
+                headers=[
+                    ("x-content-type-options", "nosniff"),
+                    ("content-security-policy", policy),
+                ],
                 lifespan="off",
                 backlog=ACCEPTED_AT_ONCE,
-                timeout_graceful_shutdown=grace_s,
+                timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
         if limits is None:
