@@ -103,8 +103,7 @@ def _takes(kind: type[TextRequest]) -> dict[str, Any]:
 )
 async def translate(service: ServiceFor, request: Request) -> Response:
     """Translates or parses a text, or each of a list; with `stream` line by line."""
-    prepare = partial(Translation, catalogue=service.catalogue)
-    translation = await service.read(request, TranslateRequest, prepare)
+    translation = await service.read(request, TranslateRequest, Translation)
     if translation.body.stream:
         lines = _lines(service, translation)
         if request.scope["http_version"] == "1.0":  # which has no chunks
@@ -137,19 +136,17 @@ async def detect_language(service: ServiceFor, request: Request) -> Detections:
     """Lists the served languages that a text, or each of a list, may be in, most likely
     first.
     """
-    candidates = list(service.catalogue.languages())
+    return await service.read(request, TextRequest, _detected)
 
-    def detected(body: TextRequest) -> Detections:
-        return one_or_all(body.q, detect_each(body.texts(), candidates))
 
-    return await service.read(request, TextRequest, detected)
+def _detected(body: TextRequest, catalogue: Catalogue) -> Detections:
+    return one_or_all(body.q, detect_each(body.texts(), list(catalogue.languages())))
 
 
 @router.post("/score", openapi_extra=_takes(TranslateRequest))
 async def score(service: ServiceFor, request: Request) -> schemas.ScoreResponse:
     """Scores the translation of each text as one sentence."""
-    prepare = partial(_scoring, catalogue=service.catalogue)
-    work = await service.read(request, TranslateRequest, prepare)
+    work = await service.read(request, TranslateRequest, _scoring)
     return schemas.ScoreResponse(scores=await service.compute(request, work))
 
 
@@ -193,7 +190,7 @@ async def attention_page(service: ServiceFor, request: Request) -> Response:
 
 
 async def _attention(service: Service, request: Request, answer: Answer) -> bytes:
-    prepare = partial(attention_work, catalogue=service.catalogue, answer=answer)
+    prepare = partial(attention_work, answer=answer)
     work = await service.read(request, TranslateRequest, prepare)
     [content] = await service.compute(request, work, service.attention_batcher)
     return content

@@ -33,7 +33,7 @@ from t2tlite.programs.serving.requests import SHOWN, Bodies, Body
 from t2tlite.programs.serving.schemas import TextRequest
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
-CHECK_S = 0.25  # time between looks whether the client of a request has gone
+CHECK_S = 1.0  # time between looks whether the client of a request has gone
 
 T = TypeVar("T")
 
@@ -105,7 +105,10 @@ class Service:
     # a request
 
     async def read(
-        self, request: Request, kind: type[Body], prepare: Callable[[Body], T]
+        self,
+        request: Request,
+        kind: type[Body],
+        prepare: Callable[[Body, Catalogue], T],
     ) -> T:
         """What `prepare` makes of a request in JSON, a form, or the address, in a
         thread, while the event loop answers others. Raises HTTPException.
@@ -124,7 +127,7 @@ class Service:
                 self._check_key(received.encode("utf-8", "replace"))
             body = requests.checked(fields, kind)
             self._check_size(body)
-            return prepare(body)
+            return prepare(body, self.catalogue)
 
         async with self._bodies.read(request, self.options.timeout_s) as content:
             return await asyncio.to_thread(prepared)
