@@ -56,9 +56,8 @@ from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb
-from t2tlite.trees.evalb_bootstrap import RESAMPLES, SEED, f1_interval
 from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
-from t2tlite.trees.evalb_parses import read_parses
+from t2tlite.trees.tree import read_parses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,15 +105,19 @@ def main(flags: EvalbFlags) -> None:
     if flags.sentences:
         print(evalb.format_table(scores))
     length = parameters.cutoff_length
+    short = evalb.up_to_length(scores, length)
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
-    print(f"\n-- len<={length} --\n{evalb.summarise(scores, length)}")
+    print(f"\n-- len<={length} --\n{evalb.summarise(short)}")
     if flags.bootstrap:
         print(
             "\n-- 95% confidence interval of the F-measure,"
-            f" {RESAMPLES:,} resamples (seed {SEED}) --"
+            f" {evalb.RESAMPLES:,} resamples (seed {evalb.SEED}) --"
         )
-        for name, cutoff in (("All", None), (f"len<={length}", length)):
-            low, high = f1_interval(scores, cutoff)
+        intervals = {
+            "All": evalb.f1_interval(scores),
+            f"len<={length}": evalb.f1_interval(short),
+        }
+        for name, (low, high) in intervals.items():
             print(f"{name:26}= {low:6.2f} to {high:6.2f}")
 
 

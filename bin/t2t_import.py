@@ -20,8 +20,8 @@ selects t2tlite's own. To train it further, make data with the same vocabulary:
 t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
 The model must be `transformer` with dot-product attention, pre- or post-norm,
-embeddings shared or not; of any other, the hparams that differ are named. Checkpoints
-can be added to RUN later. docs/from-tensor2tensor.md has the details.
+embeddings shared or not; of any other, the hparams that differ are named.
+docs/from-tensor2tensor.md has the details.
 """
 
 from __future__ import annotations

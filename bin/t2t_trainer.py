@@ -15,10 +15,10 @@ With other hyperparameters than the set's, and with folders of your own:
 The run in --output_dir has hparams.json, the vocabulary, checkpoints model.ckpt-N, and
 in RUN/best the best by dev: by its loss, or with --eval_bleu by BLEU or F1. TensorBoard
 events show the training; cost.json has its time and its floating-point operations,
-which the last line prints. Before the first step it estimates the memory that training
-needs, and tries the largest batch. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the
-same command, also without --hparams_set and --warm_start_from, resumes from there with
-exactly the batches that would have come next. Several machines train together if
+which the last line prints. Before the first step it tries the largest batch, whether it
+fits in memory. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also
+without --hparams_set and --warm_start_from, resumes from there with exactly the batches
+that would have come next. Several machines train together if
 TF_CONFIG names them, or with --cluster_resolver=slurm: see docs/distributed.md.
 RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags, and
 later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET

@@ -95,7 +95,7 @@ def prepare(
 
 
 def train(
-    problem: str | Problem | Dataset,
+    problem: str | Dataset,
     hparams: str | HParams | Mapping[str, object],
     output_dir: str | Path,
     *,

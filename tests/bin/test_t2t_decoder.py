@@ -84,8 +84,6 @@ def test_n_best(decode, model, tmp_path):
 
 def test_split_is_scored_and_shown(tiny_run, decode, capsys):
     shown = decode("--split=dev").out
-    for what in ("source ", "translation ", "reference "):
-        assert len(re.findall(rf"(?m)^{what} +\w", shown)) == 5
     pattern = r"(?m)^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n"
     scored = re.search(pattern, shown)
     record = RunFolder(tiny_run.run).decode_record("dev.120")

@@ -29,7 +29,7 @@ from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.templates import fill_in
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import NO_COST
-from t2tlite.training.cost import count_parameters, estimate
+from t2tlite.training.cost import count_parameters, flops_per_step
 
 BEAM_SIZE = 4
 
@@ -158,22 +158,20 @@ def cost_table(rows: Sequence[Row], base: HParams, manifest: RunManifest) -> str
     lines = []
     for row in rows:
         hparams = row.apply(base).for_replicas(1)
-        cost = estimate(hparams, sizes, manifest.training.mean_lengths)
+        flops = flops_per_step(hparams, sizes[1], manifest.training.mean_lengths)
         line = {
             "row": row.name,
-            "params ×10^6": f"{cost.parameters / 1e6:.3g}",
+            "params ×10^6": f"{count_parameters(hparams, sizes) / 1e6:.3g}",
             "paper": str(row.parameters or ""),
-            "FLOPs per step": f"{cost.flops_per_step:.2e}",
+            "FLOPs per step": f"{flops:.2e}",
             "steps": f"{hparams.train_steps:,}",
-            "FLOPs in all": f"{cost.flops_per_step * hparams.train_steps:.2e}",
-            "memory, GB": f"{cost.memory_bytes / 1e9:.1f}",
+            "FLOPs in all": f"{flops * hparams.train_steps:.2e}",
         }
         lines.append(line)
     pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
     return (
-        f"{_table(lines, labels=1)}\nBy formula, for one replica and each seed;"
-        " TensorFlow needs some memory in addition. Vocabulary:"
-        f" {pieces} pieces (paper: 37,000)."
+        f"{_table(lines, labels=1)}\nBy formula, for one replica and each seed."
+        f" Vocabulary: {pieces} pieces (paper: 37,000)."
     )
 
 
