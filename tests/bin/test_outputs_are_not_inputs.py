@@ -23,7 +23,7 @@ from t2tlite.bin import (
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 PART = "out.de.part"  # removed when the output is complete
-OVERWRITES = "A command must not write over a file that it reads. Received: "
+OVERWRITES = "A command must not write over a file that it uses. Received: "
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_two_outputs_of_a_split(run, tmp_path, refused):
     target = run / "decodes" / "test.120.src"
     target.parent.mkdir(exist_ok=True)
     flags = f"--output_dir={run}", "--split=test", f"--decode_to_file={target}"
-    assert "Two outputs need two files." in refused(t2t_decoder, *flags)
+    assert OVERWRITES in refused(t2t_decoder, *flags)
 
 
 @pytest.mark.parametrize(
