@@ -45,8 +45,9 @@ def test_scores_are_those_of_sacrebleus_command(tiny_run, second_reference, caps
         signature, _, rest = line.strip().partition(" = ")
         signatures.append(signature)
         name = signature.partition("|")[0]
-        value, half = re.match(r"([\d.]+) \(μ = [\d.]+ ± ([\d.]+)\)", rest).groups()
-        assert f"{name} {value} ± {half}" in shown
+        value, half = re.match(r"([\d.]+)(?: \(.*± +([\d.]+)\))?", rest).groups()
+        # sacrebleu does not show the interval of a perfect TER
+        assert f"{name} {value} ± {half or '0.00'}" in shown
         assert signature in shown
     assert len(signatures) == 3
     assert all("|nrefs:2|" in signature for signature in signatures)
