@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
-from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.documents.sentences import (
     LETTER_OR_DIGIT,
     Segment,
     SplitText,
+    parsed_sentences,
     split_text,
 )
 from t2tlite.programs.serving import schemas
@@ -242,7 +242,7 @@ def _places(texts: Sequence[RequestText]) -> Iterator[tuple[RequestText, Segment
 def _parsed_lines(text: str, language: str) -> SplitText:
     """Sentences to parse, each on a line."""
     segments: list[Segment] = []
-    for sentence in parsed_sentences(text, language):
+    for sentence in parsed_sentences(text):
         segments.append(Segment("\n" if segments else "", sentence))
     return SplitText(segments, "")
 
