@@ -36,6 +36,7 @@ from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
+    given_vocabularies,
     learn_vocabulary,
     vocabulary_names,
 )
@@ -144,12 +145,13 @@ class DataBuild:
         """
         outputs = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
         outputs += own(self.folder).glob("*.arrow")
-        inputs = self._raw_files()
-        inputs += [Path(name).expanduser() for name in self.problem.vocab_file]
-        check_not_overwritten(
-            [(f"{own(path)}, which holds the data", path) for path in outputs],
-            [(str(path), path) for path in inputs],
-        )
+        inputs = [(str(path), path) for path in self._raw_files()]
+        for path in given_vocabularies(self.problem):
+            inputs.append((f"--vocab_file={path}", path))
+        named = [(f"{path}, which holds the data", path) for path in outputs]
+        check_not_overwritten(named, inputs)
+        for path in outputs:
+            own(path)
 
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
@@ -208,9 +210,10 @@ class DataBuild:
             if read_record(unfinished, Manifest, "") == manifest:
                 return manifest
         problem = self.problem
-        if problem.vocab_file:
-            for name, path in zip(problem.vocab_file, self.vocabularies, strict=True):
-                copy_file(Path(name).expanduser(), path)
+        given = given_vocabularies(problem)
+        if given:
+            for source, path in zip(given, self.vocabularies, strict=True):
+                copy_file(source, path)
         else:
             symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
             pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
