@@ -26,11 +26,11 @@ from typing import BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
-from t2tlite.console import progress_bar
+from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import ReadText
-from t2tlite.data.dataset import open_dataset
+from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import ChunkTask, LengthLimits
 from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
@@ -50,7 +50,6 @@ from t2tlite.data.manifest import (
 from t2tlite.data.pair_audit import PairAudit, check_reasons
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
-from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
     check_name,
     copy_file,
@@ -62,10 +61,37 @@ from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
-from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
 SHARD = re.compile(r".+-\d{5}\.arrow")
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """The result of `generate`; `str` gives a summary to print."""
+
+    dataset: Dataset
+    seconds: float
+    already_there: bool  # the data was already complete, and nothing was done
+
+    def __str__(self) -> str:
+        manifest = self.dataset.manifest
+        done = f"made in {self.seconds:,.1f} s"
+        if self.already_there:
+            done = "already complete, nothing to do"
+        entries = manifest.vocabulary_entries()
+        sizes = " and ".join(f"{entry.size:,}" for entry in entries)
+        kind = manifest.options.get("vocab_type", PIECES)
+        lines = [
+            f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {sizes} {'pieces' if kind == PIECES else kind}",
+        ]
+        for split in manifest.splits:
+            lines += _split_lines(split, manifest.split(split))
+        lines += reading_notes(self.dataset.encoders, manifest.options)
+        return "\n".join(lines)
 
 
 def generate(
@@ -312,3 +338,27 @@ def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:
     with contextlib.suppress(EOFError):
         while True:
             yield pickle.load(spool)
+
+
+def _split_lines(name: str, split: SplitEntry) -> list[str]:
+    """What a split contains, what would spoil a result, and what was dropped of it."""
+    lines = [
+        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
+        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
+        f" and {split.longest_target:,}"
+    ]
+    if split.source_unknown or split.target_unknown:
+        source = split.source_unknown / max(split.source_tokens, 1)
+        target = split.target_unknown / max(split.target_tokens, 1)
+        lines.append(
+            f"              unknown: {source:.1%} of source and {target:.1%} of target"
+            " tokens, which the vocabulary lacks; learn it from text of both sides"
+        )
+    for what, counts in (("found", split.findings), ("dropped", split.dropped)):
+        parts = []
+        for reason, count in counts.items():
+            if count:
+                parts.append(f"{count:,} {reason.replace('_', ' ')}")
+        if parts:
+            lines.append(f"              {what}: {', '.join(parts)}")
+    return lines
