@@ -36,7 +36,7 @@ LINE = re.compile(r"IN: (.+) OUT: (.+)")
 DEV_SHARE = 20  # one pair of so many to train on is of dev
 
 # Strings of digits, generated: does a model that is trained on up to 40 digits know
-# what to do with 400? Numbers are written with the lowest digit first, digits as tokens.
+# what to do with 400? Numbers are written lowest digit first, digits as tokens.
 TRAINING_LENGTH = 40
 LONG_TEST = "test_400"
 LONG_LENGTH = 400
