@@ -61,7 +61,7 @@ from t2tlite.files.own_files import own, remove, remove_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
-from t2tlite.vocabularies.encoders import VocabularyEntry, reading_notes
+from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
@@ -90,7 +90,6 @@ class Generated:
         ]
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
-        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
 
 
