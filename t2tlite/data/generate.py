@@ -31,7 +31,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import ReadText
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.data.encode_shards import ChunkTask, LengthLimits
+from t2tlite.data.encode_shards import ChunkTask
 from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
@@ -201,21 +201,27 @@ class DataBuild:
         problem = self.problem
         self._record_files()
         sample = TextSample()
-        limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.pairs, key=is_training):
             paths = self.shards[split] = []
             usable = 0
             for number, chunk in enumerate(self.text.chunks(split)):
                 paths.append(self.folder / f"{split}-{number:05d}.arrow")
+                dropped: dict[str, int] = {}
                 if is_training(split):
-                    kept, dropped = self.audit.audit(split, chunk)
-                    task = ChunkTask(paths[-1], kept, limits, dropped)
-                    usable += sample.add(kept)
+                    chunk, dropped = self.audit.audit(split, chunk)
+                    usable += sample.add(chunk)
                 else:
                     self.audit.add_evaluated(chunk)
-                    task = ChunkTask(paths[-1], chunk)
                     usable += len(chunk)
+                task = ChunkTask(
+                    paths[-1],
+                    chunk,
+                    is_training(split),
+                    problem.max_length,
+                    problem.max_length_ratio,
+                    dropped,
+                )
                 pickle.dump(task, spool)
             if not usable:
                 self._refuse_empty(split)
