@@ -17,6 +17,7 @@ def _read_names() -> dict[str, str]:
 
 
 LANGUAGE_NAMES = _read_names()
+CODES = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 # language, script, region and variants: de, gsw, pt-BR, zh-Hans, de-1996
 CODE = re.compile(
     "[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*",
@@ -140,3 +141,16 @@ def pair_of_run(run: str, manifest: RunManifest, given: str | None) -> tuple[str
         )
     check_differ(*pair)
     return _canonical_pair(pair)
+
+
+def contradiction(run: str, manifest: RunManifest, pair: tuple[str, str]) -> str:
+    """A line that says so if a run is given other languages than it records, else an
+    empty one.
+    """
+    for recorded, code in zip(manifest.language_pair, pair, strict=True):
+        if recorded and distance(CODES.get(recorded.lower(), recorded), code) is None:
+            return (
+                f"{run} records {'-'.join(manifest.language_pair)}, and --languages"
+                f" says {'-'.join(pair)}, which counts. Is it meant for another run?"
+            )
+    return ""

@@ -21,6 +21,7 @@ from types import FrameType
 import uvicorn
 
 from t2tlite.console import say
+from t2tlite.data.language_codes import contradiction
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
@@ -67,6 +68,10 @@ def serve(runs: ServedRunOptions, options: ServerOptions) -> None:
         decode_options(manifest, runs.decode_hparams)
         manifests.append(manifest)
     pairs = served_pairs(runs.runs, manifests, runs.languages)
+    for pair, manifest in zip(pairs, manifests, strict=False):
+        note = contradiction(pair.run, manifest, (pair.source, pair.target))
+        if note and not pair.tag:
+            say(note)
     sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host

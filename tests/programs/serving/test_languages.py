@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from t2tlite.data.language_codes import distance, language_name
+from t2tlite.data.language_codes import contradiction, distance, language_name
 from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.languages import (
     Detection,
@@ -96,6 +96,19 @@ def test_the_nearest_served_language_is_meant(wanted, served, nearest):
     distances = {code: distance(wanted, code) for code in served}
     there = {code: far for code, far in distances.items() if far is not None}
     assert min(there, key=there.get, default=None) == nearest
+
+
+def test_other_languages_than_recorded_are_reported(manifest):
+    assert contradiction("RUN", manifest, ("en", "fr")) == (
+        "RUN records en-de, and --languages says en-fr, which counts. Is it meant for"
+        " another run?"
+    )
+    for same in (("en", "de"), ("en-GB", "de-AT")):
+        assert not contradiction("RUN", manifest, same)
+    assert not contradiction("RUN", with_languages(manifest), ("en", "fr"))
+    assert not contradiction(
+        "RUN", with_languages(manifest, "English", "EN_us"), ("en", "en")
+    )
 
 
 def test_a_parser_translates_to_trees(manifest):
