@@ -60,12 +60,12 @@ class CorpusAudit:
         self._seen = np.insert(self._seen, at[is_new], unique[is_new])
         return repeats
 
-    def add(self, pairs: Sequence[Pair], found: Mapping[str, np.ndarray]) -> None:
-        """Counts the next pairs, for which `found` says by reason which they are, bool
-        [n].
+    def add(self, pairs: Sequence[Pair], findings: Mapping[str, np.ndarray]) -> None:
+        """Counts the next pairs; `findings` has for each reason whether it is that of a
+        pair, bool [n].
         """
-        for name, is_found in found.items():
-            rows = np.flatnonzero(is_found).tolist()
+        for name, findings_of_pairs in findings.items():
+            rows = np.flatnonzero(findings_of_pairs).tolist()
             self.counts[name] += len(rows)
             examples = self.examples[name]
             for row in rows[: MAX_EXAMPLES - len(examples)]:
@@ -116,13 +116,13 @@ class PairAudit:
                 overlap[row] |= hash(target) in self._targets
                 copies[row] = source == target
         columns = corpus.repeats(hashes), overlap, copies
-        found = dict(zip(REASONS, columns, strict=True))
-        corpus.add(pairs, found)
+        findings = dict(zip(REASONS, columns, strict=True))
+        corpus.add(pairs, findings)
         dropped = {}
         is_kept: np.ndarray = np.ones(len(pairs), bool)
         for name in self._drop:
-            dropped[name] = int(np.count_nonzero(is_kept & found[name]))
-            is_kept &= ~found[name]
+            dropped[name] = int(np.count_nonzero(is_kept & findings[name]))
+            is_kept &= ~findings[name]
         return list(itertools.compress(pairs, is_kept.tolist())), dropped
 
     def report(self) -> None:
