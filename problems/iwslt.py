@@ -69,8 +69,9 @@ class Iwslt14Deen(Corpus):
 
     def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
         is_test = split == "test"
+        pairs = _test_pairs(files) if is_test else _talk_pairs(files[0])
         number = 0
-        for source, target in _test_pairs(files) if is_test else _talk_pairs(files[0]):
+        for source, target in pairs:
             tokens = _tokens(source, "de", is_test), _tokens(target, "en", is_test)
             if not is_test:
                 if not _is_clean(*tokens):

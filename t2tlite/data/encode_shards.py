@@ -39,11 +39,16 @@ DROPPED = ("empty", "too_long", "length_ratio")
 
 
 @dataclasses.dataclass(frozen=True)
-class LengthLimits:
-    """Which training pairs are left out for their lengths; see `Problem`."""
+class ChunkTask:
+    """What is needed to write one shard."""
 
-    max_length: int = 0
+    path: Path  # the shard; one that exists is kept
+    pairs: list[tuple[str, str]]
+    is_training: bool = False  # pairs of other splits are never left out
+    max_length: int = 0  # see `Problem`
     max_length_ratio: float = 0.0
+    # reason -> pairs already left out of `pairs`
+    dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def reason_to_drop(self, pair: tuple[str, str], *lengths: int) -> str | None:
         """Why a training pair of these lengths (EOS not counted) is left out: one of
@@ -57,17 +62,6 @@ class LengthLimits:
         if self.max_length_ratio and longer > self.max_length_ratio * shorter:
             return "length_ratio"
         return None
-
-
-@dataclasses.dataclass(frozen=True)
-class ChunkTask:
-    """What is needed to write one shard."""
-
-    path: Path  # the shard; one that exists is kept
-    pairs: list[tuple[str, str]]
-    limits: LengthLimits | None = None  # of training pairs
-    # reason -> pairs already left out of `pairs`
-    dropped: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -94,7 +88,7 @@ def encode_here(
     `vocabularies` are one file, or the source's and the target's. Raises OSError if a
     shard cannot be written.
     """
-    encoders = _encoders(vocabularies)
+    encoders = list(map(open_encoder, vocabularies))
     for task in tasks:
         _encode_chunk(encoders, task, num_threads)
 
@@ -160,7 +154,7 @@ def split_entry(paths: list[Path]) -> SplitEntry:
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    return functools.partial(_encode_file, _encoders(vocabularies))
+    return functools.partial(_encode_file, list(map(open_encoder, vocabularies)))
 
 
 def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
@@ -179,12 +173,12 @@ def _encode_chunk(
     texts: tuple[list[str], list[str]] | None = (source_texts, target_texts)
     sources = encoders[0].encode_batch(source_texts, num_threads)
     targets = encoders[-1].encode_batch(target_texts, num_threads)
-    if task.limits is not None:
+    if task.is_training:
         rows = zip(task.pairs, sources, targets, strict=True)
         texts = None
         sources, targets = [], []
         for pair, source, target in rows:
-            reason = task.limits.reason_to_drop(pair, len(source), len(target))
+            reason = task.reason_to_drop(pair, len(source), len(target))
             if reason is None:
                 sources.append(source)
                 targets.append(target)
@@ -204,7 +198,3 @@ def _encode_chunk(
         texts=texts,
         notes=notes,
     )
-
-
-def _encoders(vocabularies: Iterable[Path]) -> list[TextEncoder]:
-    return [open_encoder(path) for path in vocabularies]

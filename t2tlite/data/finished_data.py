@@ -12,6 +12,7 @@ from t2tlite import registry
 from t2tlite.console import say
 from t2tlite.data.checked_pairs import ReadText, is_of_t2tlite
 from t2tlite.data.dataset import check_contents
+from t2tlite.data.learn_vocabulary import given_vocabularies
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
@@ -24,8 +25,7 @@ def options(problem: Problem) -> dict[str, Any]:
     fields = {}
     for field in registry.option_fields(type(problem)):
         fields[field.name] = getattr(problem, field.name)
-    vocabularies = [Path(name).expanduser() for name in problem.vocab_file]
-    fields["vocab_file"] = [file_sha256(path) for path in vocabularies]
+    fields["vocab_file"] = list(map(file_sha256, given_vocabularies(problem)))
     fields["drop"] = sorted(set(problem.drop))
     return _as_recorded(fields)
 
@@ -80,7 +80,8 @@ def _changes(problem: Problem, manifest: Manifest, paths: list[Path]) -> list[st
     fields = registry.option_fields(type(problem))
     then = _as_recorded({field.name: field.default for field in fields})
     then |= manifest.options | {"splits": list(manifest.splits)}
-    names = {path.name for path in files} if are_there else set()
+    # none without all files
+    names = {path.name for path in files if are_there}
     changes = []
     for key, value in sorted(now.items()):
         before = _texts(then[key])

@@ -26,16 +26,17 @@ from typing import BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
-from t2tlite.console import progress_bar
+from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import ReadText
-from t2tlite.data.dataset import open_dataset
-from t2tlite.data.encode_shards import ChunkTask, LengthLimits
+from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.encode_shards import ChunkTask
 from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
+    given_vocabularies,
     learn_vocabulary,
     vocabulary_names,
 )
@@ -50,7 +51,6 @@ from t2tlite.data.misread_text import MisreadText
 from t2tlite.data.pair_audit import PairAudit, check_reasons
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
-from t2tlite.data.summary import Generated
 from t2tlite.files.atomic_file import (
     check_name,
     copy_file,
@@ -63,9 +63,35 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
 SHARD = re.compile(r".+-\d{5}\.arrow")
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """The result of `generate`; `str` gives a summary to print."""
+
+    dataset: Dataset
+    seconds: float
+    already_there: bool  # the data was already complete, and nothing was done
+
+    def __str__(self) -> str:
+        manifest = self.dataset.manifest
+        done = f"made in {self.seconds:,.1f} s"
+        if self.already_there:
+            done = "already complete, nothing to do"
+        entries = manifest.vocabulary_entries()
+        sizes = " and ".join(f"{entry.size:,}" for entry in entries)
+        kind = manifest.options.get("vocab_type", PIECES)
+        lines = [
+            f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {sizes} {'pieces' if kind == PIECES else kind}",
+        ]
+        for split in manifest.splits:
+            lines += _split_lines(split, manifest.split(split))
+        return "\n".join(lines)
 
 
 def generate(
@@ -145,12 +171,13 @@ class DataBuild:
         """
         outputs = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
         outputs += own(self.folder).glob("*.arrow")
-        inputs = self._raw_files()
-        inputs += [Path(name).expanduser() for name in self.problem.vocab_file]
-        check_not_overwritten(
-            [(f"{own(path)}, which holds the data", path) for path in outputs],
-            [(str(path), path) for path in inputs],
-        )
+        inputs = [(str(path), path) for path in self._raw_files()]
+        for path in given_vocabularies(self.problem):
+            inputs.append((f"--vocab_file={path}", path))
+        named = [(f"{path}, which holds the data", path) for path in outputs]
+        check_not_overwritten(named, inputs)
+        for path in outputs:
+            own(path)
 
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
@@ -175,7 +202,6 @@ class DataBuild:
         problem = self.problem
         self._record_files()
         sample = TextSample()
-        limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.pairs, key=is_training):
             paths = self.shards[split] = []
@@ -184,14 +210,21 @@ class DataBuild:
             for number, chunk in enumerate(self.text.chunks(split)):
                 misread.add(chunk)
                 paths.append(self.folder / f"{split}-{number:05d}.arrow")
+                dropped: dict[str, int] = {}
                 if is_training(split):
-                    kept, dropped = self.audit.audit(split, chunk)
-                    task = ChunkTask(paths[-1], kept, limits, dropped)
-                    usable += sample.add(kept)
+                    chunk, dropped = self.audit.audit(split, chunk)
+                    usable += sample.add(chunk)
                 else:
                     self.audit.add_evaluated(chunk)
-                    task = ChunkTask(paths[-1], chunk)
                     usable += len(chunk)
+                task = ChunkTask(
+                    paths[-1],
+                    chunk,
+                    is_training(split),
+                    problem.max_length,
+                    problem.max_length_ratio,
+                    dropped,
+                )
                 pickle.dump(task, spool)
             if not usable:
                 self._refuse_empty(split)
@@ -212,9 +245,10 @@ class DataBuild:
             if read_record(unfinished, Manifest, "") == manifest:
                 return manifest
         problem = self.problem
-        if problem.vocab_file:
-            for name, path in zip(problem.vocab_file, self.vocabularies, strict=True):
-                copy_file(Path(name).expanduser(), path)
+        given = given_vocabularies(problem)
+        if given:
+            for source, path in zip(given, self.vocabularies, strict=True):
+                copy_file(source, path)
         else:
             symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
             pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
@@ -313,3 +347,27 @@ def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:
     with contextlib.suppress(EOFError):
         while True:
             yield pickle.load(spool)
+
+
+def _split_lines(name: str, split: SplitEntry) -> list[str]:
+    """What a split contains, what would spoil a result, and what was dropped of it."""
+    lines = [
+        f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source"
+        f" and {split.target_tokens:,} target tokens, at most {split.longest_source:,}"
+        f" and {split.longest_target:,}"
+    ]
+    if split.source_unknown or split.target_unknown:
+        source = split.source_unknown / max(split.source_tokens, 1)
+        target = split.target_unknown / max(split.target_tokens, 1)
+        lines.append(
+            f"              unknown: {source:.1%} of source and {target:.1%} of target"
+            " tokens, which the vocabulary lacks; learn it from text of both sides"
+        )
+    for what, counts in (("found", split.findings), ("dropped", split.dropped)):
+        parts = []
+        for reason, count in counts.items():
+            if count:
+                parts.append(f"{count:,} {reason.replace('_', ' ')}")
+        if parts:
+            lines.append(f"              {what}: {', '.join(parts)}")
+    return lines

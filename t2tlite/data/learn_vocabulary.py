@@ -149,14 +149,19 @@ def check_vocabulary_options(problem: Problem) -> None:
             f"normalization={NFKC} is for vocabularies that are learned. Received:"
             f" vocab_file={given}, which has a rule of its own."
         )
-    for name in problem.vocab_file:
-        encoder = open_encoder(Path(name).expanduser())
+    for path in given_vocabularies(problem):
+        encoder = open_encoder(path)
         for symbol in symbols:
             if len(encoder.encode(symbol)) != 1:
                 raise ValueError(
                     "user_symbols must be pieces of vocab_file if that is given."
-                    f" Received: {symbol!r}, which {name} splits."
+                    f" Received: {symbol!r}, which {path} splits."
                 )
+
+
+def given_vocabularies(problem: Problem) -> list[Path]:
+    """The files that `vocab_file` names."""
+    return [Path(name).expanduser() for name in problem.vocab_file]
 
 
 def vocabulary_names(problem: Problem) -> list[str]:

@@ -100,8 +100,7 @@ class SplitEntry:
 
     def reversed(self) -> SplitEntry:
         """The same split with source and target swapped."""
-        swapped = SplitEntry(**_swapped(vars(self)))
-        return dataclasses.replace(swapped, findings=_swapped(self.findings))
+        return SplitEntry(**_swapped(vars(self)))
 
     @property
     def mean_lengths(self) -> tuple[float, float]:

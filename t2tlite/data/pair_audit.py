@@ -9,7 +9,8 @@ no findings, since they are left out of training anyway.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,17 +18,11 @@ from t2tlite.console import say
 from t2tlite.data.checked_pairs import Pair
 from t2tlite.vocabularies.normalisation import normalise
 
-# what a pair may be, as bits; it may be several at once
-DUPLICATE, SOURCE, TARGET, COPY = 1, 2, 4, 8
-# the values of --drop, in the order in which dropped pairs are counted -> their bits
-REASONS = {"duplicates": DUPLICATE, "test_overlap": SOURCE | TARGET, "copies": COPY}
-# finding -> the reason to drop it, its bits of those of the reason, and what it is
-FINDINGS = {
-    "duplicates": ("duplicates", DUPLICATE, "that repeat an earlier one"),
-    "source_overlap": ("test_overlap", SOURCE, "with a source of dev or test"),
-    "target_overlap": ("test_overlap", TARGET, "with a target of dev or test"),
-    "pair_overlap": ("test_overlap", SOURCE | TARGET, "with both of dev or test"),
-    "copies": ("copies", COPY, "with a target equal to the source"),
+# the values of --drop, in the order in which dropped pairs are counted
+REASONS = {
+    "duplicates": "that repeat an earlier one",
+    "test_overlap": "with a source or target of dev or test",
+    "copies": "with a target equal to the source",
 }
 MAX_EXAMPLES = 3
 SHOWN_CHARACTERS = 60  # of each side of an example
@@ -49,26 +44,31 @@ class CorpusAudit:
 
     def __init__(self) -> None:
         self.pairs = 0
-        self.counts = dict.fromkeys(FINDINGS, 0)
-        self.examples: dict[str, list[str]] = {name: [] for name in FINDINGS}
+        self.counts = dict.fromkeys(REASONS, 0)
+        self.examples: dict[str, list[str]] = {name: [] for name in REASONS}
         self._seen = np.array([NO_HASH])  # hashes of pairs, ascending
 
-    def add(self, bits: np.ndarray, hashes: np.ndarray, pairs: Sequence[Pair]) -> None:
-        """Counts the next pairs [n], whose bits lack DUPLICATE, which is added, and
-        whose hashes are int64 [n].
+    def repeats(self, hashes: np.ndarray) -> np.ndarray:
+        """Whether each of the next pairs, with hashes int64 [n], repeats an earlier
+        one: bool [n].
         """
         unique, first = np.unique(hashes, return_index=True)
         at: np.ndarray = np.asarray(np.searchsorted(self._seen, unique))
         is_new = self._seen[at] != unique
-        repeats = hashes != NO_HASH
+        repeats: np.ndarray = hashes != NO_HASH
         repeats[first[is_new]] = False
-        bits[repeats] |= DUPLICATE
         self._seen = np.insert(self._seen, at[is_new], unique[is_new])
-        for name, (reason, needed, _) in FINDINGS.items():
-            rows = np.flatnonzero(bits & REASONS[reason] == needed)
+        return repeats
+
+    def add(self, pairs: Sequence[Pair], findings: Mapping[str, np.ndarray]) -> None:
+        """Counts the next pairs; `findings` has for each reason whether it is that of a
+        pair, bool [n].
+        """
+        for name, findings_of_pairs in findings.items():
+            rows = np.flatnonzero(findings_of_pairs).tolist()
             self.counts[name] += len(rows)
             examples = self.examples[name]
-            for row in rows[: MAX_EXAMPLES - len(examples)].tolist():
+            for row in rows[: MAX_EXAMPLES - len(examples)]:
                 source, target = (text[:SHOWN_CHARACTERS] for text in pairs[row])
                 examples.append(f"{self.pairs + row + 1:,}: {source} | {target}")
         self.pairs += len(pairs)
@@ -85,7 +85,7 @@ class PairAudit:
         """`drop` are the REASONS for which pairs are left out. Targets that are no
         text, such as trees, are not looked for in dev and test.
         """
-        self._drop = {name: bits for name, bits in REASONS.items() if name in drop}
+        self._drop = [name for name in REASONS if name in drop]
         self._targets_are_text = targets_are_text
         self._sources: set[int] = set()
         self._targets: set[int] = set()
@@ -104,40 +104,38 @@ class PairAudit:
         """Records the next pairs of a training corpus. Returns those to train on, and
         the numbers of the others by the reason.
         """
-        bits: np.ndarray = np.zeros(len(pairs), np.uint8)
+        corpus = self.corpora[split]
         hashes: np.ndarray = np.full(len(pairs), NO_HASH)
+        overlap: np.ndarray = np.zeros(len(pairs), bool)
+        copies: np.ndarray = np.zeros(len(pairs), bool)
         for row, pair in enumerate(pairs):
             source, target = map(normalise, pair)
-            if not source or not target:
-                continue
-            hashes[row] = hash((source, target))
-            if hash(source) in self._sources:
-                bits[row] |= SOURCE
-            if hash(target) in self._targets:
-                bits[row] |= TARGET
-            if source == target:
-                bits[row] |= COPY
-        self.corpora[split].add(bits, hashes, pairs)
-        dropped = dict.fromkeys(self._drop, 0)
-        kept = []
-        for pair, mask in zip(pairs, bits.tolist(), strict=True):
-            reasons = [name for name, of_it in self._drop.items() if mask & of_it]
-            if reasons:
-                dropped[reasons[0]] += 1
-            else:
-                kept.append(pair)
-        return kept, dropped
+            if source and target:
+                hashes[row] = hash((source, target))
+                overlap[row] = hash(source) in self._sources
+                overlap[row] |= hash(target) in self._targets
+                copies[row] = source == target
+        columns = corpus.repeats(hashes), overlap, copies
+        findings = dict(zip(REASONS, columns, strict=True))
+        corpus.add(pairs, findings)
+        dropped = {}
+        is_kept: np.ndarray = np.ones(len(pairs), bool)
+        for name in self._drop:
+            dropped[name] = int(np.count_nonzero(is_kept & findings[name]))
+            is_kept &= ~findings[name]
+        return list(itertools.compress(pairs, is_kept.tolist())), dropped
 
     def report(self) -> None:
         """Says what was found, with examples and what to do."""
         for split, corpus in self.corpora.items():
-            for name, (reason, _, what) in FINDINGS.items():
+            for reason, what in REASONS.items():
+                if not corpus.counts[reason]:
+                    continue
                 action = f"--drop={reason} leaves them out"
                 if reason in self._drop:
                     action = f"left out, by --drop={reason}"
-                count = f"{corpus.counts[name]:,} of {corpus.pairs:,}"
+                count = f"{corpus.counts[reason]:,} of {corpus.pairs:,}"
                 lines = [f"{split}: pairs {what}: {count}; {action}."]
-                for example in corpus.examples[name]:
+                for example in corpus.examples[reason]:
                     lines.append(f"    pair {example}")
-                if corpus.counts[name]:
-                    say("\n".join(lines))
+                say("\n".join(lines))

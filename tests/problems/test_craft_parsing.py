@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from t2tlite import registry
-from t2tlite.problems.craft_parsing import CraftParsing
+from t2tlite.problems.wsj_parsing import CraftParsing
 
 # split -> the ids of its articles, in the order of the list
 ARTICLES = {

@@ -124,32 +124,26 @@ def test_refuses_what_it_cannot_make():
 
 def test_rules_name_what_there_is():
     """Anything else would be said as nothing, or never be drawn."""
-    known = {"up"}
+    fields = {"up"}
+    named = set()
     for _, rows in read_sections("content.txt"):
-        for _, _, items in rows:
+        for _, conditions, items in rows:
+            named.update(re.findall(r"\w+(?:\.\w+)*", re.sub(r"=\S+", "", conditions)))
+            named.update(re.findall(r"[=/]\.([\w.]+)", items))
             for path, operator, value in rules.ITEM.findall(items):
-                known.update(path.split("."))
-                if operator in ("+", ":"):
-                    assert value in rules.TABLES
-                elif operator == "<":
-                    section, _, labels = value.partition("/")
-                    assert labels.startswith(".") or words_of(section, labels)
+                fields.update(path.split("."))
+                section, _, labels = value.partition("/")
+                assert operator not in ("+", ":") or value in rules.TABLES
+                assert operator != "<" or words_of(section, labels.partition(".")[0])
+    for _, rows in read_sections("rules.txt"):
+        for conditions, text in rows:
+            named.update(re.findall(r"\w+(?:\.\w+)*", re.sub(r"=\S+", "", conditions)))
+            named.update(path for path, _ in rules.SLOT.findall(text))
     labels = set()
-    for words in WORDS.values():
-        for word in words:
-            labels.update(word["labels"])
-            known.update(word, *[word[name] for name in word if name != "labels"])
-    for language in (realiser.ENGLISH, realiser.GERMAN):
-        # a form of a word that has the name of a constituent could not be said
-        assert known.isdisjoint(language._named)
-    known |= labels | realiser.ENGLISH._named.keys() | realiser.GERMAN._named.keys()
-    names = set()
-    for file in ("content.txt", "rules.txt"):
-        for _, rows in read_sections(file):
-            for *_, conditions, text in rows:
-                paths = re.findall(r"!?([\w.]+)(?:=\S+)?", conditions)
-                paths += [path for path, _ in rules.SLOT.findall(text)]
-                paths += re.findall(r"[=/]\.([\w.]+)", text)
-                for path in paths:
-                    names.update(path.split("."))
-    assert not names - known
+    for word in itertools.chain.from_iterable(WORDS.values()):
+        labels.update(word["labels"])
+        fields.update(word, *[word[name] for name in word if name != "labels"])
+    constituents = realiser.ENGLISH._named.keys() | realiser.GERMAN._named.keys()
+    # a form of a word that has the name of a constituent could not be said
+    assert not fields & constituents
+    assert not set(".".join(named).split(".")) - fields - labels - constituents

@@ -99,10 +99,6 @@ SAYINGS = [
     (clause("go", FUTURE, WE, **place("to", noun("market"))),
      "We will go to the market.",
      "Wir werden zum Markt gehen."),
-    (clause("sleep", PAST, noun("cat"), **place("beside", noun("garden",
-     plural=True))),
-     "The cat slept beside the gardens.",
-     "Die Katze hat neben den Gärten geschlafen."),
     # kein
     (clause("buy", PRESENT, PAUL, noun("apple", "no", none="yes"), negation="not"),
      "Paul does not buy an apple.",
@@ -112,9 +108,6 @@ SAYINGS = [
      "She does not understand our letter.",
      "Sie versteht unseren Brief nicht."),
     # no determiner
-    (clause("drink", PRESENT, THEY, noun("water", "bare", "cold")),
-     "They drink cold water.",
-     "Sie trinken kaltes Wasser."),
     # object pronouns first
     (clause("give", PRESENT, HE, noun("key"), recipient=SHE, frequency=word("adverbs", "often")),
      "He often gives the key to her.",
@@ -127,9 +120,6 @@ SAYINGS = [
     (clause("see", PRESENT, WE, noun("apple", "twenty-one", "good", plural=True)),
      "We see twenty-one good apples.",
      "Wir sehen einundzwanzig gute Äpfel."),
-    (clause("answer", PAST, ANNA, noun("student", "many", "clever", plural=True)),
-     "Anna answered many clever students.",
-     "Anna hat vielen klugen Studenten geantwortet."),
     # a weak noun, a genitive
     (clause("find", PAST, noun("friend", "my", "old"), noun("hat", "owner",
      owner=noun("student"))),
@@ -204,15 +194,12 @@ def test_says_the_same_in_two_languages(said, english, german):
 
 
 def test_tree_of_a_sentence():
-    said = clause(
-        "be", PRESENT, noun("book", relative=clause("look", PAST, HE)), negation="not"
-    )
+    book = noun("book", relative=clause("look", PAST, HE))
+    said = clause("be", PRESENT, book, negation="not")
     said["adjective"] = word("adjectives", "old")
-    assert (
-        GrammarSentence(said).tree
-        == "(S (NP (NP (DT The) (NN book)) (SBAR (WHNP (WDT that)) (S (NP (PRP he)) (VP"
-        " (VBD looked) (PP (IN for)))))) (VP (VBZ is) (RB not) (ADJP (JJ old)))"
-        " (. .))"
+    assert GrammarSentence(said).tree == (
+        "(S (NP (NP (DT The) (NN book)) (SBAR (WHNP (WDT that)) (S (NP (PRP he)) (VP"
+        " (VBD looked) (PP (IN for)))))) (VP (VBZ is) (RB not) (ADJP (JJ old))) (. .))"
     )
 
 

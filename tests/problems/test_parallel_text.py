@@ -11,8 +11,7 @@ from problem_test import run_problem_test
 from tiny_task import contents
 
 from t2tlite import registry
-from t2tlite.data.generate import generate
-from t2tlite.data.summary import Generated
+from t2tlite.data.generate import Generated, generate
 from t2tlite.files.text_files import write_lines
 from t2tlite.problems.parallel_text import ParallelText
 

@@ -224,21 +224,14 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
 
 def test_substitutions_follow_all_trees_in_training_alone(own_trees):
     plain = list(registry.get_problem("wsj_parsing").pairs("train", own_trees))
-    problem = registry.get_problem("wsj_parsing", substitutions=2)
+    problem = registry.get_problem("wsj_parsing", substitutions=2, fragments=1)
     pairs = list(problem.pairs("train", own_trees))
-    assert len(pairs) == 3 * 120
-    assert pairs[:120] == plain
-    assert not set(pairs[120:]) & set(plain)  # all sentences have other words
-    # and the same tree
-    assert {target for _, target in pairs} == {target for _, target in plain}
+    assert len(pairs) == 2 * 3 * 120
+    whole = pairs[::2]  # each is followed by a fragment
+    assert whole[:120] == plain
+    assert not set(whole[120:]) & set(plain)  # all sentences have other words
+    assert {target for _, target in whole} == {target for _, target in plain}
     assert len(list(problem.pairs("dev", own_trees))) == 6
-    with_fragments = list(
-        registry.get_problem("wsj_parsing", substitutions=2, fragments=1).pairs(
-            "train", own_trees
-        )
-    )
-    assert len(with_fragments) == 2 * 360
-    assert with_fragments[::2] == pairs
 
 
 def test_unknown_linearisation():

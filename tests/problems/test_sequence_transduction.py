@@ -5,7 +5,7 @@ import pytest
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.files.atomic_file import write_text
-from t2tlite.problems.algorithmic import LONG_TEST
+from t2tlite.problems.sequence_transduction import LONG_TEST
 from t2tlite.registry import get_problem, list_problems
 from t2tlite.tasks.pronunciation import PronunciationTask, letters
 from t2tlite.tasks.task import Output, open_task

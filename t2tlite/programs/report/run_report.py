@@ -21,7 +21,6 @@ from tensorboard.util.tensor_util import make_ndarray
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.data.pair_audit import FINDINGS
 from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import AVERAGED, BEST, list_checkpoints
@@ -241,12 +240,10 @@ def _checkpoints(run: RunFolder) -> list[tuple[Path, str]]:
 
 def _findings(manifest: RunManifest | None) -> list[str]:
     """What t2t-datagen found in the training corpora that would spoil a result."""
-    corpora = manifest.corpora.values() if manifest else ()
-    present = []
-    for name in FINDINGS:
-        if any(corpus.findings.get(name) for corpus in corpora):
-            present.append(name)
-    return present
+    present: dict[str, None] = {}
+    for corpus in manifest.corpora.values() if manifest else ():
+        present |= dict.fromkeys(corpus.findings)
+    return list(present)
 
 
 def _checkpoint(record: DecodeRecord) -> str:
