@@ -96,11 +96,6 @@ class Score(NamedTuple):
         return self.scores[self.name]
 
     @property
-    def signature(self) -> str:
-        """How the main metric was computed."""
-        return self.signatures[self.name]
-
-    @property
     def metrics(self) -> dict[str, float]:
         """The metrics that evaluations record, by name in lower case: bleu and chrf2,
         or f1.

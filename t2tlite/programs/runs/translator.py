@@ -110,7 +110,11 @@ class Translator(TextDecoder):
         self.notes = list(notes)
 
     def __repr__(self) -> str:
-        return f"<Translator: {self.label}, run {self.run}>"
+        return (
+            f"<Translator: problem {self.manifest.name},"
+            f" {self.engine.parameters:,} parameters, step {self.step:,},"
+            f" run {self.run}>"
+        )
 
     @of_one_or_all
     def translate(
@@ -210,8 +214,6 @@ class Translator(TextDecoder):
         """
         self._check_one_run("Attention is shown")
         check_text("source", source)
-        if target is not None:
-            check_text("target", target)
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if self.source_encoder.is_blank(source) or not source_ids:
@@ -220,12 +222,12 @@ class Translator(TextDecoder):
                 f" {source!r}."
             )
         if target is None:
-            [[best]] = self.engine.decode(
-                [Sentence(source_ids)], self.options(return_beams=1)
-            )
+            options = self.options(return_beams=1)
+            [[best]] = self.engine.decode([Sentence(source_ids)], options)
             target_ids = best.ids
             target = self.target_encoder.text(target_ids)
         else:
+            check_text("target", target)
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
         target_tokens = [*target_ids, EOS][: self.engine.max_positions]
