@@ -71,12 +71,6 @@ def test_hypotheses_are_ranked_by_our_length_penalty():
     assert second.score == pytest.approx(-3.0 / (14 / 6) ** 0.5)  # -1.96
 
 
-def test_no_more_hypotheses_than_asked_for_are_returned():
-    search = Search([("a </s>", -1.0), ("b </s>", -2.0)])
-    [[best]] = decode(search, [[2]], beam_size=2, alpha=0.0)
-    assert best.ids == [2]
-
-
 def test_unfinished_hypotheses_count_only_where_none_is_finished():
     results = [("a b c", -0.1), ("a </s>", -5.0)], [("a b c", -0.1), ("b c a", -0.2)]
     options = {"beam_size": 2, "return_beams": 2, "extra_length": 2}
@@ -95,12 +89,6 @@ def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
         pytest.approx(-3.0),
         pytest.approx(-3.0),
     )
-
-
-def test_greedy_search_has_our_penalty():
-    search = Search([("a b c </s>", -3.0)])
-    [[actual]] = decode(search, [[2]], beam_size=1, alpha=1.0)
-    assert (actual.score, actual.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
 
 
 def test_what_exceeds_its_own_length_limit_is_decoded_again():

@@ -164,29 +164,19 @@ def test_quantised_models_are_smaller_and_nearly_the_same(
     )
 
 
-def test_the_folder_has_what_text_and_tokens_need(vocabularies, tmp_path):
-    """One vocabulary: CTranslate2 tells it by a file of its own. Two: each side has
-    one.
-    """
-    model = random_model([vocabularies[0]] * 2)
-    convert(model.hparams, weights(model), [vocabularies[0]] * 2, tmp_path, "float32")
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"model.bin", "config.json", "shared_vocabulary.json", "one.model"}
-    assert (tmp_path / "one.model").read_bytes() == vocabularies[0].path.read_bytes()
-    tokens = json.loads((tmp_path / "shared_vocabulary.json").read_text())
-    assert tokens == vocabularies[0].pieces(range(330))
-
-    (tmp_path / "two").mkdir()
+def test_the_folder_of_two_vocabularies_has_both(vocabularies, tmp_path):
     model = random_model(vocabularies, UNSHARED)
-    convert(model.hparams, weights(model), vocabularies, tmp_path / "two", "float32")
-    names = {path.name for path in (tmp_path / "two").iterdir()}
-    vocabulary_files = {
+    convert(model.hparams, weights(model), vocabularies, tmp_path, "float32")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model.bin",
+        "config.json",
         "source_vocabulary.json",
         "target_vocabulary.json",
         "one.model",
         "other.model",
     }
-    assert names == {"model.bin", "config.json", *vocabulary_files}
+    tokens = json.loads((tmp_path / "source_vocabulary.json").read_text())
+    assert tokens == vocabularies[0].pieces(range(330))
 
 
 def test_subwords_of_tensor2tensor(tmp_path, fixtures):
