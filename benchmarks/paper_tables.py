@@ -24,7 +24,7 @@ from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.console import markdown_table
 from t2tlite.programs.table3.rows import ROWS
-from t2tlite.training.cost import estimate
+from t2tlite.training.cost import flops_per_step
 
 BATCH_TOKENS = 25_000  # of source, and as many of target: section 5.1
 NEWS = (28, 28)  # mean tokens of a source and a target sentence, EOS included
@@ -139,10 +139,7 @@ def training_flops(
 ) -> float:
     """Counts the floating-point operations of training on the paper's batches."""
     hparams = dataclasses.replace(hparams, batch_size=BATCH_TOKENS)
-    return (
-        estimate(hparams, (vocab_size, vocab_size), lengths).flops_per_step
-        * hparams.train_steps
-    )
+    return hparams.train_steps * flops_per_step(hparams, vocab_size, lengths)
 
 
 def utilisation() -> float:

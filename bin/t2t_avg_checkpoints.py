@@ -11,9 +11,9 @@ The newest 20; or all of some steps, for example those around the best evaluatio
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint, in place of an earlier
 average. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=averaged ...
-It evaluates the average, the newest and the best checkpoint on the run's dev sets, and
-says if the average is worse: averaging helps once the dev loss hardly falls. The data
-is where it was during training, or in --data_dir if it has moved.
+It evaluates the average, the newest and the best checkpoint on dev, and says if the
+average is worse: averaging helps once the dev loss hardly falls. The data is where it
+was during training, or in --data_dir if it has moved.
 
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big
 ones. t2t-trainer keeps the newest 20 (--keep_checkpoint_max), one of each evaluation
@@ -50,27 +50,25 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     )
 
 
-@command(AverageFlags, __doc__)
+@command
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
-    from t2tlite.programs.runs.checkpoint_choice import checkpoints_to_average
+    from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
     from t2tlite.programs.runs.load import run_dataset
 
-    folder = groups.run_folder(flags)
-    folder.hparams()  # raises if there is no run
+    folder = groups.existing_run(flags)
     folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
     count = AVERAGED if flags.n is None and not of_steps else flags.n
-    averaged = checkpoints_to_average(
-        folder, count, flags.from_step or 0, flags.to_step
-    )
-    dataset, lines = None, []
+    averaged = newest_checkpoints(folder, count, flags.from_step or 0, flags.to_step)
+    dataset = None
+    lines = []
     try:
         dataset = run_dataset(folder, flags.data_dir)
     except (OSError, ValueError) as error:
         if flags.data_dir:
             raise
-        lines = [f"The average was not measured. {error}"]
+        lines.append(f"The average was not measured. {error}")
 
     load_tensorflow()
     from t2tlite.programs.runs.average import average_run, comparison
@@ -79,8 +77,8 @@ def main(flags: AverageFlags) -> None:
     number = counted(len(averaged), "checkpoint")
     ends = " to ".join(dict.fromkeys([averaged[0], averaged[-1]]))
     print(f"Averaged {number}, {ends}, into {average.path}.")
-    if average.measured:
-        lines = comparison(average.measured)
+    if average.losses:
+        lines = comparison(average.losses)
     print("\n".join(lines))
 
 

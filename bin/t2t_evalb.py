@@ -51,14 +51,13 @@ from __future__ import annotations
 import dataclasses
 
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import Flags, check_standard_output
+from t2tlite.bin.flags import Flags
 from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
 from t2tlite.trees import evalb
-from t2tlite.trees.evalb_bootstrap import RESAMPLES, SEED, f1_interval
 from t2tlite.trees.evalb_parameters import COLLINS, read_parameters
-from t2tlite.trees.evalb_parses import read_parses
+from t2tlite.trees.tree import read_parses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,10 +83,10 @@ class EvalbFlags(Flags):
     )
 
 
-@command(EvalbFlags, __doc__)
+@command
 def main(flags: EvalbFlags) -> None:
     """Prints the scores."""
-    check_standard_output(gold=flags.gold, predicted=flags.predicted, prm=flags.prm)
+    flags.check_standard_output("gold", "predicted", "prm")
     parameters = read_parameters(flags.prm) if flags.prm else COLLINS
     gold = read_parses(flags.gold)
     predicted = read_parses(flags.predicted)
@@ -106,16 +105,17 @@ def main(flags: EvalbFlags) -> None:
     if flags.sentences:
         print(evalb.format_table(scores))
     length = parameters.cutoff_length
+    short = evalb.up_to_length(scores, length)
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
-    print(f"\n-- len<={length} --\n{evalb.summarise(scores, length)}")
+    print(f"\n-- len<={length} --\n{evalb.summarise(short)}")
     if flags.bootstrap:
         print(
             "\n-- 95% confidence interval of the F-measure,"
-            f" {RESAMPLES:,} resamples (seed {SEED}) --"
+            f" {evalb.RESAMPLES:,} resamples (seed {evalb.SEED}) --"
         )
         intervals = {
-            "All": f1_interval(scores),
-            f"len<={length}": f1_interval(scores, length),
+            "All": evalb.f1_interval(scores),
+            f"len<={length}": evalb.f1_interval(short),
         }
         for name, (low, high) in intervals.items():
             print(f"{name:26}= {low:6.2f} to {high:6.2f}")

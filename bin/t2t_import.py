@@ -20,8 +20,8 @@ selects t2tlite's own. To train it further, make data with the same vocabulary:
 t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
 The model must be `transformer` with dot-product attention, pre- or post-norm,
-embeddings shared or not; of any other, the hparams that differ are named. Checkpoints
-can be added to RUN later. docs/from-tensor2tensor.md has the details.
+embeddings shared or not; of any other, the hparams that differ are named.
+docs/from-tensor2tensor.md has the details.
 """
 
 from __future__ import annotations
@@ -57,15 +57,16 @@ class ImportFlags(groups.TensorFlowFlags, groups.ProblemFlags):
     )
 
 
-@command(ImportFlags, __doc__)
+@command
 def main(flags: ImportFlags) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
     training.
     """
+    hparams_file = Path(flags.t2t_hparams) if flags.t2t_hparams else None
     files = T2TFiles(
         Path(flags.t2t_checkpoint),
         [Path(file) for file in flags.t2t_vocab],
-        hparams_file=Path(flags.t2t_hparams) if flags.t2t_hparams else None,
+        hparams_file=hparams_file,
         target_space=flags.target_space_id,
         problem=flags.problem,
     )

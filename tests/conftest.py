@@ -156,7 +156,7 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
             raise AssertionError("the evaluation continued after a signal")
         return Evaluation(outcome, 0.5, 10)
 
-    from t2tlite.programs.runs import dev_decoder, train
+    from t2tlite.programs.runs import train
     from t2tlite.training import dev_sets, loop, strategy
     from t2tlite.training.evaluation import Evaluation
     from t2tlite.training.train_step import StepResult
@@ -171,7 +171,6 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(loop, "distribute", lambda *_: [])
     monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
     monkeypatch.setattr(train, "get_model", lambda name: once)
-    monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
     return outcomes
 
 

@@ -39,7 +39,6 @@ def test_a_run_decodes_as_it_did(formats):
 
 
 def test_training_resumes(formats, monkeypatch, capsys):
-    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
     before = tensors("run/model.ckpt-4")
     flags = ["--flagfile=run/flags.txt", "--keep_checkpoint_max=2", "--train_steps=5"]
     with run_eagerly():

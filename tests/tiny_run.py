@@ -9,15 +9,12 @@ import os
 import shutil
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 import pytest
 import tensorflow as tf
-from eager import run_eagerly
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2tlite.bin import t2t_trainer
-from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.lock import only_process
 
@@ -150,11 +147,7 @@ def train_tiny_run(tiny_run: TinyRun) -> None:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         more = "--generate_data", "--num_processes=1", "--local_eval_frequency=40"
-        # the samples alone are decoded
-        with mock.patch.object(
-            TextDecoder, "decode", run_eagerly()(TextDecoder.decode)
-        ):
-            status = t2t_trainer.main(trainer_flags(tiny_run, tiny_run.run, *more))
+        status = t2t_trainer.main(trainer_flags(tiny_run, tiny_run.run, *more))
     assert status == 0, err.getvalue()
     write_text(tiny_run.run.parent / "stdout", out.getvalue())
     write_text(tiny_run.run.parent / "stderr", err.getvalue())
@@ -180,11 +173,8 @@ def last_of_each(*flags: str) -> list[str]:
 
 
 def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:
-    """Calls t2t-trainer in this process and returns its exit status. It decodes no
-    samples, which takes seconds.
-    """
-    with mock.patch("t2tlite.programs.runs.dev_decoder.SAMPLES", 0):
-        return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
+    """Calls t2t-trainer in this process and returns its exit status."""
+    return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
 
 
 def change_manifest(run: Path, **changes: object) -> None:

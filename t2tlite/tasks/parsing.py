@@ -14,7 +14,7 @@ from t2tlite.tasks.task import Output, Score, Task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.tree import format_tree, parse_tree
-from t2tlite.trees.words import ends_in_punctuation, tree_word
+from t2tlite.trees.words import tree_word
 from t2tlite.vocabularies.normalisation import words as split_words
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -31,7 +31,6 @@ class ParsingTask(Task):
     name = "parsing"
     outputs = "trees"
     references_ending = "gold"
-    labels = ("source", "parse", "gold")
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -109,7 +108,7 @@ class ParsingTask(Task):
         gold = [parse_tree(reference) for reference in references]
         # a recorded output has its tree as text
         predicted = [output.tree or parse_tree(output.text) for output in outputs]
-        score, _ = evalb(gold, predicted)
+        score = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
             "recall": score.recall,
@@ -122,34 +121,22 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The numbers of sequences, of repaired ones, of last words like `end.`, and of
-        repairs by kind.
-        """
+        """The numbers of sequences, of repaired ones, and of repairs by kind."""
         tally = Counter(sequences=len(outputs))
         for parse in outputs:
             tally["repaired"] += bool(parse.repairs)
             tally.update(parse.repairs or {})
-            if parse.tree is not None:
-                tally["glued"] += ends_in_punctuation(parse.tree.words()[-1])
         return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired, and how; and how many sentences seem to be
-        raw text.
-        """
+        """How many sequences were repaired, and how."""
         kinds = Counter(tally)
         sequences = kinds.pop("sequences", 0)
         repaired = kinds.pop("repaired", 0)
-        glued = kinds.pop("glued", 0)
         line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}"
         repairs = [f"{kind} {times:,}" for kind, times in kinds.most_common()]
         if repairs:
             line += f" ({', '.join(repairs)})"
-        if glued:
-            line += (
-                "\nSentences whose last word ends in punctuation, which --raw_text"
-                f" would separate: {glued:,}"
-            )
         return line
 
     def as_sequences(self) -> Task:
@@ -167,7 +154,6 @@ class SequenceTask(Task):
 
     name = "translation"
     outputs = "sequences"
-    labels = ("source", "translation", "reference")
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         return None

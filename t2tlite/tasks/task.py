@@ -96,11 +96,6 @@ class Score(NamedTuple):
         return self.scores[self.name]
 
     @property
-    def signature(self) -> str:
-        """How the main metric was computed."""
-        return self.signatures[self.name]
-
-    @property
     def metrics(self) -> dict[str, float]:
         """The metrics that evaluations record, by name in lower case: bleu and chrf2,
         or f1.
@@ -137,8 +132,6 @@ class Task:
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
     references_ending: ClassVar[str] = "ref"  # of the name of a file with references
-    # of source, output and reference in an example
-    labels: ClassVar[tuple[str, str, str]]
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -235,7 +228,6 @@ class TranslationTask(Task):
 
     name = "translation"
     outputs = "translations"
-    labels = ("source", "translation", "reference")
     # by default; TER takes seconds for thousands of sentences
     fast_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf")
     all_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf", "ter")
@@ -279,6 +271,5 @@ class TextToTextTask(TranslationTask):
 
     name = "text_to_text"
     outputs = "outputs"
-    labels = ("source", "output", "reference")
     fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "token_accuracy")
     all_metrics = fast_metrics

@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 from keras.optimizers import Optimizer
 
-from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
     copy_checkpoint,
@@ -82,13 +81,16 @@ class Checkpoints:
         self._check_finite(step)
         self._step.assign(step)
         if self._run.writes:
-            _write(
-                self._run.path,
-                step,
-                model=self._weights,
-                optimizer=self._optimizer,
-                step=self._step,
-            )
+            folder = self._run.path
+            name = f"{CHECKPOINT_PREFIX}-{step}"
+            with writing(name, folder), saving_folder(folder) as saving:
+                _write(
+                    saving,
+                    step,
+                    model=self._weights,
+                    optimizer=self._optimizer,
+                    step=self._step,
+                )
             for path in self._run.checkpoints()[: -self._keep]:
                 remove_checkpoint(path)
         self._saved_step = step
@@ -98,15 +100,8 @@ class Checkpoints:
         checkpoint was deleted.
         """
         best = self._run.best()
-        if best is None or self.best_path(best) in list_checkpoints(
-            self._run.best_folder
-        ):
-            return best
-        say(
-            f"The best checkpoint, of step {best.step:,}, was deleted from"
-            f" {self._run.best_folder}. The next is kept."
-        )
-        return None
+        kept = list_checkpoints(self._run.best_folder)
+        return best if best and self.best_path(best) in kept else None
 
     def best_path(self, best: DevEvaluation) -> str:
         """The path of the best checkpoint."""
@@ -168,7 +163,7 @@ def check_size(path: str, parameters: int) -> None:
     for any memory.
     """
     with _reading(path) as reader:
-        stored = sum(map(math.prod, _stored_shapes(reader, "model").values()))
+        stored = _size(_stored_shapes(reader, "model"))
         if parameters > 2 * stored:
             raise ValueError(OTHER_SIZE.format(stored, parameters))
 
@@ -190,10 +185,15 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
     """
     with _reading(path) as reader:
         shapes = _stored_shapes(reader, "model")
-        stored = sum(map(math.prod, shapes.values()))
+        stored = _size(shapes)
         if stored != parameters:
             raise ValueError(OTHER_SIZE.format(stored, parameters))
         return {name: _read(reader, "model", name) for name in shapes}
+
+
+def _size(shapes: Mapping[str, Sequence[int]]) -> int:
+    """The number of weights in variables of these shapes."""
+    return sum(map(math.prod, shapes.values()))
 
 
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
@@ -217,44 +217,33 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
     return written
 
 
-def save_weights(
-    model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None
-) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone,
-    and returns its path.
-
-    The folder is made if needed. With `saving`, an open `saving_folder`, it appears
-    when that is closed.
+    and returns its path. The folder is made if needed.
     """
-    weights = _by_path(model.trainable_variables)
-    return _write(folder, step, saving, model=weights)
+    name = f"{CHECKPOINT_PREFIX}-{step}"
+    with writing(name, folder), saving_folder(folder) as saving:
+        write_weights(model, saving, step)
+    return str(folder / name)
+
+
+def write_weights(model: Seq2SeqModel, saving: Path, step: int) -> None:
+    """Writes the weights into an open `saving_folder`."""
+    _write(saving, step, model=_by_path(model.trainable_variables))
 
 
 def _write(
-    folder: Path,
-    number: int,
-    saving: Path | None = None,
-    **content: Mapping[str, tf.Variable] | tf.Variable,
-) -> str:
-    """Writes folder/model.ckpt-`number` and returns its path; an exception leaves what
-    was there.
-    """
-    name = f"{CHECKPOINT_PREFIX}-{number}"
+    saving: Path, number: int, **content: Mapping[str, tf.Variable] | tf.Variable
+) -> None:
     # Variables are named one by one: tf.train.Checkpoint finds none below a Keras 3
     # model, without a warning.
     checkpoint = tf.train.Checkpoint(**content)
     _ = checkpoint.save_counter  # older versions need it to restore a checkpoint
-    with writing(name, folder):
-        if saving:
-            checkpoint.write(str(saving / name))
-        else:
-            with saving_folder(folder) as saving:
-                checkpoint.write(str(saving / name))
-    return str(folder / name)
+    checkpoint.write(str(saving / f"{CHECKPOINT_PREFIX}-{number}"))
 
 
 @contextlib.contextmanager
-def writing(what: str, folder: str | Path) -> Iterator[None]:
+def writing(what: str, folder: object) -> Iterator[None]:
     """Turns an error of TensorFlow's while it writes files into an OSError.
 
     A full disk has the same error as too little memory, ResourceExhaustedError, which

@@ -1,21 +1,15 @@
-"""What a model and its training cost, by formula: parameters, FLOPs and memory, without
-building anything.
-"""
+"""What a model and its training cost, by formula: parameters and FLOPs."""
 
 # D hidden size, F filter size, K and U channels of keys and of values (all heads
 # together), H heads, V vocabulary, S source length, T target length, in tokens
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from t2tlite.config import HParams
-
-FLOAT32_BYTES = 4
-MASK = 0.25  # of dropout, in float32 numbers: a byte
 
 
 class ModelCost:
@@ -29,12 +23,6 @@ class ModelCost:
         self, hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
     ) -> float:
         """Floating-point operations of one pair (S, T), forward."""
-        return 0.0
-
-    def activations(self, hparams: HParams, lengths: tuple[float, float]) -> float:
-        """Numbers that one pair (S, T) keeps for the backward pass, without those over
-        the vocabulary.
-        """
         return 0.0
 
 
@@ -89,29 +77,6 @@ class TransformerCost(ModelCost):
             products += attention.layers * (projected + scores)
         return 2 * products
 
-    def activations(self, hparams: HParams, lengths: tuple[float, float]) -> float:
-        d = hparams.hidden_size
-        channels = hparams.key_channels + hparams.value_channels
-        s, t = lengths
-
-        def kept(rate: float) -> float:
-            """Of a number: itself, the result of dropout, and its mask."""
-            return 2 + MASK if rate else 1
-
-        # Around a sublayer: the norm's input, its factor, its result; dropout's mask.
-        residual = (3 + MASK * (hparams.layer_prepostprocess_dropout > 0)) * d
-        feed_forward = hparams.filter_size * kept(hparams.relu_dropout) + residual
-        weight = hparams.num_heads * kept(hparams.attention_dropout)
-        numbers = (s + t) * d  # embedded
-        numbers += hparams.encoder_layers * s * feed_forward
-        numbers += hparams.decoder_layers * t * feed_forward
-        for attention in _attentions(hparams, lengths):
-            # queries and heads; keys and values; weights
-            of_a_query = channels + residual + attention.keys_of_a_query * weight
-            of_queries = attention.queries * of_a_query
-            numbers += attention.layers * (of_queries + attention.copies * channels)
-        return numbers
-
 
 class _Attention(NamedTuple):
     """The sizes of attention in so many layers, for a pair."""
@@ -120,19 +85,16 @@ class _Attention(NamedTuple):
     queries: float
     keys: float
     keys_of_a_query: float  # that it has scores for, padding included
-    copies: float  # of the keys, in all blocks
 
 
-def _attentions(
-    hparams: HParams, lengths: tuple[float, float]
-) -> tuple[_Attention, _Attention, _Attention]:
+def _attentions(hparams: HParams, lengths: tuple[float, float]) -> list[_Attention]:
     """Self-attention of both stacks, and cross-attention."""
     s, t = lengths
-    return (
+    return [
         _self_attention(hparams, hparams.encoder_layers, s, 3),
         _self_attention(hparams, hparams.decoder_layers, t, 2),
-        _Attention(hparams.decoder_layers, t, s, s, s),
-    )
+        _Attention(hparams.decoder_layers, t, s, s),
+    ]
 
 
 def _self_attention(
@@ -140,10 +102,10 @@ def _self_attention(
 ) -> _Attention:
     """With a radius, a query has scores for so many `blocks` of keys."""
     if not hparams.self_attention_radius:
-        return _Attention(layers, length, length, length, length)
+        return _Attention(layers, length, length, length)
     size = min(hparams.self_attention_radius, length)
     queries = math.ceil(length / size) * size
-    return _Attention(layers, queries, length, blocks * size, blocks * queries)
+    return _Attention(layers, queries, length, blocks * size)
 
 
 COSTS = {"transformer": TransformerCost()}  # by HParams.model
@@ -153,45 +115,12 @@ def _formulas(hparams: HParams) -> ModelCost:
     return COSTS.get(hparams.model) or ModelCost()
 
 
-@dataclasses.dataclass(frozen=True)
-class Cost:
-    """The size of a model, and of one optimizer step on one replica."""
-
-    parameters: int  # weights
-    # floating-point operations of a full batch, forward and backward
-    flops_per_step: float
-    memory_bytes: int  # of training, estimated
-
-
-def estimate(
-    hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]
-) -> Cost:
-    """The cost of a model and of its training on pairs of a given length.
-
-    A full batch has as many pairs as fit in batch_size tokens of the longer side,
-    accumulate_steps times, all of the mean length. Attention's share grows with the
-    square of the length (restricted, with the length times the radius), so real
-    lengths, which vary, cost a little more.
-
-    Vocabulary sizes count all ids of source and target; lengths are the mean tokens of
-    a training pair's source and target, EOS included.
-
-    >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
-    63045632
-    """
-    pairs = hparams.batch_size / max(lengths)  # in a micro-batch
-    flops = training_flops(hparams, vocabulary_sizes[1], *lengths)
-    memory = training_memory(hparams, vocabulary_sizes, lengths, pairs)
-    return Cost(
-        parameters=count_parameters(hparams, vocabulary_sizes),
-        flops_per_step=flops * pairs * hparams.accumulate_steps,
-        memory_bytes=round(memory),
-    )
-
-
 def count_parameters(hparams: HParams, vocabulary_sizes: Sequence[int]) -> int:
     """The number of weights of a model, equal to the built model's `count_params()`; 0
     if it has no formulas.
+
+    >>> count_parameters(HParams(), (37_000, 37_000))
+    63045632
     """
     return _formulas(hparams).parameters(hparams, vocabulary_sizes)
 
@@ -208,41 +137,24 @@ def training_flops(
     return 3.0 * _formulas(hparams).forward_flops(hparams, target_vocab_size, lengths)
 
 
-def training_memory(
-    hparams: HParams,
-    vocabulary_sizes: Sequence[int],
-    lengths: tuple[float, float],
-    pairs: float,
+def flops_per_step(
+    hparams: HParams, target_vocab_size: int, lengths: tuple[float, float]
 ) -> float:
-    """Estimates the bytes that training holds at its peak.
+    """Floating-point operations of an optimizer step on one replica, forward and
+    backward, with full batches of pairs of the mean lengths (S, T), EOS included.
 
-    It counts weights, gradients (twice with several micro-batches) and Adam's two
-    moments, all float32; with mixed precision a copy of the weights in 16 bits; and
-    what a micro-batch of so many `pairs` keeps for the backward pass. It does not count
-    TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working space inside
-    operations, and what the allocator wastes.
-
-    On a CPU, a model of 3 layers of 128 with a vocabulary of 8,000 took 0.46 GB more
-    than TensorFlow for 32 pairs of 64 + 64 tokens, and 1.04 GB for 96; the estimates
-    were 0.37 and 1.03. With four micro-batches of 32 pairs it took 0.56 GB, the
-    estimate being 0.38. Models of 3 layers, 256 and 512 wide, took 0.98 to 1.24 times
-    the estimate.
+    A full batch has as many pairs as fit in batch_size tokens of the longer side,
+    accumulate_steps times. Attention's share grows with the square of the length
+    (restricted, with the length times the radius), so real lengths, which vary, cost a
+    little more.
     """
-    is_mixed = hparams.dtype_policy != "float32"
-    # weights, gradients, moments
-    copies = 1 + min(hparams.accumulate_steps, 2) + 2
-    weights = (copies + 0.5 * is_mixed) * count_parameters(hparams, vocabulary_sizes)
-    activations = _formulas(hparams).activations(hparams, lengths)
-    if is_mixed:
-        activations /= 2
-    # float32 for every policy: logits, softmax minus the target, and its gradient
-    logits = 3 * lengths[1] * vocabulary_sizes[1]
-    return FLOAT32_BYTES * (weights + pairs * (activations + logits))
+    pairs = hparams.accumulate_steps * hparams.batch_size / max(lengths)
+    return pairs * training_flops(hparams, target_vocab_size, *lengths)
 
 
 def largest_batch(
     hparams: HParams,
-    vocabulary_sizes: Sequence[int],
+    target_vocab_size: int,
     shapes: Sequence[tuple[int, int, int]],
     replicas: int,
 ) -> tuple[int, int, int]:
@@ -250,10 +162,18 @@ def largest_batch(
 
     `shapes` are those of the largest global batches, `BatchPlan.largest_shapes`.
     """
-
-    def memory(shape: tuple[int, int, int]) -> float:
-        rows, source, target = shape
-        return training_memory(hparams, vocabulary_sizes, (source, target), rows)
-
     parts = replicas * hparams.accumulate_steps
-    return max([(-(-rows // parts), s, t) for rows, s, t in shapes], key=memory)
+    micro_batches = [(math.ceil(rows / parts), s, t) for rows, s, t in shapes]
+
+    def kept(shape: tuple[int, int, int]) -> float:
+        """About as many numbers as the backward pass needs of the forward pass."""
+        rows, s, t = shape
+        encoder = hparams.encoder_layers
+        decoder = hparams.decoder_layers
+        weights = encoder * s * s + decoder * (t * t + t * s)
+        activations = encoder * s + 2 * decoder * t
+        width = hparams.filter_size + 8 * hparams.hidden_size
+        logits = 3 * t * target_vocab_size
+        return rows * (2 * hparams.num_heads * weights + activations * width + logits)
+
+    return max(micro_batches, key=kept)

@@ -6,26 +6,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Mapping
 
 from t2tlite.console import counted, say
 from t2tlite.run_records import LOSS, DevEvaluation
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, restore_weights
-from t2tlite.training.evaluation import (
-    ALL_DEV_SETS,
-    Evaluation,
-    make_evaluation,
-    together,
-)
+from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
 from t2tlite.training.progress import Progress
 from t2tlite.training.signals import Signals
-
-# Samples are decoded only after this many seconds of training, or at its end: compiling
-# their search takes seconds, once.
-SAMPLES_AFTER_SECONDS = 60.0
 
 # Percent. A score below this, such as the BLEU of a model that has hardly been trained,
 # is noise; the loss then decides.
@@ -52,7 +42,6 @@ class DevSets:
         self._config = config
         self._hooks = hooks
         self._checkpoints = checkpoints
-        self._started = time.monotonic()
         self._deciding = next(iter(setup.dev_sets))
         self._evaluate = {}
         for name, store in setup.dev_sets.items():
@@ -100,10 +89,6 @@ class DevSets:
         criterion = shown_metric(self._best.chosen_by if self._best else LOSS)
         say(f"Stopping early at step {step:,}: {worse} without a better {criterion}.")
 
-    def evaluate(self) -> Evaluation:
-        """The metrics of the model on the dev set that decides; records nothing."""
-        return self._evaluate[self._deciding]()
-
     def evaluate_and_keep(
         self, step: int, signals: Signals, progress: Progress
     ) -> Evaluation:
@@ -114,17 +99,21 @@ class DevSets:
         checkpoint and its TensorBoard events are written. A run that is interrupted
         before that repeats the evaluation when it resumes.
         """
-        results = self._evaluated(step, signals, progress)
+        results = {}
+        scores: Mapping[str, Score] = {}
+        with signals.ending_at_once(step):
+            progress.doing("evaluating dev")
+            for name, evaluate in self._evaluate.items():
+                results[name] = evaluate()
+            if self._hooks.score is not None:
+                progress.doing("decoding dev")
+                scores = self._hooks.score(list(results))
+        for name, score in scores.items():
+            results[name] = dataclasses.replace(results[name], score=score)
         dev = results.pop(self._deciding)
         better = self._keep_if_best(step, dev, results)
         progress.evaluated(step, dev, better, results)
         self._setup.run.write_evaluations(self._evaluations)
-        if self._hooks.samples and self._shows_samples(step):
-            progress.doing("decoding samples")
-            with signals.ending_at_once(step):
-                samples = self._hooks.samples()
-            if samples:
-                progress.samples(step, samples)
         progress.doing("")
         signals.check(step)
         return dev
@@ -155,34 +144,11 @@ class DevSets:
         self._best = dataclasses.replace(best, metrics=metrics, criterion=criterion)
         self._setup.run.write_evaluations(self._evaluations)
         self._setup.run.write_best(self._best)
-        value = metrics.get(criterion, math.nan)
-        digits = 4 if criterion == LOSS else 2
         say(
             f"The best so far, of step {best.step:,}, was chosen by"
             f" {shown_metric(best.chosen_by)}. From here on {shown_metric(criterion)}"
-            f" decides, {value:.{digits}f} at step {best.step:,}."
+            " decides."
         )
-
-    def _evaluated(
-        self, step: int, signals: Signals, progress: Progress
-    ) -> dict[str, Evaluation]:
-        """The results on each dev set by name, and on all together if there are
-        several. With the hook `score` they are decoded as well.
-        """
-        evaluations = {}
-        scores: Mapping[str, Score] = {}
-        with signals.ending_at_once(step):
-            progress.doing("evaluating dev")
-            for name, evaluate in self._evaluate.items():
-                evaluations[name] = evaluate()
-            if self._hooks.score is not None:
-                progress.doing("decoding dev")
-                scores = self._hooks.score(list(evaluations))
-        if len(evaluations) > 1:
-            evaluations[ALL_DEV_SETS] = together(evaluations.values())
-        for name, score in scores.items():
-            evaluations[name] = dataclasses.replace(evaluations[name], score=score)
-        return evaluations
 
     def _keep_if_best(
         self, step: int, dev: Evaluation, others: Mapping[str, Evaluation]
@@ -214,23 +180,16 @@ class DevSets:
 
     def _worse_evaluations(self) -> int:
         """How many evaluations since the best were compared with it and not better."""
-        if self._best is None or self._criterion_changes():
+        best = self._best
+        if best is None or self._criterion_changes():
             return 0
-        criterion = self._best.chosen_by
         worse = 0
         for evaluation in self._evaluations:
-            is_later = evaluation.step > self._best.step
-            is_compared = criterion == LOSS or criterion in evaluation.metrics
-            if is_later and is_compared:
-                worse += not is_better(
-                    evaluation.metrics, self._best.metrics, criterion
-                )
+            metrics = evaluation.metrics
+            is_compared = best.chosen_by in (LOSS, *metrics)
+            if evaluation.step > best.step and is_compared:
+                worse += not is_better(metrics, best.metrics, best.chosen_by)
         return worse
-
-    def _shows_samples(self, step: int) -> bool:
-        if step >= self._config.train_steps or self.stops_early():
-            return True
-        return time.monotonic() - self._started > SAMPLES_AFTER_SECONDS
 
 
 def is_better(

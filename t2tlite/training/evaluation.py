@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +18,6 @@ from t2tlite.tasks.task import Score
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
-ALL_DEV_SETS = "all dev sets"  # label of the metrics over all dev sets
 MAX_EXPONENT = 88.0  # above, exp is infinite in float32, in which TensorBoard stores it
 
 
@@ -55,20 +54,6 @@ class Evaluation:
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
 
 
-def together(evaluations: Iterable[Evaluation]) -> Evaluation:
-    """The metrics over the target tokens of several splits."""
-    sums = []
-    for e in evaluations:
-        sums.append((e.loss * e.tokens, e.tokens, e.accuracy * e.tokens))
-    return _of_sums(sums)
-
-
-def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
-    """The metrics from (summed loss, tokens, correct tokens) of each batch or split."""
-    loss, tokens, correct = np.sum(rows, axis=0)
-    return Evaluation(float(loss / tokens), float(correct / tokens), int(tokens))
-
-
 def make_evaluation(
     strategy: tf.distribute.Strategy,
     model: Seq2SeqModel,
@@ -101,10 +86,11 @@ def make_evaluation(
 
     def evaluate() -> Evaluation:
         iterator = iter(distribute(strategy, store, plan, 0, batches))
-        sums = []
+        sums = np.zeros(3)
         for _ in range(batches):
-            sums.append([float(value) for value in step(iterator)])
-        return _of_sums(sums)
+            sums += [float(value) for value in step(iterator)]
+        loss, tokens, correct = sums.tolist()
+        return Evaluation(loss / tokens, correct / tokens, int(tokens))
 
     return evaluate
 
@@ -116,11 +102,8 @@ def left_out(hparams: HParams, store: TokenStore, name: str) -> str | None:
     rows = not_evaluated(hparams, store.source_lengths, store.target_lengths)
     if not len(rows):
         return None
-    first = int(rows[0])
-    lengths = (int(store.source_lengths[first]), int(store.target_lengths[first]))
-    is_longer = "is longer" if len(rows) == 1 else "are longer"
+    limit = hparams.max_evaluated_length - 1
     return (
-        f"{counted(len(rows), 'pair')} of {name} {is_longer} than"
-        f" {hparams.max_evaluated_length - 1:,} tokens and left out of each evaluation;"
-        f" the first is line {first + 1:,}, of {max(lengths) - 1:,} tokens."
+        f"Longer than {limit:,} tokens and left out of each evaluation:"
+        f" {counted(len(rows), 'pair')} of {name}, the first in line {rows[0] + 1:,}."
     )

@@ -12,7 +12,7 @@ from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import BatchPlan, training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.training.checkpoints import Checkpoints, diverged, restore_weights
-from t2tlite.training.cost import largest_batch, training_memory
+from t2tlite.training.cost import largest_batch
 from t2tlite.training.dev_sets import DevSets
 from t2tlite.training.evaluation import Evaluation, left_out
 from t2tlite.training.loop_config import Hooks, LoopConfig, TrainingSetup
@@ -30,14 +30,14 @@ MAX_LOSS = 1e4
 
 def train(
     setup: TrainingSetup, config: LoopConfig, hooks: Hooks, signals: Signals
-) -> Evaluation:
+) -> Evaluation | None:
     """Trains a model from its newest checkpoint, or from the start, to
     `config.train_steps`.
 
-    Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite
-    or not a number, TensorFlow's ResourceExhaustedError if memory is not enough, and
-    Interrupted if one of `signals` comes, also before this call; then what is trained
-    is saved.
+    Returns the last evaluation, or None if the run has ended already. Raises
+    FloatingPointError if the loss becomes infinite or not a number, TensorFlow's
+    ResourceExhaustedError if memory is not enough, and Interrupted if one of `signals`
+    comes, also before this call; then what is trained is saved.
     """
     run = setup.run
     strategy = setup.strategy
@@ -55,7 +55,7 @@ def train(
         setup.corpus_pairs,
     )
     shape = largest_batch(
-        hparams, setup.vocabulary_sizes, plan.largest_shapes(), replicas
+        hparams, setup.target_vocab_size, plan.largest_shapes(), replicas
     )
     with strategy.scope():
         optimizer = make_optimizer(model)
@@ -65,14 +65,13 @@ def train(
     if setup.warm_start:
         restore_weights(model, setup.warm_start)
         say(f"Starting from the weights of {setup.warm_start}.")
-    _report_start(setup, plan, shape, start if resumes else None)
+    _report_start(setup, plan, start if resumes else None)
 
     # Is there anything to do?
     dev = DevSets(setup, config, hooks, checkpoints, start)
     was_interrupted = resumes and dev.lacks(start)  # in the evaluation
     if not was_interrupted and dev.nothing_to_train(start):
-        with signals.ending_at_once(start):
-            return dev.evaluate()
+        return None
 
     gradients = make_gradients(model, optimizer)
     train_step = make_train_step(strategy, model, optimizer, gradients)
@@ -168,16 +167,9 @@ def _save(
     progress.doing("")
 
 
-def _report_start(
-    setup: TrainingSetup,
-    plan: BatchPlan,
-    shape: tuple[int, int, int],
-    resumed_at: int | None,
-) -> None:
-    """Says what the run trains on, what it leaves out, and what memory it needs for the
-    largest micro-batch.
-
-    `resumed_at` is the step to resume from, or None for a new run.
+def _report_start(setup: TrainingSetup, plan: BatchPlan, start: int | None) -> None:
+    """Says what the run trains on, and what it leaves out. `start` is the step to
+    resume from, or None for a new run.
     """
     hparams = setup.model.hparams
     if plan.left_out:
@@ -187,22 +179,10 @@ def _report_start(
         line = left_out(hparams, store, name)
         if line:
             say(line)
-    if hparams.weights:
-        parts = []
-        for pairs, weight in zip(setup.corpus_pairs, hparams.weights, strict=True):
-            parts.append(f"{counted(pairs, 'pair')} x {weight}")
-        say(f"Corpora by their weights: {', '.join(parts)}.")
     batches = "batch" if plan.num_batches == 1 else "batches"
     replicas = counted(setup.strategy.num_replicas_in_sync, "replica")
-    resumes = "" if resumed_at is None else f"; resuming from step {resumed_at:,}"
+    resumes = "" if start is None else f"; resuming from step {start:,}"
     say(
         f"{setup.model.count_params():,} parameters, {counted(plan.num_pairs, 'pair')}"
         f" in {plan.num_batches:,} {batches} an epoch, {replicas}{resumes}."
-    )
-    rows, source, target = shape
-    sizes = setup.vocabulary_sizes
-    memory = training_memory(hparams, sizes, (source, target), rows)
-    say(
-        f"Memory of a replica, estimated: {memory / 1e9:.2g} GB in the largest batch,"
-        f" {counted(rows, 'pair')} of {source} + {target} tokens."
     )

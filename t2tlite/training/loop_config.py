@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from t2tlite.tasks.task import Score
     from t2tlite.types import Seq2SeqModel
 
-Sample = tuple[str, str, str]  # source, output, reference
-
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSetup:
@@ -36,7 +34,7 @@ class TrainingSetup:
     dev_sets: Mapping[str, TokenStore]
     # gets checkpoints, costs and TensorBoard events
     run: RunFolder
-    vocabulary_sizes: tuple[int, int]  # of source and target
+    target_vocab_size: int
     # floating-point operations to train on one token, for cost.json
     flops_per_token: float = 0.0
     # of each corpus in `train_store`, for the hparam corpus_weights
@@ -45,20 +43,14 @@ class TrainingSetup:
     # a run that resumes
     warm_start: str | None = None
 
-    @property
-    def deciding_dev_set(self) -> TokenStore:
-        return next(iter(self.dev_sets.values()))
-
 
 @dataclasses.dataclass(frozen=True)
 class Hooks:
     """What a program adds to training."""
 
-    # decodes the dev sets of these names: their scores, and that of all together under
-    # ALL_DEV_SETS; the score of the first then chooses the best checkpoint
+    # decodes the dev sets of these names, and returns their scores; that of the first
+    # then chooses the best checkpoint
     score: Callable[[Sequence[str]], Mapping[str, Score]] | None = None
-    # sentences of dev for TensorBoard, after a minute of training and at the end
-    samples: Callable[[], Sequence[Sample]] | None = None
     # called before the first step; writes what the run is trained with
     begin: Callable[[], None] | None = None
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import keras
 import tensorflow as tf
@@ -132,14 +131,6 @@ class Progress:
         with self._recording():
             hparams_plugin.hparams(dict(values))
 
-    def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Records a table of (source, output, reference) for TensorBoard."""
-        table = [["source", "output", "reference"]]
-        for row in rows:
-            table.append([_as_markdown(text) for text in row])
-        with self._recording():
-            tf.summary.text("samples", table, step=step)
-
     def evaluated(
         self, step: int, dev: Evaluation, better: bool, others: Mapping[str, Evaluation]
     ) -> None:
@@ -160,10 +151,3 @@ class Progress:
                 for metric, value in result.metrics.items():
                     tf.summary.scalar(f"{name}/{metric}", value, step=step)
             self._events.flush()
-
-
-def _as_markdown(text: str) -> str:
-    """Escapes plain text for TensorBoard, which reads Markdown: each punctuation mark
-    becomes its character code.
-    """
-    return re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text.strip())

@@ -77,13 +77,10 @@ def cost_line(cost: RunCost) -> str:
     """The counted cost in a line."""
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
     count = "1 device" if devices == 1 else f"{devices:.3g} devices"
-    line = (
+    return (
         f"Training cost: {cost.flops:.2e} FLOPs counted, in {_duration(cost.seconds)}"
-        f" on {count}"
+        f" on {count}."
     )
-    if cost.steps < cost.step:
-        line += f", for {cost.steps:,} of {cost.step:,} steps"
-    return f"{line}."
 
 
 def _duration(seconds: float) -> str:

@@ -128,24 +128,11 @@ def with_dtype_policy(
 ) -> HParams:
     """The hparams with "auto" replaced by the policy `recorded` in the run to resume,
     or by the fastest one of the devices.
-
-    Warns of bfloat16 on a CPU that does not have it.
     """
-    policy = _policy(hparams, strategy, recorded)
-    is_slow = not trains_on_gpu(strategy) and not cpu_has_bfloat16()
-    if policy == "mixed_bfloat16" and is_slow:
-        say("dtype_policy=mixed_bfloat16 is slower than float32 on this CPU.")
-    return dataclasses.replace(hparams, dtype_policy=policy)
-
-
-def _policy(
-    hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None
-) -> str:
-    """The dtype policy that training uses."""
     if hparams.dtype_policy != "auto":
-        return hparams.dtype_policy
+        return hparams
     if recorded:
-        return recorded.dtype_policy
+        return dataclasses.replace(hparams, dtype_policy=recorded.dtype_policy)
     fast = cpu_has_bfloat16()
     if trains_on_gpu(strategy):
         capabilities = []
@@ -153,7 +140,8 @@ def _policy(
             details = tf.config.experimental.get_device_details(gpu)
             capabilities.append(details.get("compute_capability", (0, 0)))
         fast = min(capabilities) >= BFLOAT16_CAPABILITY
-    return "mixed_bfloat16" if fast else "float32"
+    policy = "mixed_bfloat16" if fast else "float32"
+    return dataclasses.replace(hparams, dtype_policy=policy)
 
 
 def device_lines(
@@ -169,17 +157,18 @@ def device_lines(
     `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
     was asked for: with 0 the CPU is not a surprise.
     """
-    policy = _policy(hparams, strategy, recorded)
+    policy = with_dtype_policy(hparams, strategy, recorded).dtype_policy
     if hparams.dtype_policy == "auto":
         policy += " (dtype_policy=auto)"
     xla = "compiled by XLA" if hparams.jit_compile else "without XLA"
-    on_gpu = trains_on_gpu(strategy)
-    device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
-    if on_gpu:
-        device = gpu_name()
     count = strategy.num_replicas_in_sync
-    if count > 1:
-        device = f"{count} x {device}" if on_gpu else f"{count} replicas on {device}"
+    on_gpu = trains_on_gpu(strategy)
+    if on_gpu:
+        device = f"{count} x {gpu_name()}" if count > 1 else gpu_name()
+    else:
+        device = f"the CPU ({platform.machine()}, {os.cpu_count()} cores)"
+        if count > 1:
+            device = f"{count} replicas on {device}"
     lines = [f"Training on {device}, in {policy}, {xla}."]
     is_hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     if on_gpu and not hparams.jit_compile:

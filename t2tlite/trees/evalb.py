@@ -26,6 +26,7 @@ twelfth error), scoring continues. An F-measure that it prints as nan is 0.
 from __future__ import annotations
 
 import itertools
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -33,12 +34,16 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
-from t2tlite.trees.evalb_parses import FOREST
-from t2tlite.trees.tree import EMPTY_TAG, OPEN, TAG, Tree
+from t2tlite.trees.tree import EMPTY_TAG, FOREST, OPEN, TAG, Tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
 Bracket = tuple[str, int, int]  # label, first word, one past the last word
+
+# of the bootstrap of F1's 95% confidence interval
+RESAMPLES = 1000
+SEED = 12345
+TAIL = RESAMPLES // 40  # resamples below and above the interval
 
 # the words to which EVALB's QUOTE_LABEL applies
 QUOTE_MARKS = frozenset({"'", '"', "/"})
@@ -126,9 +131,8 @@ def evalb(
     gold: Sequence[Tree],
     predicted: Sequence[Tree | None],
     parameters: EvalbParameters = COLLINS,
-) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees. Returns the scores of all sentences, and of the sentences
-    of up to `parameters.cutoff_length` words.
+) -> ParsingScore:
+    """Scores predicted trees.
 
     `gold` has one tree per sentence. An outermost bracket without a label is scored
     like any other, so label it TOP. In `predicted`, None is a sentence without a parse.
@@ -142,7 +146,7 @@ def evalb(
     scores = []
     for gold_tree, tree in zip(gold, predicted, strict=True):
         scores.append(score_sentence(gold_tree, tree, parameters))
-    return summarise(scores), summarise(scores, parameters.cutoff_length)
+    return summarise(scores)
 
 
 def score_sentence(
@@ -193,19 +197,14 @@ def score_sentence(
 
 
 def up_to_length(
-    scores: Sequence[SentenceScore], max_length: int | None
+    scores: Sequence[SentenceScore], max_length: int
 ) -> list[SentenceScore]:
-    """The scores of the sentences whose gold tree has at most `max_length` words; all
-    if it is None.
-    """
-    return [s for s in scores if max_length is None or s.length <= max_length]
+    """The scores of the sentences whose gold tree has at most `max_length` words."""
+    return [score for score in scores if score.length <= max_length]
 
 
-def summarise(
-    scores: Sequence[SentenceScore], max_length: int | None = None
-) -> ParsingScore:
-    """Summarises the scores of the sentences `up_to_length`."""
-    scores = up_to_length(scores, max_length)
+def summarise(scores: Sequence[SentenceScore]) -> ParsingScore:
+    """Summarises the scores of sentences."""
     statuses: Counter[int] = Counter()
     valid = []
     complete = no_crossing = two_or_less_crossing = 0
@@ -243,11 +242,37 @@ COUNTS = ("length", "matched", "gold", "predicted", "crossing", "words", "correc
 
 def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """Adds up the counts of all sentences."""
-    total: dict[str, Any] = dict.fromkeys(COUNTS, 0)
-    for score in scores:
-        for name in COUNTS:
-            total[name] += getattr(score, name)
+    total: dict[str, Any] = {}
+    for name in COUNTS:
+        total[name] = sum(getattr(score, name) for score in scores)
     return SentenceScore(**total)
+
+
+def f1_interval(scores: Sequence[SentenceScore]) -> tuple[float, float]:
+    """Returns the ends of the 95% confidence interval of F1 in percent (the percentile
+    bootstrap of Efron, 1979): how much of an F1 is the choice of sentences.
+
+    RESAMPLES test sets of the same size are drawn with replacement from the sentences
+    that are scored. The same scores always give the same interval; without any it is
+    (0, 0).
+    """
+    sentences = []  # of each, the matched brackets, and those of both trees
+    for score in scores:
+        if score.status == SCORED:
+            sentences.append((score.matched, score.gold + score.predicted))
+    if not sentences:
+        return 0.0, 0.0
+    draw = random.Random(SEED)
+    values = []
+    for _ in range(RESAMPLES):
+        matched = 0
+        brackets = 0
+        for matched_here, brackets_here in draw.choices(sentences, k=len(sentences)):
+            matched += matched_here
+            brackets += brackets_here
+        values.append(_percent(2 * matched, brackets))
+    values.sort()
+    return values[TAIL], values[-TAIL - 1]
 
 
 def format_table(scores: Sequence[SentenceScore]) -> str:

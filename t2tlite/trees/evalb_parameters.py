@@ -13,19 +13,16 @@ from typing import Any
 from t2tlite.files.text_files import read_lines
 
 # keyword of a parameter file -> the field that it sets
-KEYWORDS = {
-    "DEBUG": "",  # t2t-evalb has flags for its output
-    "MAX_ERROR": "",  # errors are counted, but never end the scoring
-    "LABELED": "labelled",
-    "CUTOFF_LEN": "cutoff_length",
+NUMBERS = {"LABELED": "labelled", "CUTOFF_LEN": "cutoff_length"}
+LABELS = {
     "DELETE_LABEL": "delete_labels",
     "DELETE_LABEL_FOR_LENGTH": "delete_labels_for_length",
-    "EQ_LABEL": "equal_labels",
-    "EQ_WORD": "equal_words",
     "QUOTE_LABEL": "quote_labels",
 }
-PAIRS = ("EQ_LABEL", "EQ_WORD")
-NUMBERS = ("LABELED", "CUTOFF_LEN")
+PAIRS = {"EQ_LABEL": "equal_labels", "EQ_WORD": "equal_words"}
+# t2t-evalb has flags for its output, and errors never end the scoring
+IGNORED = ("DEBUG", "MAX_ERROR")
+KEYWORDS = (*IGNORED, *NUMBERS, *LABELS, *PAIRS)
 
 
 @dataclass(frozen=True)
@@ -80,28 +77,34 @@ def read_parameters(path: str | Path) -> EvalbParameters:
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
-        keyword, *values = line.split() or [""]
-        if not keyword or keyword.startswith("#"):
+        keyword, *values = line.split() or ["#"]
+        place = f"{path}, line {number}"
+        if keyword.startswith("#"):
             continue
         if keyword not in KEYWORDS:
             raise ValueError(
-                f"{path}, line {number}: a line must start with # or one of"
-                f" {', '.join(KEYWORDS)}. Received: {keyword!r}. Correct it."
+                f"{place}: a line must start with # or one of {', '.join(KEYWORDS)}."
+                f" Received: {keyword!r}. Correct it."
             )
-        field = KEYWORDS[keyword]
-        takes = ""
-        if len(values) != 1 + (keyword in PAIRS):
-            takes = "two values" if keyword in PAIRS else "one value"
-        elif keyword in NUMBERS and not re.fullmatch("[0-9]{1,9}", values[0]):
+        takes = "one value"
+        is_right = len(values) == 1
+        if keyword in PAIRS:
+            takes = "two values"
+            is_right = len(values) == 2
+        elif keyword in NUMBERS:
             takes = "a whole number"
-        if takes:
+            is_right = re.fullmatch("[0-9]{1,9}", " ".join(values)) is not None
+        if not is_right:
             raise ValueError(
-                f"{path}, line {number}: {keyword} takes {takes}. Received:"
-                f" {' '.join(values)!r}. Write a line for each."
+                f"{place}: {keyword} takes {takes}. Received: {' '.join(values)!r}."
+                " Write a line for each."
             )
         if keyword in NUMBERS:
-            fields[field] = int(values[0])
-        elif field:
-            value = tuple(values) if keyword in PAIRS else values[0]
-            fields[field] = fields.get(field, frozenset()) | {value}
+            fields[NUMBERS[keyword]] = int(values[0])
+        elif keyword in LABELS:
+            fields.setdefault(LABELS[keyword], set()).add(values[0])
+        elif keyword in PAIRS:
+            fields.setdefault(PAIRS[keyword], set()).add(tuple(values))
+    for field, value in fields.items():
+        fields[field] = frozenset(value) if isinstance(value, set) else value
     return EvalbParameters(**fields)

@@ -23,6 +23,9 @@ ROOT = "TOP"
 # the labels that treebanks and parsers give the root
 ROOT_LABELS = frozenset({ROOT, "ROOT", "S1", ""})
 EMPTY_TAG = "-NONE-"  # the tag of a trace, whose "word" is not part of the sentence
+# The label of a node for a line with several trees, or none: not a bracket, and
+# impossible in a file.
+FOREST = "()"
 # the start of the copyright lines above the trees in some files of the Penn Treebank
 HEADER = "*x*"
 
@@ -212,10 +215,40 @@ def _without_spaces(text: str) -> str:
 
 def _at_least_one_tree(lines: Iterable[str], name: str) -> Iterator[Tree]:
     tree = None
-    for _, tree in numbered_trees(lines, name):
+    for _, tree in _numbered_trees(lines, name):
         yield tree
     if tree is None:
         raise ValueError(f"{name}: at least one tree is required. Received: none.")
+
+
+def read_parses(path: str | Path) -> list[Tree]:
+    """Returns the parses in a file as EVALB reads it: one on each line, or over several
+    lines.
+
+    Several trees on a line become the children of a FOREST node; of a blank line, the
+    node has no children. Brackets without words are left out: parsers that fail write
+    (TOP) or (()). A tree whose brackets are not closed at the end of its line continues
+    on lines that begin with white space or ")", as treebanks and NLTK print trees. In a
+    file with such trees, blank lines and the headers of the Penn Treebank separate
+    trees and are not parses.
+
+    Raises ValueError with file and line for text that is not UTF-8 or not bracketed.
+    """
+    lines = list(text_files.read_lines(path))
+    by_line: dict[int, list[Tree]] = {}
+    for number, tree in _numbered_trees(lines, str(path), as_evalb=True):
+        by_line.setdefault(number, []).append(tree)
+    has_long_trees = False
+    for number, line in enumerate(lines, start=1):
+        has_long_trees |= number not in by_line and not is_blank(line)
+    parses = []
+    for number in range(1, len(lines) + 1):
+        trees = by_line.get(number, [])
+        if len(trees) == 1:
+            parses += trees
+        elif trees or not has_long_trees:
+            parses.append(Tree(FOREST, tuple(trees)))
+    return parses
 
 
 @dataclasses.dataclass
@@ -232,7 +265,7 @@ class _OpenBracket:
         return _shortened(f"({' '.join(texts)})")
 
 
-def numbered_trees(
+def _numbered_trees(
     lines: Iterable[str], name: str, as_evalb: bool = False
 ) -> Iterator[tuple[int, Tree]]:
     """Yields the trees in lines of text, each after the number of the line on which it
@@ -242,15 +275,13 @@ def numbered_trees(
     that begins with a bracket then begins a tree.
     """
     stack: list[_OpenBracket] = []
-    # of the current tree: brackets without words
-    wordless: list[_OpenBracket] = []
+    wordless: list[_OpenBracket] = []  # brackets of the current tree
     for number, line in enumerate(lines, start=1):
+        place = f"{name}, line {number}"
         if "\0" in line:
-            raise ValueError(
-                f"{name}, line {number}: trees are text. Received: a NUL character."
-            )
+            raise ValueError(f"{place}: trees are text. Received: a NUL character.")
         if stack and as_evalb and line.startswith("("):
-            raise _unclosed(name, stack, f"where line {number} begins")
+            raise _unclosed(name, stack)
         if not stack and line.lstrip().startswith(HEADER):
             continue
         for token in TOKEN.findall(line):
@@ -258,13 +289,16 @@ def numbered_trees(
                 stack.append(_OpenBracket(number))
                 continue
             if not stack:
-                raise _outside_brackets(f"{name}, line {number}", token, line)
+                raise ValueError(
+                    f"{place}: words and closing brackets must lie inside brackets."
+                    f" Received: {token!r} outside, in {_shortened(line)}. {ADVICE}"
+                )
             if token != ")":
                 stack[-1].items.append(token)
                 continue
             bracket = stack.pop()
             tree = Tree("", ())
-            if len(bracket.items) < 2 and all(map(_is_text, bracket.items)):
+            if len(bracket.items) < 2 and _has_text_alone(bracket.items):
                 wordless.append(bracket)
             else:
                 tree = _constituent(bracket, stack, name)
@@ -276,11 +310,11 @@ def numbered_trees(
                 wordless = []
                 yield bracket.line, tree
     if stack:
-        raise _unclosed(name, stack, "at the end")
+        raise _unclosed(name, stack)
 
 
-def _is_text(item: Tree | str) -> bool:
-    return isinstance(item, str)
+def _has_text_alone(items: Iterable[Tree | str]) -> bool:
+    return all(isinstance(item, str) for item in items)
 
 
 def _constituent(bracket: _OpenBracket, stack: list[_OpenBracket], name: str) -> Tree:
@@ -295,7 +329,7 @@ def _constituent(bracket: _OpenBracket, stack: list[_OpenBracket], name: str) ->
             f"{place}: only the outermost bracket may lack a label. Received: one in a"
             f" tree that begins on line {stack[0].line}. {ADVICE}"
         )
-    if len(children) > 1 and any(map(_is_text, children)):
+    if len(children) > 1 and any(isinstance(child, str) for child in children):
         raise ValueError(
             f"{place}: each word has a tag and a bracket of its own, (NN cat)."
             f" Received: {bracket}. {ADVICE}"
@@ -315,19 +349,11 @@ def _check_words(wordless: list[_OpenBracket], tree: Tree, name: str) -> None:
             )
 
 
-def _unclosed(name: str, stack: list[_OpenBracket], where: str) -> ValueError:
+def _unclosed(name: str, stack: list[_OpenBracket]) -> ValueError:
     return ValueError(
         f"{name}, line {stack[0].line}: every bracket must be closed. Received: a tree"
-        f" that begins on this line and still has {len(stack)} open {where}. {ADVICE}"
+        f" that begins on this line and has {len(stack)} open at its end. {ADVICE}"
     )
-
-
-def _outside_brackets(place: str, token: str, line: str) -> ValueError:
-    if token == ")":
-        rule = "every ) must close a bracket. Received: one too many"
-    else:
-        rule = f"text must lie inside brackets. Received: {token!r} outside"
-    return ValueError(f"{place}: {rule}, in {_shortened(line)}. {ADVICE}")
 
 
 def _shortened(text: str) -> str:

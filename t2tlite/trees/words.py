@@ -50,7 +50,6 @@ RULES = [
     (re.compile(r"\b(can)(not)\b", re.IGNORECASE), r"\1 \2"),
     (re.compile(r"\b(gon|wan)(na)\b", re.IGNORECASE), r"\1 \2"),
 ]
-GLUED = re.compile(r"\w[.,;:!?]$")
 
 
 def penn_words(text: str) -> str:
@@ -64,11 +63,6 @@ def penn_words(text: str) -> str:
     for pattern, replacement in RULES:
         text = pattern.sub(replacement, text)
     return " ".join(words(text))
-
-
-def ends_in_punctuation(word: str) -> bool:
-    """Whether a last word has its punctuation still attached, as in `sleeps.`"""
-    return GLUED.search(word) is not None
 
 
 def may_be_punctuation(word: str) -> bool:

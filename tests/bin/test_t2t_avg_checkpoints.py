@@ -10,16 +10,14 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from corpora import SMALL, datagen_flags, write_corpora
 from run_command import refusal, said
 from tiny_run import change_manifest, tensors
 
 import t2tlite
-from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder, t2t_trainer
+from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder
 from t2tlite.programs.runs import average
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.evaluation import Evaluation
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +68,7 @@ def test_mean_of_two_checkpoints(run, eagerly, tmp_path, capsys, flag, steps):
     ],
 )
 def test_which_checkpoints(run, capsys, flags, expected):
-    with mock.patch.object(average, "_evaluated", return_value={}):
+    with mock.patch.object(average, "dev_losses", return_value={}):
         shown = said(capsys, t2t_avg_checkpoints, f"--output_dir={run}", *flags).out
     last = expected.split()[-1]
     first_line = shown.splitlines()[0].replace(f"{run}/model.ckpt-", "")
@@ -135,16 +133,10 @@ def test_newest_best_and_average_are_measured(tiny_run, tiny_run_copy, capsys):
     ],
 )  # fmt: skip
 def test_verdict(losses, expected):
-    """The first dev set decides."""
     names = "the newest (step 9)", "the best (step 4)", average.AVERAGE
-    of_dev = {
-        name: Evaluation(loss, 0.5, 10)
-        for name, loss in zip(names, losses, strict=True)
-    }
-    others = {name: Evaluation(1.0, 0.5, 10) for name in names}
-    first, second, verdict = average.comparison({"dev": of_dev, "dev2": others})
-    assert first.startswith("Loss on dev: the newest (step 9) 2.0000, the best (step 4")
-    assert second.endswith("the average 1.0000.")
+    of_dev = dict(zip(names, losses, strict=True))
+    shown, verdict = average.comparison(of_dev)
+    assert shown.startswith("Loss on dev: the newest (step 9) 2.0000, the best (step 4")
     assert verdict.startswith(expected)
 
 
@@ -163,27 +155,3 @@ def test_data_that_is_not_there(tiny_run, tiny_run_copy, tmp_path, capsys):
     assert len(said) == 2
     assert t2t_avg_checkpoints.main([*command, f"--data_dir={tiny_run.data}"]) == 0
     assert "Loss on dev: " in capsys.readouterr().out
-
-
-def test_each_dev_set_is_measured(tmp_path, eagerly, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("t2tlite.programs.runs.dev_decoder.SAMPLES", 0)
-    write_corpora(tmp_path, train=200, news=12, talks=5)
-    data = ["--problem=parallel_text", "--data_dir=data", "--output_dir=run"]
-    more = [f"--hparams={SMALL}", "--hparams_set=transformer_tiny", "--generate_data"]
-    files = datagen_flags("train", "news,talks")[1:]
-    steps = ["--train_steps=2", "--local_eval_frequency=1"]
-    assert t2t_trainer.main([*data, *more, *files, *steps]) == 0
-    capsys.readouterr()
-    assert t2t_avg_checkpoints.main(["--output_dir=run"]) == 0
-    said = capsys.readouterr().out
-    (_, last) = RunFolder("run").evaluations()
-    expected = {
-        "dev (news.en)": last.metrics,
-        **(last.other_sets or {}),
-    }
-    assert len(expected) == 3
-    for name, metrics in expected.items():
-        pattern = rf"Loss on {re.escape(name)}: the newest.*?\(step 2\) (\d\.\d{{4}})"
-        loss = float(re.search(pattern, said)[1])
-        assert loss == pytest.approx(metrics["loss"], abs=2e-4)

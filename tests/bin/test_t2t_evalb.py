@@ -239,7 +239,7 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
             "(S (A a)\n(S (A a))\n",
             [
                 "predicted.trees, line 1: every bracket must be closed",
-                "still has 1 open where line 2 begins",
+                "has 1 open at its end",
             ],
         ),
         (

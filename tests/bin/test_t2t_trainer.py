@@ -37,8 +37,6 @@ def test_run_is_self_contained(tiny_run):
 def test_events_have_the_metrics(tiny_run):
     steps = events(tiny_run.run)
     assert steps["train/loss"] == steps["train/gradient_norm"] == list(range(1, 121))
-    # at the end, though training takes less than a minute on most machines
-    assert steps["samples"][-1] == 120
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
         assert steps[name] == [40, 80, 120]
     for name in (

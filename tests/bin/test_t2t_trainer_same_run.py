@@ -14,7 +14,6 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.bin import t2t_trainer
 from t2tlite.files.lock import only_process
-from t2tlite.programs.runs import dev_decoder
 from t2tlite.run_folder import RunFolder
 
 
@@ -140,7 +139,6 @@ def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_trai
 def test_resumes_after_a_warm_start_without_its_source_and_flags(
     tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, monkeypatch, capsys
 ):
-    monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
     run = tmp_path / "run"
     flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}"]
     flags.append(f"--output_dir={run}")

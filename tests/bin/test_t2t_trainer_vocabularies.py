@@ -9,7 +9,6 @@ import pytest
 from corpora import SMALL, datagen_flags, write_corpora
 
 from t2tlite.bin import t2t_datagen, t2t_trainer
-from t2tlite.programs.runs import dev_decoder
 from t2tlite.programs.runs import train as train_module
 from t2tlite.run_folder import RunFolder
 
@@ -48,7 +47,6 @@ def sizes(folder, name):
 def train(folder, tmp_path, monkeypatch, once):
     """train(data, run, *flags): the exit status of training that takes no steps."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(dev_decoder, "SAMPLES", 0)
 
     def train(data, run, *more, hparams=SMALL, problem="parallel_text"):
         flags = [f"--problem={problem}", f"--hparams={hparams}", f"--data_dir={data}"]
@@ -107,17 +105,11 @@ def test_runs_that_share_them_already_continue(
     assert "Shared embeddings need one vocabulary" in capsys.readouterr().err
 
 
-def test_a_checkpoint_without_manifest_is_reported(
-    train, fake_dev_losses, tmp_path, capsys
-):
+def test_a_start_without_manifest_is_refused(train, fake_dev_losses, tmp_path, capsys):
     """Nothing says of which vocabulary its embeddings are."""
-    fake_dev_losses += [3.0] * 3
+    fake_dev_losses += [3.0]
     assert train("same", "old", SET, "--train_steps=1") == 0
     (tmp_path / "old" / "manifest.json").unlink()
-    capsys.readouterr()
     warm = f"--warm_start_from={tmp_path / 'old'}"
-    assert train("same", "new", SET, warm, "--train_steps=1") == 0
-    assert (
-        f"The vocabulary of {tmp_path}/old/model.ckpt-1 is not known"
-        in capsys.readouterr().err
-    )
+    assert train("same", "new", SET, warm, "--train_steps=1") == 1
+    assert "A run needs its manifest.json." in capsys.readouterr().err

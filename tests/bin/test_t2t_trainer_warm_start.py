@@ -24,7 +24,7 @@ from tiny_run import (
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import find_checkpoint
-from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
@@ -192,7 +192,7 @@ def test_the_start_may_be_the_best(start, warm, tiny_run, run):
     # what uses the run
     best = f"{run}/best/model.ckpt-0"
     assert find_checkpoint(run, "best") == find_checkpoint(run, "0") == best
-    [note] = checkpoint_notes(RunFolder(run), f"{run}/model.ckpt-4")
+    [note] = notes_on_checkpoint(RunFolder(run), f"{run}/model.ckpt-4")
     assert note.endswith("the best by dev, of step 0, is --checkpoint_path=best.")
     assert "the run stopped early at step 4." in start([1.0], *how).err
 
@@ -233,13 +233,6 @@ def test_killed_at_its_start(start, warm, tiny_run, run, monkeypatch, killed_at)
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
     assert folder.trained_with().warm_start_from == f"{tiny_run.run}/model.ckpt-120"
     assert_same_weights(run / "model.ckpt-0", tiny_run.run / "model.ckpt-120")
-
-
-def test_a_resumed_run_says_that_it_does_not_start_from_others(start, warm, run):
-    start([2.0], EVERY_2, "--train_steps=2")
-    stderr = start([1.0, 0.5], EVERY_2, "--train_steps=4", warm).err
-    message = f"{warm} is not used: {run} resumes, and started from random weights."
-    assert message in stderr
 
 
 def test_best_of_a_start_without_newer_checkpoints_is_refused(start, warm, run):

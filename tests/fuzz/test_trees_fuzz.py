@@ -3,8 +3,8 @@
 import gzip
 
 import pytest
-from fuzzing import LINES, TEXTS, damaged_bytes, run_command, survives
-from hypothesis import given
+from fuzzing import EXAMPLES, LINES, TEXTS, damaged_bytes, run_command, survives
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2tlite.bin import t2t_evalb
@@ -12,7 +12,7 @@ from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Output
 from t2tlite.trees.evalb import score_sentence
 from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
-from t2tlite.trees.linearise import LINEARISATIONS
+from t2tlite.trees.linearise import LINEARISATIONS, TAGS
 from t2tlite.trees.tree import (
     TAG,
     Tree,
@@ -20,6 +20,7 @@ from t2tlite.trees.tree import (
     format_tree,
     parse_tree,
     read_trees,
+    split_tokens,
 )
 from t2tlite.trees.tree_drawing import tree_svg
 from t2tlite.vocabularies.normalisation import words
@@ -90,6 +91,19 @@ def test_linearised_and_read_again(form, tree):
         ] == ["TOP"]
         if form == "tags":
             assert restored.tree == cleaned
+
+
+@settings(max_examples=max(EXAMPLES, 300))
+@given(sequence=BRACKETED, tree=TREES)
+def test_repairs_are_counted_if_a_sequence_is_not_a_tree(sequence, tree):
+    sentence = clean_tree(tree) or parse_tree("(TOP (NN a))")
+    for text in (sequence, TAGS.write(sentence)):
+        restored = TAGS.read(text, sentence.words())
+        written = TAGS.write(restored.tree)
+        assert (not restored.repairs) == (written == " ".join(split_tokens(text)))
+        again = TAGS.read(written, sentence.words())
+        assert again.tree == restored.tree
+        assert not again.repairs
 
 
 @pytest.mark.parametrize("form", FORMS)

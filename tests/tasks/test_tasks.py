@@ -141,7 +141,8 @@ def test_metrics_and_references_can_be_chosen():
     expected = sacrebleu.corpus_chrf(outputs, [references, more], word_order=2).score
     assert (score.name, score.value) == ("chrF2++", expected)
     assert list(score.scores) == ["chrF2++", "BLEU"]
-    assert score.signature.startswith("nrefs:2|case:mixed|eff:yes|nc:6|nw:2|")
+    signature = score.signatures["chrF2++"]
+    assert signature.startswith("nrefs:2|case:mixed|eff:yes|nc:6|nw:2|")
     for parsing in (open_task("parsing", {}), open_task("parsing", {}).as_sequences()):
         with pytest.raises(ValueError, match=r"whose outputs are (trees|sequences)\."):
             parsing.scored_by(Scoring(("bleu",)))

@@ -117,14 +117,6 @@ def test_as_many_are_kept_as_asked(tmp_path):
     assert len(list(tmp_path.glob("model.ckpt-*"))) == 4
 
 
-def test_a_step_is_saved_once(run):
-    before = {path.name: path.stat().st_mtime_ns for path in run.iterdir()}
-    saved, _ = checkpoints(run, dense())
-    saved.restore()
-    saved.save(100)
-    assert {path.name: path.stat().st_mtime_ns for path in run.iterdir()} == before
-
-
 def test_best(tmp_path):
     model = dense()
     saved, _ = checkpoints(tmp_path, model, keep=1)

@@ -1,13 +1,14 @@
 """What TF_CONFIG and SLURM say of the workers."""
 
 import json
+import re
 import socket
 import threading
 
 import pytest
 
 from t2tlite.training import strategy
-from t2tlite.training.cluster import Cluster, WorkerRole, find_cluster
+from t2tlite.training.cluster import Cluster, find_cluster
 
 
 def config(cluster, task_type, index):
@@ -19,35 +20,31 @@ TWO = {"worker": ["host0:2222", "host1:2222"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("{'cluster': 1}", r"Received: \"\{'cluster': 1\}\": JSON is malformed"),
-        ("[]", r"Expected `object`, got `array`"),
-        (json.dumps({"cluster": TWO}), r"missing required field `task`"),
-        (config(TWO, "worker", "first"), r"got `str` - at `\$\.task\.index`"),
-        (config(TWO, "worker", 2), "must be one of the workers"),
-        (config(TWO, "chief", 0), "must be one of the workers"),
-        (config({"ps": ["host2:2222"]}, "worker", 0), "Invalid enum value 'ps'"),
-        (config({"chief": TWO["worker"]}, "chief", 0), "one the chief at most"),
-        (config({"worker": ["host0", "host1"]}, "worker", 0), "matching regex"),
-        (
-            config({"worker": ["host0:2", "host0:2"]}, "worker", 0),
-            "an address of its own",
-        ),
+        "{'cluster': 1}",
+        "[]",
+        json.dumps({"cluster": TWO}),
+        config(TWO, "worker", "first"),
+        config(TWO, "worker", 2),
+        config(TWO, "chief", 0),
+        config({"ps": ["host2:2222"]}, "ps", 0),
+        config({"chief": TWO["worker"]}, "chief", 0),
+        config({"worker": ["host0", "host1"]}, "worker", 0),
+        config({"worker": ["host0:2", "host0:2"]}, "worker", 0),
     ],
 )
-def test_invalid_tf_config_is_one_message(monkeypatch, text, message):
+def test_invalid_tf_config_is_one_message(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match=rf"must be like .*on each worker.*{message}"):
+    received = re.escape(f"Received: {text!r}: ")
+    with pytest.raises(ValueError, match=rf"must be like .*on each worker.*{received}"):
         find_cluster()
 
 
 def test_workers_are_found(monkeypatch):
     cluster = {"worker": ["b:1", "c:1"], "chief": ["a:1"]}
     monkeypatch.setenv("TF_CONFIG", config(cluster, "worker", "1"))
-    actual = find_cluster()
-    assert actual == Cluster(cluster, WorkerRole("worker", 1))
-    assert (actual.addresses, actual.address) == (["a:1", "b:1", "c:1"], "c:1")
+    assert find_cluster() == Cluster(["a:1", "b:1", "c:1"], "c:1")
 
 
 @pytest.mark.parametrize(
@@ -69,16 +66,12 @@ def test_slurm_tasks_are_workers(monkeypatch):
         "SLURM_STEP_NUM_TASKS": "3",
         "SLURM_PROCID": "2",
         "SLURM_JOB_ID": "1001",
-        "SLURMD_NODENAME": "node08",
     }.items():
         monkeypatch.setenv(name, value)
     actual = find_cluster("slurm")
     workers = ["node07:15016", "node07:15017", "node08:15016"]
-    assert actual == Cluster({"worker": workers}, WorkerRole("worker", 2))
+    assert actual == Cluster(workers, "node08:15016")
     assert find_cluster() == actual  # TensorFlow reads TF_CONFIG
-    monkeypatch.setenv("SLURMD_NODENAME", "node07")
-    with pytest.raises(ValueError, match="Received: task 2 on node07, not on"):
-        find_cluster("slurm")
 
 
 def test_absent_workers_are_reported(monkeypatch, capsys):
@@ -98,9 +91,7 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         monkeypatch.setattr(strategy, "REPORT_ABSENT_SECONDS", 0.05)
         monkeypatch.setattr(strategy, "WAIT_SECONDS", 0.2)
         monkeypatch.setattr(strategy.os, "_exit", end)
-        with strategy._reporting_absent_workers(
-            Cluster({"worker": addresses}, WorkerRole("worker", 0))
-        ):
+        with strategy._reporting_absent_workers(Cluster(addresses, addresses[0])):
             assert ended.wait(60)
         left.set()  # the thread finds that nobody waits any longer
     stderr = capsys.readouterr().err

@@ -14,10 +14,9 @@ from t2tlite.config import HParams
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.cost import (
     count_parameters,
-    estimate,
+    flops_per_step,
     largest_batch,
     training_flops,
-    training_memory,
 )
 
 SMALL = HParams(
@@ -145,52 +144,9 @@ def test_base_model_by_hand():
     pair = 2 * (6 * encoder + 6 * decoder + t * 512 * 37_000)
     assert training_flops(HParams(), 37_000, s, t) == 3 * pair
     pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
-    cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
+    of_step = flops_per_step(HParams(accumulate_steps=2), 37_000, (s, t))
     # backward is twice forward
-    assert cost.flops_per_step == pytest.approx(3 * pair * pairs)
-
-
-def test_memory_by_part():
-    hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
-
-    def memory(changes=""):
-        return training_memory(hparams.override(changes), (50, 50), (10, 10), 12) / 4
-
-    count = count_parameters(hparams, (50, 50))
-    # 12 pairs of 10 tokens. Of a token: queries, keys, values, heads; the norm's three;
-    # weights of two heads.
-    attention = 4 * 16 + 3 * 16 + 2 * 10
-    feed_forward = 24 + 3 * 16
-    activations = 120 * (2 * (16 + attention + feed_forward) + attention)
-    logits = 3 * 120 * 50
-    # weights, gradients and Adam's moments, in float32
-    assert memory() == 4 * count + activations + logits
-    assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == 4 * memory()
-    mixed = memory("dtype_policy=mixed_bfloat16")
-    assert mixed == 4.5 * count + activations / 2 + logits
-    assert memory("accumulate_steps=3") == memory() + count
-
-
-def test_memory_of_restricted_self_attention():
-    """Of 10 positions there are three blocks of 4: 12 queries. The encoder has three
-    blocks of keys for each.
-    """
-    hparams = SMALL.override(
-        "batch_size=120,layer_prepostprocess_dropout=0,self_attention_radius=4"
-    )
-    queries_and_norm, keys_and_values, cross = (
-        2 * 16 + 3 * 16,
-        2 * 16,
-        10 * (4 * 16 + 3 * 16 + 2 * 10),
-    )
-    # weights of two heads
-    encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2
-    decoder = 12 * queries_and_norm + 24 * keys_and_values + 12 * 8 * 2
-    others = 2 * 10 * (16 + 24 + 3 * 16)  # embeddings and feed-forward layers
-    activations = 12 * (encoder + decoder + cross + others)
-    weights_and_logits = 4 * count_parameters(hparams, (50, 50)) + 3 * 120 * 50
-    memory = training_memory(hparams, (50, 50), (10, 10), 12)
-    assert memory == 4 * (activations + weights_and_logits)
+    assert of_step == pytest.approx(3 * pair * pairs)
 
 
 def test_the_largest_batch_needs_the_most_memory():
@@ -198,7 +154,7 @@ def test_the_largest_batch_needs_the_most_memory():
 
     def largest(shapes, steps=1):
         hparams = SMALL.override(f"accumulate_steps={steps}")
-        return largest_batch(hparams, (50, 50), shapes, 2)
+        return largest_batch(hparams, 50, shapes, 2)
 
     # as many tokens as 15 pairs of 16 + 16, and more logits than 30 of 12 + 4
     assert largest(shapes) == (60, 8, 8)

@@ -3,7 +3,6 @@
 import pytest
 
 from t2tlite.training.dev_sets import is_better
-from t2tlite.training.evaluation import Evaluation, together
 
 
 @pytest.mark.parametrize(
@@ -21,14 +20,3 @@ from t2tlite.training.evaluation import Evaluation, together
 )
 def test_which_evaluation_is_better(metrics, best, criterion, expected):
     assert is_better(metrics, best, criterion) is expected
-
-
-def test_metrics_together_weigh_tokens():
-    actual = together(
-        [
-            Evaluation(loss=2.0, accuracy=0.5, tokens=30),
-            Evaluation(loss=4.0, accuracy=0.1, tokens=10),
-        ]
-    )
-    assert (actual.loss, actual.tokens) == (2.5, 40)
-    assert actual.accuracy == pytest.approx(0.4)

@@ -36,10 +36,9 @@ class Gpus:
 @pytest.mark.parametrize(
     ("fast", "policy"), [(True, "mixed_bfloat16"), (False, "float32")]
 )
-def test_on_a_cpu(monkeypatch, capsys, cpu, fast, policy):
+def test_on_a_cpu(monkeypatch, cpu, fast, policy):
     monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: fast)
     assert with_dtype_policy(AUTO, cpu).dtype_policy == policy
-    assert capsys.readouterr().err == ""
     line, *_ = device_lines(dataclasses.replace(AUTO, jit_compile=True), cpu)
     assert line.startswith("Training on the CPU (")
     assert line.endswith(f", in {policy} (dtype_policy=auto), compiled by XLA.")
@@ -107,13 +106,9 @@ def test_on_gpus(monkeypatch, capabilities, policy):
     assert with_dtype_policy(AUTO, Gpus).dtype_policy == policy
 
 
-def test_what_is_recorded_or_named_stays(monkeypatch, capsys, cpu):
+def test_what_is_recorded_or_named_stays(monkeypatch, cpu):
     monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: True)
     recorded = HParams(dtype_policy="float32")
     assert with_dtype_policy(AUTO, cpu, recorded).dtype_policy == "float32"
     named = HParams(dtype_policy="mixed_bfloat16")
     assert with_dtype_policy(named, cpu) == named
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(strategies, "cpu_has_bfloat16", lambda: False)
-    assert with_dtype_policy(named, cpu) == named
-    assert capsys.readouterr().err.count("slower than float32 on this CPU") == 1

@@ -62,7 +62,7 @@ class Clock:
 
 @pytest.mark.parametrize("stderr", [io.StringIO, Terminal])
 def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
-    """100 tokens in 4 seconds; evaluating, decoding samples and saving take 200."""
+    """100 tokens in 4 seconds; evaluating, decoding and saving take 200."""
     monkeypatch.setattr(sys, "stderr", stderr())
     monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
     clock = Clock()
@@ -75,7 +75,7 @@ def test_tokens_per_second_without_evaluation_and_saving(monkeypatch, stderr):
         bar.doing("saving")
         clock.now += 100
         bar.evaluated(1, Evaluation(1.0, 0.5, 100), True, {})
-        bar.doing("decoding samples")
+        bar.doing("decoding dev")
         clock.now += 100
         bar.doing("")
         clock.now += 4

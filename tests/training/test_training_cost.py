@@ -91,17 +91,6 @@ def test_records_stay_only_of_checkpoints_that_do(tmp_path):
 def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path):
     train_to(tmp_path, 100, 105)
     assert counted(tmp_path) == (105, 5, 50, 150)
-    line = cost_line(RunFolder(tmp_path).costs()[-1])
-    assert line.endswith(", for 5 of 105 steps.")
-
-
-def test_a_worker_other_than_the_chief_writes_nothing(tmp_path):
-    meter = CostMeter(
-        RunFolder(tmp_path, writes=False), 7, devices=2, flops_per_token=1.0
-    )
-    meter.step(3.0)
-    meter.save(8)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from fixture_files import tree_files
 
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
-from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
+from t2tlite.trees.tree import format_tree, parse_tree, read_trees
 from t2tlite.trees.words import (
     PUNCTUATION_WORDS,
     SYMBOL_TAGS,
@@ -170,59 +170,6 @@ def test_round_trip_of_whole_files(tree_file):
         for word, tag in zip(words, tree.tags(), strict=True):
             rare += word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS
         assert restored.repairs == ({"changed_tag": rare} if rare else {})
-
-
-def random_tree(
-    rng, labels=("S", "NP", "VP", "X"), tags=("NN", "XX", ",", "-LRB-", "X", "VB")
-):
-    """A tree under TOP with 1 to 8 words, and its chains of constituents over one
-    child.
-    """
-
-    def node(depth):
-        if depth == 0 or rng.random() < 0.4:
-            tag = rng.choice(tags)
-            return Tree(
-                tag, ({",": ",", "-LRB-": "-LRB-"}.get(tag, rng.choice("abc")),)
-            )
-        children = [node(depth - 1) for _ in range(rng.choice([1, 1, 2, 3]))]
-        return Tree(rng.choice(labels), tuple(children))
-
-    return Tree(
-        "TOP", tuple(node(rng.randint(0, 6)) for _ in range(rng.choice([1, 1, 1, 2])))
-    )
-
-
-def spoilt(rng, text):
-    """A sequence with some tokens removed, doubled, replaced or glued together."""
-    tokens = text.split()
-    junk = "(NP )NP (S )S XX , ( ) NN)S a(b () \0 TOP é ((NP".split()
-    for _ in range(rng.randint(0, 3)):
-        at = rng.randrange(len(tokens) + 1)
-        tokens[at : at + rng.randint(0, 2)] = rng.choices(junk, k=rng.randint(0, 2))
-    return " ".join(tokens)
-
-
-def test_any_sequence_becomes_a_tree_and_repairs_are_counted():
-    rng = random.Random(2)
-    well_formed = 0
-    for _ in range(5000):
-        tree = random_tree(rng)
-        words = rng.choice([tree.words(), random_tree(rng).words()])
-        text = spoilt(rng, TAGS.write(tree))
-        restored = TAGS.read(text, words)
-        assert restored.tree.words() == words
-        assert restored.tree.label == "TOP"
-        assert parse_tree(format_tree(restored.tree)) == restored.tree
-        assert all(count > 0 for count in restored.repairs.values())
-        assert (not restored.repairs) == (
-            TAGS.write(restored.tree) == " ".join(text.split())
-        )
-        again = TAGS.read(TAGS.write(restored.tree), words)
-        assert again.tree == restored.tree
-        assert not again.repairs
-        well_formed += not restored.repairs
-    assert 500 < well_formed < 4500  # both kinds were there
 
 
 def test_depth_and_length_do_not_matter():

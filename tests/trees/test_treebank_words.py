@@ -4,10 +4,7 @@ which word.
 
 import pytest
 
-from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Output
 from t2tlite.trees.linearise import T2T, TAGS
-from t2tlite.trees.tree import parse_tree
 from t2tlite.trees.words import (
     PUNCTUATION_TAGS,
     fitting_tag,
@@ -30,19 +27,6 @@ SENTENCES = {
 @pytest.mark.parametrize(("text", "words"), SENTENCES.items())
 def test_words_are_those_of_the_treebank(text, words):
     assert penn_words(text) == words
-
-
-@pytest.mark.parametrize(
-    ("word", "warns"), [("sleeps.", True), ("U.S", False), ("...", False), (".", False)]
-)
-def test_last_words_that_end_in_punctuation_are_reported(word, warns):
-    task, tree = ParsingTask(), parse_tree(f"(TOP (NN cat) (XX {word}))")
-    summary = task.summary(task.tally([Output("", 0.0, 0.0, tree=tree)]))
-    warning = (
-        "Sentences whose last word ends in punctuation, which --raw_text would"
-        " separate: 1"
-    )
-    assert summary.endswith(warning) == warns
 
 
 def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):

@@ -117,12 +117,15 @@ def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
         # file and line, what is required, what was received, what to do
         (
             "(NN a)\n(S (NN b)\n(NN c)\n",
-            r"line 2: every .* 1 open at the end\. Correct",
+            r"line 2: every .* 1 open at its end\. Correct",
         ),
-        ("(NN a)\n\n(S\n(NP (NN b)", "line 3: every bracket must .* still has 2 open"),
-        ("(NN a)\n(NN b))\n", r"line 2: every \) must close .*one too many, in '\(NN"),
-        ("(NN a)\ncat (NN b)", r"line 2: text must lie .*Received: 'cat' outside"),
-        ("(NN a) \ufeff(NN b)", r"line 1: text must lie .* '\\ufeff' outside"),
+        ("(NN a)\n\n(S\n(NP (NN b)", "line 3: every bracket must .* has 2 open"),
+        (
+            "(NN a)\n(NN b))\n",
+            r"line 2: words and closing .* '\)' outside, in '\(NN b\)\)'\. Correct",
+        ),
+        ("(NN a)\ncat (NN b)", r"line 2: .* must lie .*Received: 'cat' outside"),
+        ("(NN a) \ufeff(NN b)", r"line 1: .* must lie .* '\\ufeff' outside"),
         ("(NN a)\n(NP () (NN a))\n", r"line 2: a bracket .*Received: '\(\)'\. Correct"),
         ("( (S (NN a)\n ( )))", "line 2: a bracket holds a label"),
         ("(S\n (NP) (NN a))", r"line 2: a bracket .*Received: '\(NP\)'"),

@@ -26,13 +26,13 @@ from t2tlite.metrics.corpus_metrics import OF_TASK, Scoring
 from t2tlite.programs.bulk.decode_file import decode_windows
 from t2tlite.programs.bulk.jobs import DecodeJob
 from t2tlite.programs.bulk.part import open_part
-from t2tlite.programs.bulk.windows import Input, WindowOutput
+from t2tlite.programs.bulk.windows import Input, WindowOutput, cut
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Output, signature_lines
 
-REPORTED_EXAMPLES = 5  # in the report
+REPORTED_EXAMPLES = 5
 # sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
 
@@ -72,7 +72,7 @@ def decode_split(
     with open_part(path, job.key) as part:
         for file in own_files:
             remove_temporary_files(file.parent, file.name)
-        decode_windows(job, job.windows(text, SPLIT_WINDOW), part)
+        decode_windows(job, cut(text, job.window_size(SPLIT_WINDOW)), part)
         n_best: list[list[Output]] = []
         totals: Counter[str] = Counter()
         for output in part.outputs():
@@ -83,7 +83,7 @@ def decode_split(
             sources, references, n_best, job.options, slow_metrics=True, task=task
         )
         # first, so that it is not lost if the rest cannot be written
-        _print_examples(task.labels, sources, n_best, references)
+        _print_examples(sources, n_best, references)
         print(f"{score} on {split} ({len(sources):,} sentences)")
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
@@ -144,17 +144,15 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
 
 
 def _print_examples(
-    labels: Sequence[str],
     sources: Sequence[str],
     n_best: Sequence[Sequence[Output]],
     references: Sequence[str],
 ) -> None:
-    """Prints sources with their best outputs and references, under their labels."""
+    """Prints sources with their best outputs and references."""
     for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
-        texts = sources[i], n_best[i][0].text, references[i]
-        for label, text in zip(labels, texts, strict=True):
-            print(f"{label:<11}  {text}")
-        print()
+        print(f"source       {sources[i]}")
+        print(f"output       {n_best[i][0].text}")
+        print(f"reference    {references[i]}\n")
 
 
 def check_split(dataset: Dataset, split: str) -> None:

@@ -36,7 +36,7 @@ from t2tlite.programs.export.verification import (
     DecodedInOneBatch,
     OpenedExport,
     check_equal,
-    greedily,
+    count_equal,
     keras_model,
     opened_run,
 )
@@ -98,26 +98,16 @@ class CTranslate2Format(ExportFormat):
         weights are quantised or the model computes in 16 bits. Otherwise, and for beam
         search, whose searches differ, equal translations are counted.
         """
-        greedy = greedily(decoding)
+        greedy = dataclasses.replace(decoding, beam_size=1, return_beams=1)
+        run = opened_run(model, greedy)
+        export = self.open(model, folder, greedy)
         if self.quantization == keras_model(model).compute_dtype == FLOAT32:
-            export = self.open(model, folder, greedy)
-            check_equal(opened_run(model, greedy), export, sentences, ROUNDING)
-        equal = self.count_equal(model, folder, greedy, sentences)
-        of_beam = self.count_equal(model, folder, decoding, sentences)
+            check_equal(run, export, sentences, ROUNDING)
+        equal = count_equal(run, export, sentences)
+        run = opened_run(model, decoding)
+        export = self.open(model, folder, decoding)
+        of_beam = count_equal(run, export, sentences)
         return f"{equal} greedy and {of_beam} beam-search translations"
-
-    def count_equal(
-        self,
-        model: TextDecoder,
-        folder: Path,
-        options: DecodeHParams,
-        sentences: list[str],
-    ) -> int:
-        """The number of sentences that have the run's best translation."""
-        ours = opened_run(model, options).decode(sentences)
-        theirs = self.open(model, folder, options).decode(sentences)
-        pairs = zip(ours, theirs, strict=True)
-        return sum(first[0].text == second[0].text for first, second in pairs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,8 +119,8 @@ class ArgosFormat(CTranslate2Format):
 
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
-        run = str(plan.run)
         manifest = plan.run.manifest()
+        run = str(plan.run)
         note = contradiction(run, manifest, self._pair(manifest, run))
         if note:
             say(note)
@@ -190,6 +180,8 @@ class ArgosFormat(CTranslate2Format):
         computes in.
         """
         compared = super().verify(model, folder, decoding, sentences)
+        greedy = dataclasses.replace(decoding, beam_size=1, return_beams=1)
         package = dataclasses.replace(self, quantization=AUTO)
-        equal = package.count_equal(model, folder, greedily(decoding), sentences)
+        export = package.open(model, folder, greedy)
+        equal = count_equal(opened_run(model, greedy), export, sentences)
         return f"{compared}, and {equal} greedy ones with ARGOS_COMPUTE_TYPE={AUTO},"

@@ -12,7 +12,6 @@ checkpoint.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 from pathlib import Path
 
@@ -73,13 +72,19 @@ def open_converted(
     for name, sha256 in checksums.files.items():
         check_sha256(path / name, sha256, advice)
     translator = open_translator(path, quantization, threads)
+
+    def keras_model() -> Seq2SeqModel:
+        with quiet_stderr():
+            from t2tlite.programs.runs.keras_run import restored_model
+        return restored_model(folder, checkpoint)
+
     engine = CTranslate2Engine(
         translator,
         encoders,
         quantization,
         hparams.max_positions,
         parameters,
-        functools.partial(_restored_model, folder, checkpoint),
+        keras_model,
     )
     engine.threads = translator.num_translators  # 1 on a GPU
     return engine
@@ -89,7 +94,7 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
     """Makes a model directory, and removes those of its quantization that were made
     from something else.
     """
-    converted = folder.own("ctranslate2")
+    converted = path.parent
     quantization = path.name.partition("-")[0]
     with only_process(converted, "convert a run's model", wait=True):
         if path.is_dir():  # another process has made it meanwhile
@@ -109,9 +114,3 @@ def _convert(folder: RunFolder, checkpoint: str, parameters: int, path: Path) ->
         for other in converted.iterdir():
             if other != path and other.name.partition("-")[0] == quantization:
                 remove(other)
-
-
-def _restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
-    with quiet_stderr():
-        from t2tlite.programs.runs.keras_run import restored_model
-    return restored_model(folder, checkpoint)

@@ -20,7 +20,7 @@ from t2tlite.files.checkpoint_paths import checkpoint_files, find_checkpoint
 from t2tlite.files.same_file import NamedFile
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.export.ctranslate2_engine import CTranslate2Engine
-from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+from t2tlite.programs.runs.checkpoint_choice import notes_on_checkpoint
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
@@ -64,11 +64,7 @@ def load(
     folders = [RunFolder(path) for path in paths]
     if len(folders) > 1:
         check_ensemble(folders, checkpoint_path, engine)
-    checkpoints = []
-    for folder in folders:
-        checkpoint = find_checkpoint(folder.path, checkpoint_path)
-        _check_same_model(folder, checkpoint)
-        checkpoints.append(checkpoint)
+    checkpoints = [_chosen_checkpoint(folder, checkpoint_path) for folder in folders]
     first = folders[0]
     hparams = first.hparams()
     manifest = first.manifest()
@@ -86,7 +82,7 @@ def load(
         opened = open_keras(folders, checkpoints, jit_compile, threads)
     notes: list[str] = []
     for folder, checkpoint in zip(folders, checkpoints, strict=True):
-        notes += checkpoint_notes(folder, checkpoint)
+        notes += notes_on_checkpoint(folder, checkpoint)
     return Translator(
         opened,
         encoders,
@@ -126,20 +122,21 @@ def check_ensemble(
         )
 
 
-def _check_same_model(folder: RunFolder, checkpoint: str) -> None:
-    """Raises ValueError for a checkpoint of another run whose vocabulary or model
-    differs, even if its weights have the same shapes.
+def _chosen_checkpoint(folder: RunFolder, chosen: str | Path | int | None) -> str:
+    """The checkpoint to use. Raises ValueError for one of another run whose vocabulary
+    or model differs, even if its weights have the same shapes.
     """
+    checkpoint = find_checkpoint(folder.path, chosen)
     other = run_of(checkpoint)
-    if other.path.resolve() == folder.path.resolve() or not other.exists():
-        return
-    folder.identity().require_same(
-        other.identity(),
-        ("vocabulary", "model"),
-        "checkpoint_path must be a checkpoint of the same model.",
-        f"{checkpoint}, whose run differs from {folder}",
-        "Name the run of that checkpoint.",
-    )
+    if other.exists():
+        folder.identity().require_same(
+            other.identity(),
+            ("vocabulary", "model"),
+            "checkpoint_path must be a checkpoint of the same model.",
+            f"{checkpoint}, whose run differs from {folder}",
+            "Name the run of that checkpoint.",
+        )
+    return checkpoint
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
@@ -171,13 +168,15 @@ def run_dataset(folder: RunFolder, data_dir: str | Path | None = None) -> Datase
     vocabulary.
     """
     manifest = folder.manifest()
-    # None: any data of its vocabulary
-    name = None if manifest.imported_from else manifest.name
-    if name is None and not data_dir:
-        raise FileNotFoundError(
-            f"The run in {folder} was imported and has no data. Make some with its"
-            f" vocabulary, t2t-datagen {folder.vocabulary_flag()}, and give --data_dir."
-        )
+    name: str | None = manifest.name
+    if manifest.imported_from:
+        name = None  # any data of its vocabulary
+        if not data_dir:
+            raise FileNotFoundError(
+                f"The run in {folder} was imported and has no data. Make some with its"
+                f" vocabulary, t2t-datagen {folder.vocabulary_flag()}, and give"
+                " --data_dir."
+            )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:

@@ -9,7 +9,6 @@ import dataclasses
 import os
 import platform
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -25,7 +24,7 @@ from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, ste
 from t2tlite.files.lock import only_process
 from t2tlite.machine import check_not_forked
 from t2tlite.programs.runs.checkpoint_choice import after_training
-from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder
+from t2tlite.programs.runs.dev_decoder import DevScorer
 from t2tlite.programs.runs.training import Training, dataset_of
 from t2tlite.registry import get_model
 from t2tlite.run_folder import RunFolder, run_of
@@ -86,8 +85,11 @@ def train_run(training: Training) -> list[str]:
             f"There is not enough memory ({reason_of(error)}). Lower batch_size and"
             " raise accumulate_steps by the same factor: training stays the same."
         ) from error
-    summary = [f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}."]
-    summary += after_training(folder, training.config.early_stopping_evals > 0)
+    summary = []
+    if evaluation:
+        trained = f"Trained {dataset.name}: dev {evaluation}."
+        summary.append(f"{trained} The run is in {folder}.")
+    summary += after_training(folder)
     if costs := folder.costs():
         summary.append(cost_line(costs[-1]))
     return summary
@@ -95,7 +97,7 @@ def train_run(training: Training) -> list[str]:
 
 def _train(
     training: Training, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> Evaluation:
+) -> Evaluation | None:
     """Trains on a dataset in the folder, which no other process may use meanwhile."""
     folder = training.folder
     config = training.config
@@ -110,9 +112,10 @@ def _train(
         hparams = training.hparams.for_replicas(strategy.num_replicas_in_sync)
         hparams = with_dtype_policy(hparams, strategy, recorded)
         check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
-        given = training.warm_start_from
-        # nothing has been learned yet, so everything may change
-        start = None if recorded else _warm_start_checkpoint(dataset, hparams, given)
+        start = None
+        if not recorded:  # nothing has been learned yet, so everything may change
+            given = training.warm_start_from
+            start = _warm_start_checkpoint(dataset, hparams, given)
         trained_with = TrainedWith(
             random_seed=config.random_seed,
             replicas=strategy.num_replicas_in_sync,
@@ -120,16 +123,13 @@ def _train(
             warm_start_from=start,
         )
         if recorded:
-            trained_with = _resumed_record(
-                folder, dataset, hparams, trained_with, given
-            )
+            trained_with = _resumed_record(folder, dataset, hparams, trained_with)
 
         seed = config.random_seed
         setup = _setup(dataset, hparams, folder, strategy, start, seed)
         engine = TensorFlowEngine(setup.model, hparams.jit_compile)
         decoder = TextDecoder(engine, dataset.encoders, dataset.manifest)
         score = DevScorer(setup, decoder).score if training.eval_bleu else None
-        samples = SampleDecoder(setup, dataset).samples if folder.writes else None
 
         def begin() -> None:
             """Writes what the run is trained with."""
@@ -140,7 +140,7 @@ def _train(
             folder.write(_environment(strategy))
             folder.write(trained_with)
 
-        evaluation = train(setup, config, Hooks(score, samples, begin), signals)
+        evaluation = train(setup, config, Hooks(score, begin), signals)
         wait_for_workers(strategy)
         return evaluation
 
@@ -150,33 +150,28 @@ def _warm_start_checkpoint(
 ) -> str | None:
     """Returns the checkpoint that a new run starts from, or None.
 
-    Raises ValueError if it has another vocabulary or is damaged, or if the model would
-    share embeddings of two vocabularies. Reports hparams of the model that differ from
-    those of its run.
+    Raises ValueError if its run has another vocabulary, if it is damaged, or if the
+    model would share embeddings of two vocabularies. Reports hparams of the model that
+    differ from those of its run.
     """
     if not warm_start_from:
         _check_shared_embeddings(hparams, dataset)
         return None
     checkpoint = checkpoint_at(warm_start_from)
     run = run_of(checkpoint)
+    before = run.hparams()
     # weights of an imported run may share embeddings nevertheless
-    if not (run.exists() and run.hparams().shared_embedding_and_softmax_weights):
+    if not before.shared_embedding_and_softmax_weights:
         _check_shared_embeddings(hparams, dataset)
-    then = run.identity() if run.exists() else Identity()
+    then = Identity.of(run.manifest(), before)
     now = Identity.of(dataset.manifest, hparams)
-    if run.has_manifest():
-        then.require_same(
-            now,
-            ["vocabulary"],
-            "--warm_start_from needs a run of the same vocabulary.",
-            f"{run} and {dataset.folder}, which differ",
-            _vocabulary_advice(run),
-        )
-    else:
-        say(
-            f"The vocabulary of {checkpoint} is not known: {run} has no manifest. Its"
-            f" embeddings must be of the vocabulary of {dataset.folder}."
-        )
+    then.require_same(
+        now,
+        ["vocabulary"],
+        "--warm_start_from needs a run of the same vocabulary.",
+        f"{run} and {dataset.folder}, which differ",
+        _vocabulary_advice(run),
+    )
     if difference := then.difference(now, "model"):
         say(
             f"The weights of {checkpoint} were trained in another model, which differs"
@@ -188,17 +183,13 @@ def _warm_start_checkpoint(
 
 
 def _resumed_record(
-    folder: RunFolder,
-    dataset: Dataset,
-    hparams: HParams,
-    new: TrainedWith,
-    warm_start_from: str | None,
+    folder: RunFolder, dataset: Dataset, hparams: HParams, new: TrainedWith
 ) -> TrainedWith:
     """Returns the record of a run that resumes: `new`, with the start of the old one.
 
     Raises ValueError for another model, problem, direction, vocabulary, seed or other
-    pairs, and for an imported run, which has no optimizer state. Reports other hparams,
-    another global batch, and a `warm_start_from` that is not used.
+    pairs, and for an imported run, which has no optimizer state. Reports other hparams
+    and another global batch.
     """
     if folder.manifest().imported_from is not None:
         raise ValueError(
@@ -208,11 +199,11 @@ def _resumed_record(
         )
     old = folder.trained_with() or new
     then = dataclasses.replace(folder.identity(), random_seed=old.random_seed)
+    now = Identity.of(dataset.manifest, hparams, new.random_seed)
     advice = (
         "Give the same as before, or another --output_dir, with"
         f" --warm_start_from={folder} to start from its weights."
     )
-    now = Identity.of(dataset.manifest, hparams, new.random_seed)
     if then.difference(now, "vocabulary"):
         advice += f" {_vocabulary_advice(folder)}"
     required = "A run resumes with the model, data and seed that it has."
@@ -229,20 +220,7 @@ def _resumed_record(
             f" {new.global_batch_tokens:,} tokens ({old.replicas} -> {new.replicas}"
             f" replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
         )
-    start = old.warm_start_from
-    if warm_start_from and not _is_at(start, warm_start_from):
-        say(
-            f"--warm_start_from={warm_start_from} is not used: {folder} resumes, and"
-            f" started from {start or 'random weights'}."
-        )
-    return dataclasses.replace(new, warm_start_from=start)
-
-
-def _is_at(checkpoint: str | None, path: str) -> bool:
-    """Whether a checkpoint is the one, or in the folder, at a path."""
-    if not checkpoint:
-        return False
-    return Path(checkpoint).is_relative_to(Path(path).expanduser())
+    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
 def _vocabulary_advice(run: RunFolder) -> str:
@@ -292,7 +270,7 @@ def _setup(
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_sets=dev_sets,
         run=folder,
-        vocabulary_sizes=sizes,
+        target_vocab_size=sizes[1],
         flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
         warm_start=warm_start,
     )

@@ -58,10 +58,9 @@ class Training:
 
 def make_data(data: DataToMake) -> Generated:
     """Makes the data of a problem, unless it is complete. Raises as `generate`, and
-    ValueError if the problem's task is unknown.
+    ValueError if the problem's task is unknown, before hours of work.
     """
     importlib.import_module("t2tlite.tasks")
-    # raises if there is none, before hours of work
     registry.get_task(data.problem.task)
     return generate(**vars(data))
 
@@ -101,15 +100,12 @@ def check_folders(
 
 def check_apart(output_dir: Path, data_dir: Path, problem: str | None) -> None:
     """Raises ValueError if a run would be in the folder of the data."""
-    folders = [data_dir]
-    if problem:
-        folders.append(data_dir / problem.removesuffix("_rev"))
-    for folder in folders:
+    of_problem = data_dir / (problem or "").removesuffix("_rev")
+    for folder in (data_dir, of_problem):
         if is_same_folder(output_dir, folder):
             raise ValueError(
                 "--output_dir and the data must be in different folders. Received:"
-                f" --output_dir={output_dir}, the same folder as {folder}, which is"
-                " that of --data_dir. Name another --output_dir."
+                f" {output_dir} and {folder}. Name another --output_dir."
             )
 
 
@@ -136,20 +132,41 @@ def warm_start_hparams(path: str) -> HParams:
 
     A new run warms up from step 0; the peak of the old schedule would undo what the
     weights have learned. The old run's corpus_weights are left out, since they belong
-    to its data. `path` is a run or one of its checkpoints; FileNotFoundError if there
-    is no checkpoint, or it belongs to no run.
+    to its data. `path` is a run or one of its checkpoints.
     """
-    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
-    step = step_of(checkpoint_at(path))
-    schedule = SCHEDULES[hparams.learning_rate_schedule]
-    constant = schedule.continued_from(
-        step, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
+    hparams = run_of(path).hparams()
+    constant = SCHEDULES[hparams.learning_rate_schedule].continued_from(
+        step_of(checkpoint_at(path)),
+        hparams.learning_rate_warmup_steps,
+        hparams.learning_rate_constant,
     )
-    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
+    return dataclasses.replace(
+        hparams, learning_rate_constant=float(f"{constant:.4g}"), corpus_weights=""
+    )
+
+
+def set_and_changes(
+    name: str | None, hparams: HParams, folder: RunFolder, warm_start_from: str | None
+) -> tuple[str, str]:
+    """The values of --hparams_set and --hparams that make these hparams. Without the
+    name of a set, it is that of the run to resume or to start from, or
+    transformer_base.
+    """
+    if not name:
+        run = folder
+        if warm_start_from and not folder.checkpoints():
+            run = run_of(warm_start_from)
+        name = run.flags().get("hparams_set")
+    if name not in registry.list_hparams():
+        name = TRANSFORMER_BASE
+    changes = []
+    for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
+        changes.append(f"{field}={new}")
+    return name, ",".join(changes)
 
 
 def training_of(
-    problem: str | Problem | Dataset,
+    data: str | Dataset,
     hparams: str | HParams | Mapping[str, object],
     output_dir: str | Path,
     data_dir: str | Path,
@@ -159,19 +176,28 @@ def training_of(
     loop: Mapping[str, Any],
 ) -> Training:
     """What `t2tlite.train`, which explains the arguments and the errors, trains."""
+    if isinstance(data, Dataset):
+        name = data.name
+        data_dir = data.folder.parent
+    elif isinstance(data, str):
+        name = data
+        data_dir = Path(data_dir)
+    else:
+        raise TypeError(
+            "Training needs the data that t2tlite.prepare returned, or the name of its"
+            f" problem. Received: {data!r:.80}."
+        )
     folder = RunFolder(output_dir)
     LoopConfig.check_names(loop)
     eval_bleu = checked("eval_bleu", bool, eval_bleu)
-    name, data_dir = _data_named(problem, data_dir)
     start = None if warm_start_from is None else str(warm_start_from)
     check_folders(folder, data_dir, name, start)
     changed = _changed_hparams(hparams, folder, start)
     steps = changed.train_steps if train_steps is None else train_steps
     config = LoopConfig(train_steps=steps, **loop)
-    dataset = problem
-    if not isinstance(dataset, Dataset):
+    if not isinstance(data, Dataset):
         command = f"t2tlite.prepare({name!r}, {str(data_dir)!r})"
-        dataset = open_data(data_dir, name, command)
+        data = open_data(data_dir, name, command)
     given = hparams if isinstance(hparams, str) else None
     hparams_set, changes = set_and_changes(given, changed, folder, start)
     flags = {
@@ -187,23 +213,7 @@ def training_of(
         flags["warm_start_from"] = start
     words = [f"--{flag}={value}" for flag, value in flags.items()]
     command_line = ["t2t-trainer", *words]
-    return Training(folder, dataset, changed, config, command_line, eval_bleu, start)
-
-
-def _data_named(
-    problem: str | Problem | Dataset, data_dir: str | Path
-) -> tuple[str, Path]:
-    """The problem's name, and the folder that its data's folder is in."""
-    if isinstance(problem, Dataset):
-        return problem.name, problem.folder.parent
-    if isinstance(problem, Problem):
-        return problem.name() + ("_rev" if problem.reverse else ""), Path(data_dir)
-    if not isinstance(problem, str):
-        raise TypeError(
-            "problem must be the data that t2tlite.prepare returned, a problem, or the"
-            f" name of one. Received: {problem!r:.80}."
-        )
-    return problem, Path(data_dir)
+    return Training(folder, data, changed, config, command_line, eval_bleu, start)
 
 
 def _changed_hparams(
@@ -225,23 +235,3 @@ def _changed_hparams(
     base = run_hparams(folder, warm_start_from) or HParams()
     base.check_names(hparams)
     return dataclasses.replace(base, **hparams)  # type: ignore[arg-type]
-
-
-def set_and_changes(
-    name: str | None, hparams: HParams, folder: RunFolder, warm_start_from: str | None
-) -> tuple[str, str]:
-    """The values of --hparams_set and --hparams that make these hparams. Without the
-    name of a set, it is that of the run to resume or to start from, or
-    transformer_base.
-    """
-    if not name:
-        run = folder
-        if warm_start_from and not folder.checkpoints():
-            run = run_of(warm_start_from)
-        name = run.flags().get("hparams_set")
-    if name not in registry.list_hparams():
-        name = TRANSFORMER_BASE
-    changes = []
-    for field, (new, _) in hparams.diff(registry.get_hparams(name)).items():
-        changes.append(f"{field}={new}")
-    return name, ",".join(changes)

@@ -214,8 +214,6 @@ class Translator(TextDecoder):
         """
         self._check_one_run("Attention is shown")
         check_text("source", source)
-        if target is not None:
-            check_text("target", target)
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if self.source_encoder.is_blank(source) or not source_ids:
@@ -224,12 +222,12 @@ class Translator(TextDecoder):
                 f" {source!r}."
             )
         if target is None:
-            [[best]] = self.engine.decode(
-                [Sentence(source_ids)], self.options(return_beams=1)
-            )
+            options = self.options(return_beams=1)
+            [[best]] = self.engine.decode([Sentence(source_ids)], options)
             target_ids = best.ids
             target = self.target_encoder.text(target_ids)
         else:
+            check_text("target", target)
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
         target_tokens = [*target_ids, EOS][: self.engine.max_positions]

@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.console import progress_bar
 from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files.checkpoint_paths import (
-    CHECKPOINT_PREFIX,
     remove_unfinished,
     saving_folder,
     step_of,
@@ -36,10 +33,9 @@ from t2tlite.programs.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import Identity
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
-from t2tlite.training.checkpoints import restore_weights, save_weights
+from t2tlite.training.checkpoints import write_weights, writing
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -62,16 +58,12 @@ class Imported:
     notes: list[str]  # for the user, one line each
 
 
-def import_run(
-    files: T2TFiles,
-    folder: RunFolder,
-    command: Sequence[str],
-) -> Imported:
-    """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may
-    have earlier imports.
+def import_run(files: T2TFiles, folder: RunFolder, command: Sequence[str]) -> Imported:
+    """Imports checkpoints of tensor2tensor's model `transformer` into a new run.
 
     `command`, the command line, is recorded in flags.txt. Raises ValueError for an
-    unsupported model, or files or a folder that do not fit. The same call resumes.
+    unsupported model, or files or a folder that do not fit. After an interruption the
+    same call imports.
     """
     paths = files.checkpoints()
     recorded_problem = files.recorded_problem()
@@ -87,10 +79,6 @@ def import_run(
         hparams = dataclasses.replace(
             hparams, shared_embedding_and_softmax_weights=False
         )
-        notes.append(
-            "The vocabularies are of different sizes, so tensor2tensor did not share"
-            " embeddings either."
-        )
     target_space = _target_space(hparams, variables, files.target_space, notes)
     problem = files.problem or recorded_problem
     if not re.match(NAME, problem):
@@ -98,8 +86,7 @@ def import_run(
             "A problem's name has letters, digits, '_', '.' and '-' alone. Received:"
             f" {problem!r}. Name it with --problem."
         )
-    manifest = _manifest(problem, entries, files.trained_in(), target_space)
-    _check_folder(folder, hparams, manifest)
+    _check_folder(folder)
     for vocabulary, entry in zip(files.vocabularies, entries, strict=True):
         copy = folder.path / entry.file
         others = [path for path in files.vocabularies if path != vocabulary]
@@ -108,23 +95,25 @@ def import_run(
         )
 
     model = Transformer.from_hparams(hparams, *sizes)
-    saved = []
-    with only_process(folder.path, "import into a run"):
+    with (
+        only_process(folder.path, "import into a run"),
+        writing("The checkpoints", folder),
+    ):
         remove_unfinished(folder.path)
-        # the run changes when all are read and checked
+        # checkpoints appear when all are read and checked
         with saving_folder(folder.path) as saving:
-            newest_first = paths[::-1]  # the newest has been read
-            for path in progress_bar(
-                newest_first, desc="importing", unit=" checkpoints"
-            ):
+            newest_first = progress_bar(
+                paths[::-1], desc="importing", unit=" checkpoints"
+            )
+            for path in newest_first:
                 if path != paths[-1]:
                     variables = read_variables(path)
                 load_variables(model, variables, target_space or 0)
-                _check_checkpoint(folder, model, step_of(path))
-                saved.append(save_weights(model, folder.path, step_of(path), saving))
+                write_weights(model, saving, step_of(path))
+            manifest = _manifest(problem, entries, files.trained_in(), target_space)
             folder.create(hparams, manifest, files.vocabularies)
             folder.write_flags(command)
-    return Imported(saved[::-1], model.count_params(), target_space, notes)
+    return Imported(folder.checkpoints(), model.count_params(), target_space, notes)
 
 
 def _vocabulary_entries(
@@ -170,11 +159,6 @@ def _target_space(
             " trained. Row 0 is used, as in nearly all problems; if yours set"
             " target_space_id, give --target_space_id."
         )
-    elif wanted is not None and trained not in (None, wanted):
-        notes.append(
-            f"Row {trained} of the target space embedding was trained; row {wanted} is"
-            " used as requested."
-        )
     return wanted if wanted is not None else trained or 0
 
 
@@ -201,40 +185,17 @@ def _manifest(
     )
 
 
-def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
-    """Raises ValueError unless the folder has no run, or the same imported model, to be
-    added to.
+def _check_folder(folder: RunFolder) -> None:
+    """Raises ValueError if the folder has a model already, other than one that an
+    interrupted import has left without checkpoints.
     """
     folder.check_path()
-    if not folder.has_manifest():
-        if not folder.exists() and not folder.checkpoints():
-            return
-        content = "files of another program"  # such as tensor2tensor's own
-    elif folder.manifest().imported_from is None:
-        content = "a run that was not imported"
-    else:
-        names = "problem", "vocabulary", "target_space", "model"
-        content = folder.identity().difference(Identity.of(manifest, hparams), *names)
-        if not content:
-            return
-        content = f"another model, which differs in {content}"
-    raise ValueError(
-        "--output_dir must be new, or hold checkpoints of the same model. Received:"
-        f" {folder}, which holds {content}. Use another."
-    )
-
-
-def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
-    """Raises ValueError if the run has a checkpoint of this step with other weights
-    than the model's.
-    """
-    path = str(folder.path / f"{CHECKPOINT_PREFIX}-{step}")
-    if path not in folder.checkpoints():
-        return
-    weights = model.get_weights()
-    restore_weights(model, path)
-    if not all(map(np.array_equal, weights, model.get_weights())):
+    has_model = bool(folder.checkpoints())
+    if folder.exists() and not has_model:
+        of_import = folder.has_manifest() and folder.manifest().imported_from
+        has_model = not of_import
+    if has_model:
         raise ValueError(
-            f"A run has one checkpoint of a step. Received: {path} with other weights."
-            f" Use another --output_dir, or delete {path}.* first."
+            f"--output_dir must be a new folder. Received: {folder}, which has a model."
+            " Use another."
         )

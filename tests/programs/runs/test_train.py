@@ -1,6 +1,4 @@
-"""What training a run records in addition to its checkpoints: samples in TensorBoard,
-and the environment.
-"""
+"""What training a run decodes, and records in addition to its checkpoints."""
 
 from __future__ import annotations
 
@@ -12,101 +10,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_run import SMALL, events, small, tensors, train, trainer_flags
+from tiny_run import SMALL, small, train
 
 import t2tlite
-from t2tlite.bin import t2t_trainer
-from t2tlite.decoding.text_decoder import Decoded
-from t2tlite.programs.runs.dev_decoder import DevScorer, SampleDecoder, scored_text
-from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.runs.dev_decoder import scored_text
 from t2tlite.run_folder import RunFolder
-from t2tlite.tasks.task import Score
-from t2tlite.training import dev_sets
-
-
-@pytest.mark.slow
-def test_samples_in_tensorboard_leave_training_as_it_is(
-    tiny_run, tmp_path, monkeypatch
-):
-    """Decoded at each evaluation, with dropout in training: the weights are those of a
-    run without samples.
-    """
-    without, sampled = tmp_path / "without", tmp_path / "sampled"
-    how = ["--train_steps=6", "--local_eval_frequency=3"]
-    assert small(tiny_run, without, *how) == 0
-    monkeypatch.setattr(dev_sets, "SAMPLES_AFTER_SECONDS", -1.0)
-    assert (
-        t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how))
-        == 0
-    )
-    expected, actual = (
-        tensors(without / "model.ckpt-6"),
-        tensors(sampled / "model.ckpt-6"),
-    )
-    for name in expected:
-        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
-
-    (path,) = sampled.glob("events.*")
-    accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
-    accumulator.Reload()
-    shown = {
-        event.step: tf.make_ndarray(event.tensor_proto)
-        for event in accumulator.Tensors("samples")
-    }
-    assert list(shown) == [3, 6]
-    assert shown[6].shape == (7, 3)
-    assert shown[6][0].tolist() == [b"source", b"output", b"reference"]
-    dev = run_dataset(RunFolder(tiny_run.run)).store("dev")
-    assert shown[6][1, 0].decode() == dev.source_text()[0]
-    assert shown[6][6, 2].decode() == dev.target_text()[33]  # 5/6 of 40
-    assert "samples" not in events(without)
-
-
-def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
-    """It is known before training; 4,096 tokens were once the end of a training at its
-    first evaluation.
-    """
-    model = load(tiny_run.run, None)
-    sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
-    lengths = np.array(
-        [len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)]
-    )
-    assert lengths[1] > 4096
-    store = SimpleNamespace(
-        source_lengths=lengths,
-        target_lengths=np.array([2, 2, 2]),
-        source_text=lambda: sources,
-        target_text=lambda: ["a", "b", "c"],
-    )
-    setup = SimpleNamespace(
-        model=model.engine.model,
-        dev_sets={"dev": store},
-        deciding_dev_set=store,
-        strategy=tf.distribute.get_strategy(),
-    )
-    dataset = SimpleNamespace(
-        encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest
-    )
-    samples = SampleDecoder(setup, dataset).samples()
-    assert [(source, reference) for source, _, reference in samples] == [
-        (sources[0], "a"),
-        (sources[2], "c"),
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(model), "decode_and_score", lambda _, *pairs: decoded(pairs))
-        scores = DevScorer(setup, model).score(["dev"])
-    assert scores == {"dev": Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"})}
-
-
-def decoded(arguments):
-    """A BLEU of 7 if the sources and references are those of the short pairs."""
-    assert arguments[:2] == (["red cat sees dog", "fish likes mouse"], ["a", "c"])
-    return Decoded([], Score("BLEU", {"BLEU": 7.0}, {"BLEU": "signature"}))
 
 
 def test_sources_that_are_evaluated_but_cannot_be_decoded(tiny_run, load, capsys):
-    """A model trained on pairs of 4,096 tokens evaluates what it cannot decode."""
+    """A model trained on pairs of 4,096 tokens evaluates what it cannot decode. It is
+    known before training.
+    """
     model = load(tiny_run.run, None)
     hparams = dataclasses.replace(
         model.engine.model.hparams, max_length=4096, batch_size=4096

@@ -99,16 +99,6 @@ def test_every_hparam_is_of_one_kind(sets):
     assert len(set(kinds) - OTHERS) == 153
 
 
-def test_fields_say_whether_tensor2tensor_has_them(sets):
-    for field in FIELDS:
-        # a flag of its trainer
-        in_its_files = (
-            field.name in sets["transformer_base"] or field.name == "train_steps"
-        )
-        assert in_its_files is facts_of(field).t2t, field.name
-    assert len(SAME) == 27
-
-
 @pytest.mark.parametrize("size", ["base", "big"])
 def test_our_sets_are_tensor2tensors(sets, size):
     """But for the number of steps, which is the paper's."""
