@@ -281,12 +281,13 @@ class TextDecoder:
 
 
 def _check_pairs(
-    one: str, ones: Sequence[str], other: str, others: Sequence[str]
+    name: str, texts: Sequence[str], other_name: str, others: Sequence[str]
 ) -> None:
-    """Raises ValueError unless there are as many of one as of the other."""
-    if len(ones) != len(others):
+    """Raises ValueError unless there are as many texts as others."""
+    if len(texts) != len(others):
         raise ValueError(
-            f"Each {one} needs a {other}. Received: {len(ones)} and {len(others)}."
+            f"Each {name} needs a {other_name}. Received: {len(texts)} and"
+            f" {len(others)}."
         )
 
 
