@@ -16,6 +16,7 @@ small and is doubled when it is full.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -173,20 +174,15 @@ class _BeamSearch:
         return length_penalty(ops.cast(lengths, "float32"), self.alpha)
 
     def advance(self, state: BeamState) -> BeamState:
-        """Decodes one position; sentences that are done do not change."""
+        """Decodes one position; hypotheses of sentences that are done do not change."""
         active = self.unfinished(state)  # [B]
         before = ops.maximum(state.step - 1, 0)
         last = ops.take(state.hypotheses.alive_ids, before, axis=2)  # [B, M]
-        # [L], 1 at this position
-        here = ops.cast(
-            ops.equal(ops.arange(self.length, dtype="int32"), state.step), "float32"
-        )
-        # [1, M, 1, M]
+        here = ops.equal(ops.arange(self.length, dtype="int32"), state.step)  # [L]
+        here = ops.cast(here, "float32")  # 1 at this position
         own_slot = ops.eye(self.beam_size, dtype="float32")[None, :, None, :]
-        in_cache = here[: ops.shape(state.ancestors)[2]]  # [R]
-        # [B, M, R, M]
-        ancestors = state.ancestors + own_slot * in_cache[None, None, :, None]
-        # [B, M, V]
+        in_cache = here[: ops.shape(state.ancestors)[2]][None, None, :, None]
+        ancestors = state.ancestors + own_slot * in_cache  # [B, M, R, M]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)
         hypotheses, parents = self._continue(state, logits, ops.cast(here, "int32"))
         advanced = state._replace(
@@ -197,11 +193,8 @@ class _BeamSearch:
         )
         if _is_single(state):  # it is active while the loop runs
             return advanced
-        kept = []
-        for new, old in zip(hypotheses, state.hypotheses, strict=True):
-            kept.append(_where(active, new, old))
-        ancestors = _where(active, advanced.ancestors, ancestors)
-        return advanced._replace(hypotheses=Hypotheses(*kept), ancestors=ancestors)
+        kept = map(functools.partial(_where, active), hypotheses, state.hypotheses)
+        return advanced._replace(hypotheses=Hypotheses(*kept))
 
     def _continue(
         self, state: BeamState, logits: Tensor, here: Tensor

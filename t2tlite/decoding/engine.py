@@ -34,8 +34,8 @@ ENGINES = (TENSORFLOW, CTRANSLATE2)
 # What an engine may support besides fields of DecodeHParams.
 PREFIXES = "prefixes"
 ALIGNMENTS = "alignments"
-FIELDS = {field.name for field in dataclasses.fields(DecodeHParams)}
-EVERYTHING = frozenset({*FIELDS, PREFIXES, ALIGNMENTS})
+OPTIONS = [field.name for field in dataclasses.fields(DecodeHParams)]
+EVERYTHING = frozenset([*OPTIONS, PREFIXES, ALIGNMENTS])
 
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
 # The default size of a batch:

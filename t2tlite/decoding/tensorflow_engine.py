@@ -93,10 +93,11 @@ class TensorFlowEngine(Engine):
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
         with self._building:
             search_batch = self._search_with(_built_for(options))
+        inputs = self._pad([sentence.ids for sentence in sentences])
         n_best = options.return_beams
         try:
             result = search_batch(
-                self._pad([sentence.ids for sentence in sentences]),
+                inputs,
                 limits.astype(np.int32),
                 length if self.jit_compile else np.int32(length),
                 np.float32(options.alpha),

@@ -248,21 +248,19 @@ class TextDecoder:
         """
         return DecodeHParams(**{**self.manifest.decode_defaults, **changes})
 
-    def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises TooLong, naming the line, where a sentence exceeds the limit."""
-        sources = map(self.task.source, sentences)
-        check_lengths(self.max_source_tokens, self.source_encoder, sources, origin)
-
-    def check_pair_lengths(
-        self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE
+    def check_lengths(
+        self,
+        sentences: Iterable[str],
+        origin: Origin = NO_FILE,
+        targets: Iterable[str] = (),
     ) -> None:
-        """Raises TooLong, naming the line, where a source or target to score is longer
-        than the limit.
+        """Raises TooLong, naming the line, where a sentence or a target (a prefix, or
+        what is to be scored) exceeds the limit.
         """
         limit = self.max_source_tokens
-        for i, pair in enumerate(pairs):
-            for encoder, text in zip(self.encoders, pair, strict=True):
-                check_lengths(limit, encoder, [text], origin.after(i))
+        sources = map(self.task.source, sentences)
+        check_lengths(limit, self.source_encoder, sources, origin)
+        check_lengths(limit, self.target_encoder, targets, origin)
 
     @property
     def max_source_tokens(self) -> int:
@@ -283,12 +281,13 @@ class TextDecoder:
 
 
 def _check_pairs(
-    one: str, ones: Sequence[str], other: str, others: Sequence[str]
+    name: str, texts: Sequence[str], other_name: str, others: Sequence[str]
 ) -> None:
-    """Raises ValueError unless there are as many of one as of the other."""
-    if len(ones) != len(others):
+    """Raises ValueError unless there are as many texts as others."""
+    if len(texts) != len(others):
         raise ValueError(
-            f"Each {one} needs a {other}. Received: {len(ones)} and {len(others)}."
+            f"Each {name} needs a {other_name}. Received: {len(texts)} and"
+            f" {len(others)}."
         )
 
 

@@ -23,15 +23,16 @@ from t2tlite.types import Tensor
 
 def empty_cache(shape: tuple[int | Tensor, ...], dtype: str) -> Tensor:
     """Zeros of the shape [H, B, C, M, K]."""
-    if isinstance(shape[2], int):
+    heads, batch, capacity, slots, size = shape
+    if isinstance(capacity, int):
         return ops.zeros(shape, dtype=dtype)
     import tensorflow as tf  # also runs with JAX alone
 
     # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it
     # does with equal constants
     cache = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
-    known = [size if isinstance(size, int) else None for size in shape]
-    return tf.ensure_shape(cache, known)
+    known_batch = batch if isinstance(batch, int) else None
+    return tf.ensure_shape(cache, (heads, known_batch, None, slots, size))
 
 
 def resize(cache: Tensor, sentences: Tensor, capacity: int | Tensor) -> Tensor:

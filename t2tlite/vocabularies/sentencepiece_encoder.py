@@ -183,16 +183,6 @@ class SentencePieceEncoder(TextEncoder):
     def pieces(self, ids: Iterable[int]) -> list[str]:
         return self._processor.id_to_piece(checked_ids(ids, self.vocab_size))
 
-    def tf_tokenizer(self) -> Any:
-        """A `tensorflow_text.SentencepieceTokenizer`, which computes the same ids in a
-        TensorFlow graph and appends EOS.
-        """
-        import tensorflow_text  # Windows and Python 3.14 have none
-
-        return tensorflow_text.SentencepieceTokenizer(
-            self.path.read_bytes(), add_eos=True
-        )
-
 
 def train_sentencepiece(
     sentences: Iterable[str],

@@ -159,13 +159,13 @@ class SubwordEncoder(TextEncoder):
         tensor2tensor's own encoder.
         """
         check_unicode(text)
-        tokens = map(self._ids_of_token, tokenize(text))
-        return list(itertools.chain.from_iterable(tokens))
-
-    def _ids_of_token(self, token: str) -> tuple[int, ...]:
-        if len(token) > MAX_CACHED_CHARACTERS:
-            return self._encode_token(token)
-        return self._cached_token(token)
+        ids: list[int] = []
+        for token in tokenize(text):
+            if len(token) > MAX_CACHED_CHARACTERS:
+                ids += self._encode_token(token)
+            else:
+                ids += self._cached_token(token)
+        return ids
 
     def decode(self, ids: Iterable[int]) -> str:
         escaped = "".join(self.pieces(text_ids(ids, self.vocab_size)))
@@ -201,12 +201,11 @@ def _read_subtokens(path: Path) -> list[str]:
     subtokens = []
     for line in read_lines(path):
         subtokens.append(_without_quotes(line.replace("\r", "").rstrip()))
-    special = map(list, itertools.product(PAD_SUBTOKENS, EOS_SUBTOKENS))
-    if subtokens[:2] not in special:
-        received = " and ".join(repr(subtoken[:40]) for subtoken in subtokens[:2])
+    pad, eos = [*subtokens, "", ""][:2]
+    if pad not in PAD_SUBTOKENS or eos not in EOS_SUBTOKENS:
         raise ValueError(
             f"A subword vocabulary's first two lines must be {PAD_SUBTOKENS[0]!r} and"
-            f" {EOS_SUBTOKENS[0]!r}. Received: {received or 'an empty file'} in {path}."
+            f" {EOS_SUBTOKENS[0]!r}. Received: {pad[:40]!r} and {eos[:40]!r} in {path}."
         )
     if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
         raise ValueError(

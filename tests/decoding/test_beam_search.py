@@ -243,16 +243,6 @@ def test_equals_a_search_without_a_cache(model, nbest):
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
 
-def test_transformer_decodes_a_sentence_as_if_alone(model, nbest):
-    for b in range(2):
-        source = SOURCES[b : b + 1, : (SOURCES[b] != 0).sum()]
-        ids, scores, _ = decode(
-            model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4
-        )
-        np.testing.assert_array_equal(ids[0], nbest[0][b])
-        np.testing.assert_allclose(scores[0], nbest[1][b], rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "kind",
     [

@@ -58,10 +58,9 @@ def make(name: str, **changes: Any) -> tuple[Transformer, InNumpy]:
     from even; and in NumPy.
     """
     hparams, variables = small_model(**VARIANTS[name], **changes)
-    variables = {
-        name: value * (6 if name.endswith("/q/kernel") else 1)
-        for name, value in variables.items()
-    }
+    for variable in variables:
+        if variable.endswith("/q/kernel"):
+            variables[variable] = 6 * variables[variable]
     model = load(HParams(**hparams, max_length=16), variables, target_space=0)
     return model, InNumpy(model, variables, hparams)
 

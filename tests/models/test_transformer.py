@@ -207,7 +207,8 @@ def test_dropout_is_where_the_paper_and_tensor2tensor_have_it(dropping, monkeypa
         0.3: [(batch, source, 24), (batch, target, 24)] * 2,
     }
     for rate, shapes in expected.items():
-        assert sorted(shape for r, _, shape in seen if r == rate) == sorted(shapes)
+        of_rate = [shape for each, _, shape in seen if each == rate]
+        assert sorted(of_rate) == sorted(shapes)
     # Each mask has a seed of its own, and always the same one: a resumed run must draw
     # the masks it would have drawn.
     encoder_seeds = [1000, *range(1011, 1015), *range(1021, 1025)]

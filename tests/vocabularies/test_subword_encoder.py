@@ -218,7 +218,7 @@ WITHOUT_MARKS = r"must be '<pad>_' and '<EOS>_'\. Received: {} in .*v\.subwords\
             b"<pad>\n<EOS>\nword\nother\n",
             r"must have subtokens that end a word, with '_' at .*none in .*v\.subwords",
         ),
-        (b"", WITHOUT_MARKS.format("an empty file")),
+        (b"", WITHOUT_MARKS.format("'' and ''")),
         (b"'<EOS>_'\n'<pad>_'\n'a'\n", WITHOUT_MARKS.format("'<EOS>_' and '<pad>_'")),
     ],
 )

@@ -76,11 +76,7 @@ class DecodeJob:
         message names it.
         """
         sources, texts = self._columns(window)
-        if texts is None:
-            self.model.check_lengths(sources, window.origin)
-        else:
-            pairs = zip(sources, texts, strict=True)
-            self.model.check_pair_lengths(pairs, window.origin)
+        self.model.check_lengths(sources, window.origin, texts or ())
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as

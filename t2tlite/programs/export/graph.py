@@ -78,7 +78,9 @@ class SentencePieceText:
         import tensorflow_text  # Windows and Python 3.14 have none
 
         self._normalize = tensorflow_text.normalize_utf8
-        self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph
+        model = encoder.path.read_bytes()
+        # to be saved with the graph
+        self.tokenizer = tensorflow_text.SentencepieceTokenizer(model, add_eos=True)
         self._normalization = encoder.normalization
 
     def batch(self, texts: Sequence[str]) -> Tensor:

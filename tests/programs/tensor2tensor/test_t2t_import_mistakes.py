@@ -140,5 +140,5 @@ def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
 
 def test_a_file_that_is_no_vocabulary(theirs, capsys):
     (theirs.parent / "vocab.subwords").write_bytes(b"")
-    message = r"A subword vocabulary's first two lines must be .* an empty file in "
+    message = r"A subword vocabulary's first two lines must be .*: '' and '' in "
     refused(theirs, capsys, message)
