@@ -1,6 +1,6 @@
 """The frame in which every command runs and reports mistakes.
 
-    @command(AverageFlags, __doc__)
+    @command
     def main(flags: AverageFlags) -> None: ...
 
 Each call of `main` has flag values of its own, so that several commands can run in one
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import gc
 import importlib
 import importlib.util
@@ -22,6 +21,7 @@ import re
 import signal
 import sys
 import traceback
+import typing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,8 +29,14 @@ from typing import Any, Generic, TypeVar
 from absl import flags as absl_flags
 
 import t2tlite
-from t2tlite.bin.flag_fields import Flags, flags_of, takes_options
-from t2tlite.bin.flag_parser import help_text, parse, read_flags
+from t2tlite.bin.flags import (
+    Flags,
+    flags_of,
+    help_text,
+    parse,
+    read_flags,
+    takes_options,
+)
 from t2tlite.bin.groups import PackageFlags, TensorFlowFlags
 from t2tlite.console import say
 from t2tlite.files.atomic_file import DISK_IS_FULL
@@ -62,18 +68,9 @@ class Command(Generic[F]):
             program, *argv = sys.argv
             program = os.path.basename(program)
             _use_utf8()
-        flags: Flags | None = None
-        message, status = "", 1
+        status = 1
         try:
-            _check_unicode(argv)
-            if "--version" in argv:
-                return _answer(f"t2tlite {t2tlite.__version__}")
-            self._register(argv)
-            if HELP & set(argv):
-                return _answer(help_text(self.doc, self.flags_class))
-            flags = parse(self.flags_class, argv)
-            _prepare(flags)
-            self.run(flags)
+            self._run(argv)
             sys.stdout.flush()  # an error of a full disk is raised here
             return 0
         except absl_flags.Error as error:
@@ -84,8 +81,8 @@ class Command(Generic[F]):
             _discard_standard_output()
             return 128 + SIGPIPE
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
-            if isinstance(flags, TensorFlowFlags) and flags.verbosity == "debug":
-                raise
+            if logging.getLogger("tensorflow").level == logging.DEBUG:
+                raise  # with its traceback
             message = _explained(error)
         except KeyboardInterrupt as error:
             # has a message if a signal stopped training
@@ -94,45 +91,33 @@ class Command(Generic[F]):
         say(f"{program}: {message}")
         return status
 
-    def _register(self, argv: Sequence[str]) -> None:
-        """Registers the hparam sets, and the problems if their options are flags of the
-        command; those of the user's package too.
-        """
+    def _run(self, argv: Sequence[str]) -> None:
+        _check_unicode(argv)
+        if "--version" in argv:
+            print(f"t2tlite {t2tlite.__version__}")
+            return
         importlib.import_module("t2tlite.hparams")
         if takes_options(self.flags_class):
             importlib.import_module("t2tlite.problems")
-            values, _ = read_flags(flags_of(PackageFlags), argv, known_only=True)
-            import_user_package(values["t2t_usr_dir"])
+        if issubclass(self.flags_class, PackageFlags):
+            # whose problems have options, which are flags
+            given = read_flags(flags_of(PackageFlags), argv, known_only=True)
+            import_user_package(given.get("t2t_usr_dir"))
+        if HELP & set(argv):
+            print(help_text(self.doc, self.flags_class))
+            return
+        flags = parse(self.flags_class, argv)
+        if isinstance(flags, TensorFlowFlags):
+            hides = flags.verbosity in ("warning", "error")
+            os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3" if hides else "0"
+            logging.getLogger("tensorflow").setLevel(flags.verbosity.upper())
+        self.run(flags)
 
 
-def command(
-    flags_class: type[F], doc: str | None
-) -> Callable[[Callable[[F], None]], Command[F]]:
-    """Makes a command of a function of its flags; for the arguments see `Command`."""
-    return functools.partial(Command, flags_class, doc)
-
-
-def _check_unicode(argv: Sequence[str]) -> None:
-    """Raises ValueError for an argument that is not UTF-8."""
-    try:
-        "".join(argv).encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
-            " LC_ALL=C.UTF-8."
-        ) from None
-
-
-def _prepare(flags: Flags) -> None:
-    """Sets the log level and imports the user's package, for a command that takes these
-    flags.
-    """
-    if isinstance(flags, TensorFlowFlags):
-        hides = flags.verbosity in ("warning", "error")
-        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3" if hides else "0"
-        logging.getLogger("tensorflow").setLevel(flags.verbosity.upper())
-    if isinstance(flags, PackageFlags):
-        import_user_package(flags.t2t_usr_dir)
+def command(run: Callable[[F], None]) -> Command[F]:
+    """Makes a command of the function of a module, whose docstring is its help."""
+    flags_class = typing.get_type_hints(run)["flags"]
+    return Command(flags_class, sys.modules[run.__module__].__doc__, run)
 
 
 def load_tensorflow() -> None:
@@ -153,16 +138,15 @@ def import_user_package(path: str | None) -> None:
     """
     if path is None:
         return
-    folder = Path(os.path.abspath(os.path.expanduser(path)))
-    file = folder / "__init__.py"
+    file = Path(path).expanduser().absolute() / "__init__.py"
+    folder = file.parent
     name = re.sub(r"\W", "_", folder.name)
-    taken = getattr(sys.modules.get(name), "__file__", "Python")
-    if name in sys.modules and taken == str(file):
+    if getattr(sys.modules.get(name), "__file__", None) == str(file):
         return
-    if not path or not file.is_file() or name in sys.modules:
+    if not file.is_file() or name in sys.modules:
         raise ValueError(
             "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
-            f" other module. Received: {path or 'an empty name'}."
+            f" other module. Received: {path!r}."
         )
     spec: Any = importlib.util.spec_from_file_location(name, file)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -171,29 +155,42 @@ def import_user_package(path: str | None) -> None:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        at = ""
+        place = ""
         for frame in traceback.extract_tb(error.__traceback__):
             if Path(frame.filename).is_relative_to(folder):
-                at = f" ({frame.filename}, line {frame.lineno})"
+                place = f" ({frame.filename}, line {frame.lineno})"
         raise ValueError(
-            f"--t2t_usr_dir={path} cannot be imported{at}: {type(error).__name__}:"
+            f"--t2t_usr_dir={path} cannot be imported{place}: {type(error).__name__}:"
             f" {error}"
         ) from error
     finally:
         sys.path.remove(str(folder.parent))
 
 
+def _check_unicode(argv: Sequence[str]) -> None:
+    """Raises ValueError for an argument that is not UTF-8."""
+    try:
+        "".join(argv).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Arguments must be UTF-8. Received: {argv!a}. Rename the file, or set"
+            " LC_ALL=C.UTF-8."
+        ) from None
+
+
 def _explained(error: Exception) -> str:
     """Returns the message of an error. An operating system's message, such as `[Errno
     2] ...: '/proc/x'`, is replaced by one that says what to do.
     """
-    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno in DISK_IS_FULL:
         _discard_standard_output()  # Python would try again at the end
         return (
             f"{error.strerror}: {error.filename or 'standard output'}. Free some space"
             " and run the same command again."
         )
-    if isinstance(error, OSError) and error.errno and error.filename:
+    if error.errno and error.filename:
         return (
             f"{error.filename} cannot be used: {error.strerror}. Use another path, or"
             " change its permissions."
@@ -208,12 +205,6 @@ def _use_utf8() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
-
-
-def _answer(text: str) -> int:
-    """Prints a text that the user asked for, and returns the exit status."""
-    print(text, flush=True)
-    return 0
 
 
 def _discard_standard_output() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t2tlite import registry
-from t2tlite.bin.flag_fields import Flags, require
+from t2tlite.bin.flags import Flags, require
 from t2tlite.checked_fields import (
     checked_field,
     facts_of,
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
-DATAGEN_EXAMPLE = (
-    "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
-)
 
 
 def _decode_help() -> str:
@@ -213,6 +210,15 @@ def run_folder(flags: RunFlags) -> RunFolder:
     return RunFolder(path)
 
 
+def existing_run(flags: RunFlags) -> RunFolder:
+    """Returns the run as `run_folder`. Raises FileNotFoundError if there is none, and
+    ValueError if its hparams are damaged.
+    """
+    run = run_folder(flags)
+    run.hparams()
+    return run
+
+
 def hparam_changes(flags: TrainingFlags) -> str:
     """Returns the changes of --hparams, and those of flags named like an hparam."""
     changes = flags.hparams
@@ -234,7 +240,7 @@ def data_to_make(flags: MakeDataFlags, pipeline: Pipeline | None = None) -> Data
     """
     from t2tlite.programs.runs.training import DataToMake
 
-    require(DATAGEN_EXAMPLE, problem=flags.problem)
+    require(problem=flags.problem)
     problem = registry.get_problem(flags.problem or "", **flags.options)
     folder = data_folder(flags)
     return DataToMake(problem, folder, flags.tmp_dir, flags.num_processes, pipeline)
@@ -256,22 +262,22 @@ def training_data(flags: TrainingDataFlags) -> Dataset | DataToMake:
             "Options of the data need --generate_data. Received:"
             f" --{', --'.join(flags.options)}."
         )
-    command = f"{datagen_command(flags)} (or add --generate_data to this command)"
+    command = f"{_datagen_command(flags)} (or add --generate_data to this command)"
     return open_data(data_folder(flags), flags.problem, command)
 
 
-def datagen_command(flags: MakeDataFlags) -> str:
-    """Returns the command that makes the problem's data, with FOLDER and FILE for paths
-    that only the user knows.
+def _datagen_command(flags: MakeDataFlags) -> str:
+    """Returns the command that makes the problem's data, with PATH for those that only
+    the user knows.
     """
     name = flags.problem or "PROBLEM"
-    problem_class = registry.problem_classes().get(name.removesuffix("_rev"))
+    problem = registry.problem_classes().get(name.removesuffix("_rev"))
     given = {"problem": name, "data_dir": str(data_folder(flags))}
-    for flag in getattr(problem_class, "needed_flags", ()):
-        given[flag] = "FOLDER" if flag.endswith("_dir") else "FILE"
+    given |= dict.fromkeys(getattr(problem, "needed_flags", ()), "PATH")
     for flag in ("tmp_dir", "t2t_usr_dir"):
-        given[flag] = getattr(flags, flag) or given.get(flag, "")
-    words = [f"--{flag}={value}" for flag, value in given.items() if value]
+        if value := getattr(flags, flag):
+            given[flag] = value
+    words = [f"--{flag}={value}" for flag, value in given.items()]
     return shlex.join(["t2t-datagen", *words])
 
 

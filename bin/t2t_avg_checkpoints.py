@@ -50,25 +50,25 @@ class AverageFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     )
 
 
-@command(AverageFlags, __doc__)
+@command
 def main(flags: AverageFlags) -> None:
     """Averages the checkpoints, and reports which, and how good the average is."""
     from t2tlite.programs.runs.checkpoint_choice import newest_checkpoints
     from t2tlite.programs.runs.load import run_dataset
 
-    folder = groups.run_folder(flags)
-    folder.hparams()  # raises if there is no run
+    folder = groups.existing_run(flags)
     folder.folders()  # raises if one is a link
     of_steps = flags.from_step is not None or flags.to_step is not None
     count = AVERAGED if flags.n is None and not of_steps else flags.n
     averaged = newest_checkpoints(folder, count, flags.from_step or 0, flags.to_step)
-    dataset, lines = None, []
+    dataset = None
+    lines = []
     try:
         dataset = run_dataset(folder, flags.data_dir)
     except (OSError, ValueError) as error:
         if flags.data_dir:
             raise
-        lines = [f"The average was not measured. {error}"]
+        lines.append(f"The average was not measured. {error}")
 
     load_tensorflow()
     from t2tlite.programs.runs.average import average_run, comparison

@@ -47,7 +47,7 @@ import dataclasses
 from pathlib import Path
 
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import check_standard_output, require
+from t2tlite.bin.flags import require
 from t2tlite.bin.groups import PackageFlags
 from t2tlite.checked_fields import (
     MAX_SEED,
@@ -97,43 +97,36 @@ class BleuFlags(MetricOptions, PackageFlags):
         require(metrics=self.metrics)
 
 
-@command(BleuFlags, __doc__)
+@command
 def main(flags: BleuFlags) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu
 
-    check_standard_output(
-        translation=flags.translation,
-        compare=flags.compare,
-        reference=flags.reference,
-    )
+    flags.check_standard_output("translation", "compare", "reference")
     texts = {}
-    counts = {}
     for path in (flags.translation, flags.compare, *flags.reference):
         if path:
             texts[path] = list(read_lines(path))
-            counts[path] = len(texts[path])
     check_line_counts(
-        counts,
+        {path: len(lines) for path, lines in texts.items()},
         "Translate every line of the source, blank ones too, and use the reference that"
         " belongs to it.",
     )
     translations = texts[flags.translation]
     references, *more = [texts[file] for file in dict.fromkeys(flags.reference)]
-    options = MetricOptions(**flags.values_of(MetricOptions))
     if flags.compare:
         differences = paired_bootstrap(
             texts[flags.compare],
             translations,
             references,
             flags.metrics,
-            options,
+            flags,
             flags.seed,
             more,
         )
         print(_comparison(flags.compare, flags.translation, differences))
     else:
-        shown = corpus_scores(translations, references, flags.metrics, options, more)
+        shown = corpus_scores(translations, references, flags.metrics, flags, more)
         print("\n".join(map(str, shown)))
     if flags.compound_split:
         print(bleu.compound_split_bleu(translations, references, *more))
@@ -145,21 +138,23 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
     rows = []
     signatures = []
     for score in differences:
+        verdict = "significant" if score.is_significant else "not significant"
         row = [
             score.metric,
             _with_interval(score.baseline, score.baseline_interval),
             _with_interval(score.system, score.system_interval),
             f"{score.system - score.baseline:+.2f}",
             f"{score.p:.4f}",
-            "significant" if score.is_significant else "not significant",
+            verdict,
         ]
         rows.append(row)
         signatures.append(f"{score.metric}|{score.signature}")
-    return (
-        f"{markdown_table(columns, rows, labels=1)}In brackets: mean and 95% confidence"
-        " interval over the resamples. Significant: p below 0.05.\n"
-        + "\n".join(signatures)
+    table = markdown_table(columns, rows, labels=1)
+    note = (
+        "In brackets: mean and 95% confidence interval over the resamples."
+        " Significant: p below 0.05."
     )
+    return "\n".join([table + note, *signatures])
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -52,7 +52,7 @@ class DatagenFlags(groups.RegistryFlags, groups.BeamFlags, groups.MakeDataFlags)
     """Which data is made, and where."""
 
 
-@command(DatagenFlags, __doc__)
+@command
 def main(flags: DatagenFlags) -> None:
     """Makes the data and prints a summary."""
     if flags.registry_help:

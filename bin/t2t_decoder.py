@@ -73,7 +73,6 @@ counted.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -82,7 +81,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import flags_of, named_files, require
+from t2tlite.bin.flags import flags_of, require
 from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.console import say
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, TENSORFLOW
@@ -91,7 +90,6 @@ from t2tlite.files.compression import STANDARD_INPUT
 from t2tlite.files.same_file import (
     STANDARD_INPUT_NUMBER,
     STANDARD_OUTPUT_NUMBER,
-    NamedFile,
     check_not_overwritten,
 )
 from t2tlite.files.text_files import check_file, check_line_counts, read_lines
@@ -119,10 +117,6 @@ GO_WITH = {  # a flag, or one value of it -> the inputs that it goes with
     "reference": (SPLIT,),
     **dict.fromkeys(flags_of(MetricOptions), (SPLIT,)),
 }
-
-
-def _flags(names: Sequence[str], between: str) -> str:
-    return between.join(f"--{name}" for name in names)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,72 +184,57 @@ class DecoderFlags(
         not go together.
         """
         super().__post_init__()
-        given = []
-        for word in self.words():
-            word = word.removeprefix("--")
-            given += [word.partition("=")[0], word]
+        given = [word.removeprefix("--") for word in self.words()]
+        given += [word.partition("=")[0] for word in given]
         inputs = [name for name in INPUTS if name in given]
         if len(inputs) != 1:
             raise ValueError(
-                f"One of {_flags(INPUTS, ', ')} must be given. Received:"
-                f" {_flags(inputs, ' and ') or 'none'}."
+                f"One of --{', --'.join(INPUTS)} must be given. Received:"
+                f" {' and '.join(inputs) or 'none'}."
             )
         for name in given:
             suitable = GO_WITH.get(name, INPUTS)
             if inputs[0] not in suitable:
                 raise ValueError(
-                    f"--{name} goes with {_flags(suitable, ' or ')}. Received:"
+                    f"--{name} goes with --{' or --'.join(suitable)}. Received:"
                     f" --{inputs[0]}."
                 )
         if self.raw_text and self.prefixes:
             raise ValueError("--raw_text does not go with --prefixes. Leave one out.")
         if self.alignments and self.output_format != "jsonl":
-            raise ValueError(
-                "--alignments goes with --output_format=jsonl. Received:"
-                f" {self.output_format or 'none'}."
-            )
+            raise ValueError("--alignments goes with --output_format=jsonl.")
         if self.beam_runner:
             require(decode_to_file=self.target)
-
-    def run_folders(self) -> list[RunFolder]:
-        """Returns the runs that --output_dir names; a comma may also be part of the
-        name of one folder. Raises ValueError as `groups.run_folder`, or if other
-        machines are to load an ensemble.
-        """
-        first = groups.run_folder(self)
-        if first.path.exists() or "," not in str(first):
-            return [first]
-        if self.beam_runner:
-            raise ValueError("--beam_runner decodes with one run, not with several.")
-        names = filter(None, map(str.strip, str(first).split(",")))
-        return [type(first)(name) for name in names]
-
-    def scoring(self, sentences: int) -> Scoring:
-        """Returns how a split of so many sentences is scored. Raises ValueError if a
-        reference has another number of lines.
-        """
-        texts = {file: list(read_lines(file)) for file in self.reference}
-        counts = {file: len(lines) for file, lines in texts.items()}
-        check_line_counts(
-            {f"the split {self.split}": sentences, **counts},
-            "A reference has a line for each sentence of the split.",
-        )
-        options = MetricOptions(**self.values_of(MetricOptions))
-        return Scoring(self.metrics, options, tuple(texts.values()))
 
     @property
     def target(self) -> str | None:
         """The path of --decode_to_file, or None for standard output."""
         return None if self.decode_to_file in ("", "-") else self.decode_to_file
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether somebody types sentences and reads their translations."""
-        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        return self.decode_interactive and not self.decode_to_file and is_terminal
+    def run_folders(self) -> list[RunFolder]:
+        """Returns the runs that --output_dir names; a comma may also be part of the
+        name of one folder.
+        """
+        first = groups.run_folder(self)
+        if first.path.exists():
+            return [first]
+        return [type(first)(name.strip()) for name in str(first).split(",")]
+
+    def scoring(self, sentences: int) -> Scoring:
+        """Returns how a split of so many sentences is scored. Raises ValueError if a
+        reference has another number of lines.
+        """
+        references = [tuple(read_lines(file)) for file in self.reference]
+        counts = {f"the split {self.split}": sentences}
+        for file, lines in zip(self.reference, references, strict=True):
+            counts[file] = len(lines)
+        check_line_counts(
+            counts, "A reference has a line for each sentence of the split."
+        )
+        return Scoring(self.metrics, self, tuple(references))
 
 
-@command(DecoderFlags, __doc__)
+@command
 def main(flags: DecoderFlags) -> None:
     """Loads the run, and decodes or scores with it.
 
@@ -269,16 +248,18 @@ def main(flags: DecoderFlags) -> None:
     folders = flags.run_folders()
     folder = folders[0]
     folder.hparams()  # raises if there is no run
+    pipeline = groups.beam_pipeline(flags)
+    if pipeline:
+        pipeline.check()
     if len(folders) > 1:
+        if pipeline:
+            raise ValueError("--beam_runner decodes with one run, not with several.")
         load.check_ensemble(folders, flags.checkpoint_path, flags.engine)
     manifest = folder.manifest()
     options = decode_options(manifest, flags.decode_hparams)
     features = {PREFIXES: flags.prefixes, ALIGNMENTS: flags.alignments}
     used = [name for name, is_used in features.items() if is_used]
     load.check_engine_options(flags.engine, options, *used)
-    pipeline = groups.beam_pipeline(flags)
-    if pipeline:
-        pipeline.check()
     _check_files(flags, folders)
     scoring = OF_TASK
     if flags.split:
@@ -298,21 +279,16 @@ def main(flags: DecoderFlags) -> None:
     for note in model.notes:
         say(note)
     line_format = jobs.LineFormat(
-        flags.output_format or (jobs.NBEST if flags.is_typed else ""),
-        flags.alignments,
-        flags.prefixes,
-        flags.raw_text,
+        flags.output_format or "", flags.alignments, flags.prefixes, flags.raw_text
     )
     kind = jobs.ScoreJob if flags.score_file else jobs.DecodeJob
     job = kind(model, options, line_format)
-    target = flags.decode_to_file
+    target = flags.decode_to_file or ""
     if flags.split:
         decode_split.decode_split(job, folder, dataset, flags.split, target, scoring)
     elif pipeline:
-        work = folder.path, pipeline, flags.decode_from_file or "", target or ""
-        say(decode_file.decode_by_workers(job, *work))
-    elif flags.is_typed:
-        _decode_typed(job)
+        files = flags.decode_from_file or "", target
+        say(decode_file.decode_by_workers(job, folder.path, pipeline, *files))
     else:
         _decode_lines(flags, job)
 
@@ -322,27 +298,18 @@ def _decode_lines(flags: DecoderFlags, job: DecodeJob) -> None:
     from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
     source = Path(flags.decode_from_file or flags.score_file or STANDARD_INPUT)
+    is_typed = source == STANDARD_INPUT and sys.stdin.isatty()
+    if is_typed:
+        say("Type sentences; Ctrl-D ends.")
     target = flags.target
     path = replaceable(target) if target else None
     if path is None:
         summary = decode_stream(job, source, target, flags.decode_interactive)
     else:
         summary = decode_file(job, source, path)
-    is_piped = source == STANDARD_INPUT and not sys.stdin.isatty()
+    is_piped = source == STANDARD_INPUT and not is_typed
     if not is_piped and (target or sys.stdout.isatty()):
         say(summary)
-
-
-def _decode_typed(job: DecodeJob) -> None:
-    from t2tlite.programs.bulk.windows import Window
-
-    print("Type a sentence; an empty line or Ctrl-D ends.")
-    with contextlib.suppress(EOFError):  # Ctrl-D
-        while (line := input("> ")).strip():
-            try:
-                print("\n".join(job.lines(job.run(Window([line])))))
-            except ValueError as error:
-                print(error)
 
 
 def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
@@ -354,24 +321,15 @@ def _check_files(flags: DecoderFlags, folders: Sequence[RunFolder]) -> None:
     from t2tlite.programs.runs.load import run_files
 
     source = flags.decode_from_file or flags.score_file
+    if source and check_file(source).is_file():
+        next(read_lines(source), None)  # finds archives and other encodings
+    inputs = flags.files("decode_from_file", "score_file", "reference")
+    inputs.append(("standard input", STANDARD_INPUT_NUMBER))
+    inputs += run_files(folders, flags.checkpoint_path)
     target = flags.target
-    if source:
-        path = check_file(source)
-        if path != STANDARD_INPUT and path.is_file():
-            # finds archives, UTF-16 and most other encodings
-            next(read_lines(path), None)
-    inputs = [
-        ("standard input", STANDARD_INPUT_NUMBER),
-        *run_files(folders, flags.checkpoint_path),
-        *named_files(
-            decode_from_file=flags.decode_from_file,
-            score_file=flags.score_file,
-            reference=flags.reference,
-        ),
-    ]
-    outputs: list[NamedFile] = named_files(decode_to_file=target)
+    outputs = flags.files("decode_to_file")
     if target is None:
-        outputs.append(("standard output", STANDARD_OUTPUT_NUMBER))
+        outputs = [("standard output", STANDARD_OUTPUT_NUMBER)]
     elif replaced := replaceable(target):
         part = part_file(replaced)
         outputs.append((f"{part} (of --decode_to_file={target})", part))

@@ -51,7 +51,7 @@ from __future__ import annotations
 import dataclasses
 
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import Flags, check_standard_output
+from t2tlite.bin.flags import Flags
 from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
@@ -83,10 +83,10 @@ class EvalbFlags(Flags):
     )
 
 
-@command(EvalbFlags, __doc__)
+@command
 def main(flags: EvalbFlags) -> None:
     """Prints the scores."""
-    check_standard_output(gold=flags.gold, predicted=flags.predicted, prm=flags.prm)
+    flags.check_standard_output("gold", "predicted", "prm")
     parameters = read_parameters(flags.prm) if flags.prm else COLLINS
     gold = read_parses(flags.gold)
     predicted = read_parses(flags.predicted)

@@ -59,7 +59,7 @@ class ExportFlags(groups.TensorFlowFlags, groups.DecodingFlags, groups.RunFlags)
     )
 
 
-@command(ExportFlags, __doc__)
+@command
 def main(flags: ExportFlags) -> None:
     """Exports the run, and reports what was compared with it."""
     export_format = open_format(
@@ -67,8 +67,7 @@ def main(flags: ExportFlags) -> None:
         quantization=flags.quantization or "",
         languages=flags.languages,
     )
-    run = groups.run_folder(flags)
-    run.hparams()  # raises if there is no run
+    run = groups.existing_run(flags)
     plan = ExportPlan(
         run=run,
         checkpoint=find_checkpoint(run.path, flags.checkpoint_path),

@@ -57,15 +57,16 @@ class ImportFlags(groups.TensorFlowFlags, groups.ProblemFlags):
     )
 
 
-@command(ImportFlags, __doc__)
+@command
 def main(flags: ImportFlags) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in
     training.
     """
+    hparams_file = Path(flags.t2t_hparams) if flags.t2t_hparams else None
     files = T2TFiles(
         Path(flags.t2t_checkpoint),
         [Path(file) for file in flags.t2t_vocab],
-        hparams_file=Path(flags.t2t_hparams) if flags.t2t_hparams else None,
+        hparams_file=hparams_file,
         target_space=flags.target_space_id,
         problem=flags.problem,
     )

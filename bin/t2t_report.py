@@ -25,7 +25,6 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.files.same_file import check_not_overwritten
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,20 +32,15 @@ class ReportFlags(groups.TensorFlowFlags, groups.DataFlags, groups.RunFlags):
     """Which run is reported."""
 
 
-@command(ReportFlags, __doc__)
+@command
 def main(flags: ReportFlags) -> None:
     """Writes both files and prints their paths."""
     folder = groups.run_folder(flags)
     if not folder.exists():
         folder.hparams()  # raises
-    outputs = [(str(file), file) for file in folder.report_files]
-    inputs = [(str(file), file) for file in folder.own_files()]
-    check_not_overwritten(outputs, inputs)
     load_tensorflow()
     from t2tlite.programs.report.run_report import write_report
 
-    with contextlib.suppress(ValueError):  # damaged: the report says so
-        folder.hparams()
     base = None
     # none recorded, or not registered: the report says so
     with contextlib.suppress(ValueError):

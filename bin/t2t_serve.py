@@ -17,7 +17,7 @@ import dataclasses
 
 from t2tlite.bin import groups
 from t2tlite.bin.command import command
-from t2tlite.bin.flag_fields import Flags
+from t2tlite.bin.flags import Flags
 from t2tlite.checked_fields import checked_field, required_field
 from t2tlite.programs.serving.options import ServedRunOptions, ServerOptions
 
@@ -44,7 +44,7 @@ class ServeFlags(
     """What is served, and how."""
 
 
-@command(ServeFlags, __doc__)
+@command
 def main(flags: ServeFlags) -> None:
     """Serves the runs until a signal comes."""
     try:

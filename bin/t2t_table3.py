@@ -21,9 +21,9 @@ pos_learned; and big, only if it is named, for three times as many steps.
 
 O/ROW (--output_dir=O) is a run, which t2t-trainer trains, and whose dev split
 t2t-decoder decodes with a beam of 4; further seeds are in O/ROW.seed2, ... The table of
-the runs in O, beside the paper's, is O/table3.md, table3.json and table3.png after each
-row. Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there,
-and finished rows are not trained again.
+the runs in O, beside the paper's, is O/table3.md and O/table3.json after each row.
+Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there, and
+finished rows are not trained again.
 
 Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give
 each --rows of its own. The table has the rows of all; a row that another process is
@@ -42,7 +42,7 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import groups, t2t_decoder, t2t_trainer
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import field_of, require
+from t2tlite.bin.flags import require
 from t2tlite.checked_fields import checked_field, optional_field, parse_value
 from t2tlite.config import HParams
 from t2tlite.console import say
@@ -55,7 +55,6 @@ from t2tlite.programs.runs.training import (
 )
 from t2tlite.programs.table3.rows import ROWS, Row, select
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.loop_config import LoopOptions
 
 # of each row; nothing is averaged, and twenty rows need their space
 KEPT_CHECKPOINTS = 2
@@ -85,21 +84,19 @@ class Table3Flags(
     dry_run: bool = checked_field(
         False, "Do not train; print the sizes and costs of the rows by formula."
     )
-    local_eval_frequency: int = field_of(LoopOptions, "local_eval_frequency")
-    save_checkpoints_secs: int = field_of(LoopOptions, "save_checkpoints_secs")
 
     def base(self) -> HParams:
         """Returns the hparams that each row changes."""
         base: HParams = registry.get_hparams(self.hparams_set or TRANSFORMER_BASE)
         base = base.override(groups.hparam_changes(self))
-        steps = base.train_steps if self.train_steps is None else self.train_steps
-        return dataclasses.replace(base, train_steps=steps)
+        if self.train_steps is None:
+            return base
+        return dataclasses.replace(base, train_steps=self.train_steps)
 
     def of_row(self, row: Row, seed: str) -> t2t_trainer.TrainerFlags:
         """Returns t2t-trainer's flags for a row."""
-        folder = Path(self.output_dir or "") / row.name
-        if seed != "1":
-            folder = folder.with_name(f"{row.name}.seed{seed}")
+        name = row.name if seed == "1" else f"{row.name}.seed{seed}"
+        folder = Path(self.output_dir or "") / name
         hparams_set, changes = set_and_changes(
             self.hparams_set or TRANSFORMER_BASE,
             row.apply(self.base()),
@@ -115,14 +112,12 @@ class Table3Flags(
             hparams_set=hparams_set,
             hparams=changes,
             output_dir=str(folder),
-            local_eval_frequency=self.local_eval_frequency,
-            save_checkpoints_secs=self.save_checkpoints_secs,
             keep_checkpoint_max=KEPT_CHECKPOINTS,
             random_seed=parse_value("--seeds", seed, int),
         )
 
 
-@command(Table3Flags, __doc__)
+@command
 def main(flags: Table3Flags) -> None:
     """Trains the rows, or estimates their cost; makes the data first with
     --generate_data.
@@ -151,8 +146,8 @@ def main(flags: Table3Flags) -> None:
         try:
             _train_and_decode(run, dataset.manifest)
         except (FloatingPointError, MemoryError) as error:
-            say(f"{run.output_dir} failed: {error}")
             failed.append(f"{run.output_dir} ({error})")
+            say(f"Failed: {failed[-1]}")
         table = write_table(folder, dataset.name, words)
     if failed:
         raise ValueError(

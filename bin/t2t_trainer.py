@@ -28,15 +28,12 @@ later ones change them. Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAM
 from __future__ import annotations
 
 import dataclasses
-import inspect
 
 from t2tlite import registry
 from t2tlite.bin import groups
 from t2tlite.bin.command import command, load_tensorflow
-from t2tlite.bin.flag_fields import require
-from t2tlite.bin.flag_parser import entry
-from t2tlite.checked_fields import checked_field, facts_of, optional_field
-from t2tlite.config import HParams
+from t2tlite.bin.flags import require
+from t2tlite.checked_fields import checked_field, optional_field
 from t2tlite.programs.runs.training import (
     Training,
     check_folders,
@@ -44,10 +41,6 @@ from t2tlite.programs.runs.training import (
     set_and_changes,
 )
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
-
-TRAINING_EXAMPLE = (
-    "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,55 +86,23 @@ class TrainerFlags(
         " --hparams_set it also uses its hparams, with the learning rate lowered to"
         " where that run stopped.",
     )
-    show_hparams: str | None = optional_field(
-        str,
-        "Print each field of this set, changed by --hparams, with meaning and base's"
-        " value, and exit.",
-    )
 
 
-def show_hparams(name: str, changes: str) -> str:
-    """Lists the fields of a set with the `changes` of --hparams; `*` marks those that
-    differ from transformer_base.
-    """
-    shown = registry.get_hparams(name).override(changes)
-    changed = f", changed by --hparams={changes}" if changes else ""
-    lines = [
-        f"{name}{changed}\n",
-        f"{inspect.cleandoc(registry.hparams_doc(name))}\n",
-        "`*` marks fields that differ from transformer_base, the paper's base model,"
-        " whose value is in brackets.\n",
-    ]
-    for field in dataclasses.fields(HParams):
-        value = getattr(shown, field.name)
-        if value == field.default:
-            title = f"  {field.name}={value}"
-        else:
-            title = f"* {field.name}={value}  [{field.default}]"
-        lines.append(entry(title, facts_of(field).meaning))
-    return "\n".join(lines)
-
-
-@command(TrainerFlags, __doc__)
+@command
 def main(flags: TrainerFlags) -> None:
     """Trains a run; makes the data first with --generate_data."""
     if flags.registry_help:
         print(registry.registry_help())
         return
-    if flags.show_hparams:
-        print(show_hparams(flags.show_hparams, flags.hparams))
-        return
     if not flags.output_dir:
-        require(TRAINING_EXAMPLE, problem=flags.problem, hparams_set=flags.hparams_set)
+        require(problem=flags.problem, hparams_set=flags.hparams_set)
     folder = groups.run_folder(flags)
     start = flags.warm_start_from or None
     check_folders(folder, groups.data_folder(flags), flags.problem, start)
-    if flags.hparams_set:
-        hparams = registry.get_hparams(flags.hparams_set)
-    else:
-        hparams = run_hparams(folder, start)
-        if hparams is None:
-            require(TRAINING_EXAMPLE, hparams_set=flags.hparams_set)
+    hparams = None if flags.hparams_set else run_hparams(folder, start)
+    if hparams is None:
+        require(hparams_set=flags.hparams_set)
+        hparams = registry.get_hparams(flags.hparams_set or "")
     hparams = hparams.override(groups.hparam_changes(flags))
     hparams_set, changes = set_and_changes(flags.hparams_set, hparams, folder, start)
     recorded = dataclasses.replace(
@@ -155,12 +116,11 @@ def main(flags: TrainerFlags) -> None:
     from t2tlite.programs.runs.train import train_run
 
     steps = flags.train_steps or hparams.train_steps
-    loop = flags.values_of(LoopOptions)
     training = Training(
         folder=folder,
         data=data,
         hparams=hparams,
-        config=LoopConfig(train_steps=steps, **loop),
+        config=LoopConfig(train_steps=steps, **flags.values_of(LoopOptions)),
         command=["t2t-trainer", *recorded.words(defaults=True)],
         eval_bleu=flags.eval_bleu,
         warm_start_from=start,

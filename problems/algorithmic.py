@@ -63,20 +63,17 @@ class Algorithmic(Problem):
 
 
 class Arithmetic(Algorithmic):
-    """Two numbers, and what is computed from them."""
+    """Two numbers, and their sum or product."""
 
-    sign: ClassVar[str]
+    sign: ClassVar[str]  # + or *
 
     def pair(self, chosen: random.Random, longest: int) -> tuple[list[str], list[str]]:
         length = chosen.randint(1, longest // 2)
         first = self._number(chosen, length)
         second = self._number(chosen, chosen.randint(1, longest - length - 1))
         source = [*self._digits(first), self.sign, *self._digits(second)]
-        return source, self._digits(self.compute(first, second))
-
-    def compute(self, first: int, second: int) -> int:
-        """The number to be written."""
-        raise NotImplementedError
+        result = first + second if self.sign == "+" else first * second
+        return source, self._digits(result)
 
     def _number(self, chosen: random.Random, length: int) -> int:
         """A random number of this many digits."""
@@ -135,9 +132,6 @@ class AlgorithmicAdditionDecimal40(Arithmetic):
 
     sign = "+"
 
-    def compute(self, first: int, second: int) -> int:
-        return first + second
-
 
 @register_problem
 class AlgorithmicAdditionBinary40(AlgorithmicAdditionDecimal40):
@@ -151,9 +145,6 @@ class AlgorithmicMultiplicationDecimal40(Arithmetic):
     """Multiply two decimal numbers of up to 39 digits together."""
 
     sign = "*"
-
-    def compute(self, first: int, second: int) -> int:
-        return first * second
 
 
 @register_problem

@@ -9,7 +9,6 @@ import fnmatch
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from itertools import starmap
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -57,14 +56,14 @@ class FilesBelow:
         """The files of these names that are in one folder: of several of a name the
         ones with the shortest path. If both are one pattern, each file that matches.
         """
-        sources = self.matching(source)
-        pairs = list(zip(sources, sources, strict=True))
-        if source != target:
-            pairs = list(itertools.product(sources, self.matching(target)))
+        targets = self.matching(target)
         of_name: dict[str, FilePair] = {}
-        for pair in sorted(pairs, key=lambda pair: len(pair[0].parts)):
-            if pair[0].parent == pair[1].parent:
-                of_name.setdefault(plain_name(pair[0]), pair)
+        for path in sorted(self.matching(source), key=lambda path: len(path.parts)):
+            others = [path]
+            if source != target:
+                others = [other for other in targets if other.parent == path.parent]
+            for other in others:
+                of_name.setdefault(plain_name(path), (path, other))
         return [of_name[name] for name in sorted(of_name)]
 
 
@@ -146,29 +145,25 @@ class Corpus(Problem):
         below = FilesBelow(tmp_dir)
         search = Search({}, {}, [])
         for split, corpora in self.corpora_in(below).items():
-            search.files[split] = []
+            files = search.files[split] = []
             for names, origin in corpora.items():
-                alternatives = self._names(names)
-                there = [pairs for pairs in starmap(below.pairs, alternatives) if pairs]
-                if there:
-                    search.files[split] += there[0]
-                    continue
-                archives = below.matching(Path(origin).name)
-                search.archives.extend(archives)
-                advice = f"unpack {archives[0]}" if archives else f"from {origin}"
-                # both sides may be of one file
-                pairs_of_names = [dict.fromkeys(pair) for pair in alternatives]
-                shown = " or ".join(map(" and ".join, pairs_of_names))
-                search.missing[f"  {shown}: {advice}"] = None
+                alternatives = [self._names(name) for name in names.split(" or ")]
+                for source, target in alternatives:
+                    pairs = below.pairs(source, target)
+                    if pairs:
+                        files += pairs
+                        break
+                else:
+                    archives = below.matching(Path(origin).name)
+                    search.archives.extend(archives)
+                    advice = f"unpack {archives[0]}" if archives else f"from {origin}"
+                    # both sides may be of one file
+                    shown = [" and ".join(dict.fromkeys(pair)) for pair in alternatives]
+                    search.missing[f"  {' or '.join(shown)}: {advice}"] = None
         return search
 
-    def _names(self, names: str) -> list[tuple[str, str]]:
+    def _names(self, name: str) -> tuple[str, str]:
         """The names of source and target that a name of `corpora` stands for."""
         codes = {"source": self.source_language, "target": self.target_language}
-        pairs = []
-        for name in names.split(" or "):
-            source = name.format(self.source_language, side="src", **codes)
-            pairs.append(
-                (source, name.format(self.target_language, side="ref", **codes))
-            )
-        return pairs
+        source = name.format(self.source_language, side="src", **codes)
+        return source, name.format(self.target_language, side="ref", **codes)

@@ -110,22 +110,19 @@ class ParallelText(Problem):
         on.
         """
         splits_of: dict[str, list[FileGroup]] = {}
-        for base in splits.SPLITS:
+        for base in (splits.TRAIN, splits.DEV):
             corpora = self._corpora(base)
-            if base != splits.TEST:
-                if not corpora:
-                    raise ValueError(
-                        "parallel_text needs files to train on and files to evaluate"
-                        f" on. Received: none for {base}. Give --{base}_source and"
-                        f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
-                    )
-                names = splits.numbered(base, len(corpora))
-                splits_of |= {
-                    name: [group] for name, group in zip(names, corpora, strict=True)
-                }
-            elif corpora:
-                splits_of[base] = corpora
-        return splits_of
+            if not corpora:
+                raise ValueError(
+                    "parallel_text needs files to train on and files to evaluate"
+                    f" on. Received: none for {base}. Give --{base}_source and"
+                    f" --{base}_target, or --{base}_tsv, or --{base}_tmx."
+                )
+            names = splits.numbered(base, len(corpora))
+            for name, group in zip(names, corpora, strict=True):
+                splits_of[name] = [group]
+        test = self._corpora(splits.TEST)
+        return splits_of | ({splits.TEST: test} if test else {})
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises the errors
@@ -164,18 +161,15 @@ class ParallelText(Problem):
         then translation memories.
         """
         sources, targets, columns, memories = self._names(base)
+        named: list[tuple[str, tuple[str, ...]]] = []
+        named += [("", pair) for pair in zip(sources, targets, strict=True)]
+        named += [("tsv", (name,)) for name in columns]
+        named += [("tmx", (name,)) for name in memories]
         corpora: list[FileGroup] = []
-        for pair in zip(sources, targets, strict=True):
-            corpora.append(("", list(map(_expanded, pair))))
-        for kind, names in (("tsv", columns), ("tmx", memories)):
-            corpora += [(kind, [_expanded(name)]) for name in names]
+        for kind, names in named:
+            corpora.append((kind, [Path(name).expanduser() for name in names]))
         return corpora
 
     def _names(self, base: str) -> list[tuple[str, ...]]:
         """The files of each of FILE_KINDS that the flags name."""
         return [getattr(self, f"{base}_{kind}") for kind in FILE_KINDS]
-
-
-def _expanded(name: str) -> Path:
-    """The path, with the home folder for `~`."""
-    return Path(name).expanduser()

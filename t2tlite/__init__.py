@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from t2tlite.config import HParams
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.problem import Problem
-    from t2tlite.keywords import HParamsChanges, LoopArguments, ProblemOptions
+    from t2tlite.keywords import LoopArguments
     from t2tlite.models.transformer import Transformer
     from t2tlite.programs.runs.translator import Translator
 
@@ -56,7 +56,7 @@ def prepare(
     *,
     tmp_dir: str | Path | None = None,
     num_processes: int | None = None,
-    **options: Unpack[ProblemOptions],
+    **options: Any,
 ) -> Dataset:
     """Makes the data of a problem, as t2t-datagen does: a vocabulary, token shards and
     a manifest in `data_dir`/PROBLEM. Complete data is kept, and interrupted work
@@ -69,8 +69,7 @@ def prepare(
         tmp_dir: the folder of raw files, in which downloads are kept too.
         num_processes: CPU cores that encode text; by default all.
         options: the problem's options, such as train_source="train.en". Where several
-            files may be given, one path is enough. Type checkers know those of
-            t2tlite's problems; give a problem of your own instead of its name.
+            files may be given, one path is enough.
 
     Returns:
         The data, to be given to `train`.
@@ -200,7 +199,7 @@ def load(
     return runs.load(run, checkpoint_path, engine, quantization, threads=threads)
 
 
-def get_problem(name: str, **options: Unpack[ProblemOptions]) -> Problem:
+def get_problem(name: str, **options: Any) -> Problem:
     """Makes the problem of a name, with values for its options; NAME_rev swaps source
     and target. An option of several values, such as train_source, takes one alone too.
 
@@ -211,7 +210,7 @@ def get_problem(name: str, **options: Unpack[ProblemOptions]) -> Problem:
     return made
 
 
-def get_hparams(name: str, **changes: Unpack[HParamsChanges]) -> HParams:
+def get_hparams(name: str, **changes: Any) -> HParams:
     """The hparams of a registered set, with changes to its fields.
 
     Raises ValueError if there is no such set or field, or a value is bad.

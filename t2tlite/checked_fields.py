@@ -14,8 +14,9 @@ from t2tlite.registry import HPARAMS, did_you_mean
 
 # kinds of values; a field of a user's class may be of another
 CHECKED = (bool, int, float, str, tuple)
+BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # in messages
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 MAX_SEED = 2**32 - 1  # NumPy's and TensorFlow's
 MAX_FLOAT = 1e300
@@ -28,7 +29,7 @@ class Facts(NamedTuple):
     """What the declaration of a field says beside its name and default."""
 
     kind: type  # of its values, unless they are None
-    meaning: str  # for --show_hparams, or the help text of its flag
+    meaning: str  # for docs/reference.md, or the help text of its flag
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     choices: tuple[str, ...] = ()  # all values, unless empty
@@ -37,16 +38,16 @@ class Facts(NamedTuple):
     t2t: bool = True  # tensor2tensor has an hparam of this name
 
     def in_range(self, value: float) -> bool:
-        return (self.low is None or value >= self.low) and (
-            self.high is None or value <= self.high
-        )
+        if self.low is not None and not value >= self.low:
+            return False
+        return self.high is None or value <= self.high
 
     @property
     def range(self) -> str:
         """The range in words, of a field with a least value."""
-        return f"at least {self.low}" + (
-            "" if self.high is None else f" and at most {self.high}"
-        )
+        if self.high is None:
+            return f"at least {self.low}"
+        return f"at least {self.low} and at most {self.high}"
 
 
 def checked_field(
@@ -126,9 +127,10 @@ class CheckedFields:
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
         2048
         """
+        changes = parse_changes(text)
+        self.check_names(changes)
         values: dict[str, Any] = {}
-        for name, value in parse_changes(text).items():
-            self.check_names([name])
+        for name, value in changes.items():
             kind = facts_of(self.__dataclass_fields__[name]).kind
             values[name] = parse_value(name, value, kind)
         return dataclasses.replace(self, **values)
@@ -169,9 +171,8 @@ def checked(
 
 def plain(value: Any) -> Any:
     """A number of NumPy as Python's; other values as they are."""
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return value.item()
-    return value
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
+    return value.item() if is_scalar else value
 
 
 def parse_changes(text: str) -> dict[str, str]:
@@ -181,12 +182,14 @@ def parse_changes(text: str) -> dict[str, str]:
     {'batch_size': '2048', 'relu_dropout': '0.1'}
     """
     changes: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
+    for part in text.split(","):
         name, equals, value = map(str.strip, part.partition("="))
-        if not name or not equals or name in changes:
+        if not (name or equals):
+            continue
+        if not (name and equals) or name in changes:
             raise ValueError(
                 "Changes must be field=value,... with each field once. Received:"
-                f" {part!r} in {text!r}."
+                f" {part.strip()!r} in {text!r}."
             )
         changes[name] = value
     return changes
@@ -203,19 +206,20 @@ def merged_changes(earlier: str, later: str) -> str:
     return ",".join(f"{name}={value}" for name, value in changes.items())
 
 
-def parse_value(name: str, value: str, kind: type) -> Any:
-    """The value of a text in the command line's notation, of one of KINDS. Raises
-    ValueError, which calls it `name`, for another text.
+def parse_value(name: str, text: str, kind: type) -> Any:
+    """The value of a text in the command line's notation. Raises ValueError, which
+    calls it `name`, for another text.
     """
+    if kind is str:
+        if not text or set(text) & set("\"'[]"):
+            raise ValueError(
+                f"{name} must be text without quotes or brackets. Received: {text!r}."
+            )
+        return text
     try:
-        if kind is bool:
-            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
-        if kind is str and (not value or set(value) & set("\"'[]")):
-            raise ValueError
-        return kind(value)
+        return BOOLEANS[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        what = "text without quotes or brackets" if kind is str else KINDS[kind]
-        raise ValueError(f"{name} must be {what}. Received: {value!r}.") from None
+        raise ValueError(f"{name} must be {KINDS[kind]}. Received: {text!r}.") from None
 
 
 def _check_value(name: str, facts: Facts, value: Any, largest: int) -> None:

@@ -11,19 +11,12 @@ import dataclasses
 import math
 import re
 
-from t2tlite.checked_fields import (
-    CheckedFields,
-    T,
-    checked_field,
-    facts_of,
-)
+from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 from t2tlite.registry import check_model
 from t2tlite.schedules import SCHEDULES
 
-# Limits of length, in tokens. Training has `HParams.max_length`, a model with learned
-# positions `HParams.max_positions`.
-# The longest sentence to decode or to evaluate, unless the model was trained on longer
-# ones or cannot represent it; its EOS is not counted.
+# The longest sentence in tokens to decode or to evaluate, EOS not counted, unless the
+# model was trained on longer ones or cannot represent it.
 MAX_SENTENCE_TOKENS = 2048
 # the longest bucket of sources that are decoded together, and the longest hypothesis
 LONGEST_BUCKET = 4096
@@ -206,8 +199,8 @@ class HParams(CheckedFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_model(self.model)
-        channels = {"key": self.key_channels, "value": self.value_channels}
-        for name, width in channels.items():
+        for name in ("key", "value"):
+            width = getattr(self, f"{name}_channels")
             if width % self.num_heads:
                 raise ValueError(
                     f"attention_{name}_channels must be a multiple of num_heads."
@@ -218,19 +211,16 @@ class HParams(CheckedFields):
                 "hidden_size must be even for sinusoid positions. Received:"
                 f" {self.hidden_size}."
             )
-        before, after = self.layer_preprocess_sequence, self.layer_postprocess_sequence
-        if self.pre_norm != (after == "da"):
+        if self.pre_norm != (self.layer_postprocess_sequence == "da"):
             raise ValueError(
                 "A sublayer normalises once: layer_preprocess_sequence=none with"
-                " layer_postprocess_sequence=dan, or n with da. Received:"
-                f" {before} with {after}."
+                " layer_postprocess_sequence=dan, or n with da."
             )
         global_tokens = self.global_batch_tokens or self.batch_size
         if min(self.batch_size, global_tokens) < self.max_length:
             raise ValueError(
                 "batch_size and global_batch_tokens must be at least max_length."
-                f" Received: batch_size={self.batch_size},"
-                f" global_batch_tokens={self.global_batch_tokens},"
+                f" Received: {self.batch_size} and {global_tokens}, with"
                 f" max_length={self.max_length}."
             )
         if not re.fullmatch(r"([1-9]\d{0,3}(:(?=\d)|$))*", self.corpus_weights):

@@ -16,7 +16,6 @@ import difflib
 import importlib
 import inspect
 import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -126,11 +125,11 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
     """Returns the fields of a problem that are its options: all except `reverse`,
     which the name sets.
     """
-    return [
-        field
-        for field in dataclasses.fields(cls)
-        if field.init and field.name != "reverse"
-    ]
+    fields = []
+    for field in dataclasses.fields(cls):
+        if field.init and field.name != "reverse":
+            fields.append(field)
+    return fields
 
 
 def get_problem(name: str, **options: object) -> Any:
@@ -152,21 +151,17 @@ def get_hparams(name: str) -> Any:
     """
     function = _registered("hparam set", _hparams, name)
     try:
-        result = function()
-        if getattr(result, "called", None) != HPARAMS:
-            raise TypeError(
-                "it must return HParams, such as dataclasses.replace("
-                f"transformer_base(), ...). Received: {result!r:.80}."
-            )
+        hparams = function()
+        if getattr(hparams, "called", None) != HPARAMS:
+            raise TypeError(f"it must return HParams. Received: {hparams!r:.80}.")
     except Exception as error:
-        place = function.__module__
-        for frame in traceback.extract_tb(error.__traceback__)[1:2]:
-            place = f"{frame.filename}, line {frame.lineno}"
+        code = function.__code__
         raise ValueError(
-            f"The function of the hparam set {name!r} has a mistake ({place}):"
+            f"The function of the hparam set {name!r} has a mistake"
+            f" ({code.co_filename}, line {code.co_firstlineno}):"
             f" {type(error).__name__}: {error}"
         ) from error
-    return result
+    return hparams
 
 
 def hparams_doc(name: str) -> str:
@@ -199,6 +194,15 @@ def registry_help() -> str:
     return "\n".join(lines)
 
 
+def summaries(table: Mapping[str, Any]) -> dict[str, str]:
+    """The first paragraph of each entry's docstring, on one line."""
+    summary = {}
+    for name, item in sorted(table.items()):
+        paragraph = inspect.cleandoc(item.__doc__ or "").partition("\n\n")[0]
+        summary[name] = " ".join(paragraph.split())
+    return summary
+
+
 def _snake_case_name(item: object) -> str:
     return snake_case(getattr(item, "__name__", ""))
 
@@ -208,10 +212,9 @@ def _register(kind: str, table: dict[str, Any], item: T, name: str) -> T:
     tensor2tensor's may have.
     """
     if not callable(item):
-        decorator = f"@register_{kind.replace('hparam set', HPARAMS)}"
         raise TypeError(
-            f"{decorator} names what it stands above. Received: {item!r}. Write"
-            f" {decorator} without a name."
+            "A decorator that registers names what it stands above. Received:"
+            f" {item!r}. Write it without a name."
         )
     taken = table.get(name)
     # a cell of a notebook may run again
@@ -220,8 +223,7 @@ def _register(kind: str, table: dict[str, Any], item: T, name: str) -> T:
     if not name or not is_free or name.endswith("_rev"):
         raise ValueError(
             f"Each {kind} needs a name of its own, without _rev at its end. Received:"
-            f" {name!r} from {item.__module__}, and {taken or 'nothing'} before. Rename"
-            " one of them."
+            f" {name!r} from {item.__module__}. Rename it."
         )
     table[name] = item
     return item
@@ -240,15 +242,3 @@ def _registered(kind: str, table: Mapping[str, Any], name: str) -> Any:
         f"There is no {kind} {name!r}. {hint or did_you_mean(name, table)} If it is"
         " defined in your own package, add --t2t_usr_dir=FOLDER."
     )
-
-
-def summaries(table: Mapping[str, Any]) -> dict[str, str]:
-    """The first paragraph of each entry's docstring, on one line."""
-    summary = {}
-    for name, item in sorted(table.items()):
-        paragraph = inspect.cleandoc(item.__doc__ or "").partition("\n\n")[0]
-        # a dataclass without a docstring gets its signature
-        if not paragraph or paragraph.startswith(f"{item.__name__}("):
-            paragraph = f"({item.__module__}.{item.__name__} has no docstring.)"
-        summary[name] = " ".join(paragraph.split())
-    return summary

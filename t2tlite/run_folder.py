@@ -130,13 +130,9 @@ class RunFolder:
     def hparams(self) -> HParams:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
-            above = self.path.parent
-            hint = ""
-            if RunFolder(above).exists():
-                hint = f" {above} is one; use it with checkpoint_path={self}."
             raise FileNotFoundError(
                 "The run must be a folder that t2t-trainer made."
-                f" Received: {self}, which has no {self._hparams.name}.{hint}"
+                f" Received: {self}, which has no {self._hparams.name}."
             )
         content = self._hparams.read_bytes()
         if b'"symbol_modality_num_shards"' in content and not self.has_manifest():
@@ -182,8 +178,10 @@ class RunFolder:
 
     def vocabulary_flag(self) -> str:
         """The flag of t2t-datagen that makes data with the run's vocabulary."""
-        entries = self.manifest().vocabulary_entries()
-        return f"--vocab_file={','.join(str(self.path / e.file) for e in entries)}"
+        files = []
+        for entry in self.manifest().vocabulary_entries():
+            files.append(str(self.path / entry.file))
+        return f"--vocab_file={','.join(files)}"
 
     def own_files(self) -> list[Path]:
         """The files that make up the run: what commands read of it, except outputs."""
@@ -236,7 +234,7 @@ class RunFolder:
             if folder.is_dir() and holds_data(folder):
                 raise ValueError(
                     f"--output_dir must be a folder of its own. Received: {self}, which"
-                    " holds data. Use another."
+                    " holds data."
                 )
 
     # how it was trained
@@ -280,9 +278,6 @@ class RunFolder:
         if self.writes:
             write_record(self.own(RECORDS[type(record)][0]), record)
 
-    def environment(self) -> Environment | None:
-        return self.read(Environment)
-
     def trained_with(self) -> TrainedWith | None:
         return self.read(TrainedWith)
 
@@ -307,7 +302,7 @@ class RunFolder:
         return list(record.costs) if record else []
 
     def best(self) -> DevEvaluation | None:
-        """The evaluation of the best checkpoint on dev; None if there is none yet."""
+        """The evaluation of the best checkpoint on dev, or None."""
         return self.read(DevEvaluation)
 
     def write_best(self, best: DevEvaluation) -> None:
@@ -370,11 +365,10 @@ class RunFolder:
         paths.sort(key=lambda path: (path.stat().st_mtime, path.name), reverse=True)
         for path in paths:
             try:
-                record = self.decode_record(path.stem)
+                if record := self.decode_record(path.stem):
+                    records.append(record)
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
-            else:
-                records += [record] if record else []
         return records, complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:

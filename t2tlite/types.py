@@ -26,18 +26,13 @@ Tensor: TypeAlias = Any
 # The seed of a call's dropout masks, int32 [2], or None to run without dropout.
 Seed: TypeAlias = Tensor | None
 
+# The state of decoding between positions: a nest of tensors whose structure the model
+# knows, and whose shapes only `resize_cache` changes.
+DecodingCache: TypeAlias = Any
+
 # The constructor arguments of a layer or a model, as `get_config` returns them:
 # JSON-serialisable.
 Config: TypeAlias = dict[str, Any]
-
-
-class DecodingCache(NamedTuple):
-    """The state of decoding between positions; a nest of tensors whose shapes only
-    `resize_cache` changes.
-    """
-
-    layers: tuple[Any, ...]  # of each decoder layer, which knows what is in it
-    memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
 
 
 class AttentionWeights(NamedTuple):

@@ -8,10 +8,9 @@ import typing
 import numpy as np
 import pytest
 
-import t2tlite
-from t2tlite import checked_fields, keywords, registry
+from t2tlite import checked_fields, keywords
 from t2tlite.checked_fields import Facts, facts_of
-from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
 # What tensor2tensor's fixture file parses: a, b, c, d as here, and lists e and f, which
@@ -118,11 +117,6 @@ def test_override_booleans():
         assert Toy().override(f"d={value}").d is False
 
 
-def test_field_keeps_its_type_after_a_whole_number():
-    hparams = dataclasses.replace(HParams(), learning_rate_constant=2)
-    assert hparams.override("learning_rate_constant=1.5").learning_rate_constant == 1.5
-
-
 WEIGHTS = r"corpus_weights must be numbers from 1 to 9999 with colons"
 MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
 
@@ -136,10 +130,10 @@ MIN_BATCH = "batch_size and global_batch_tokens must be at least max_length"
         ("hidden_size=511,num_heads=7", r"hidden_size must be even for sinusoid positions\. Received: 511\."),
         ("num_heads=3", r"attention_key_channels must be a multiple of num_heads\. Received: 512 channels, num_heads=3"),
         ("attention_value_channels=100", "attention_value_channels must be .* Received: 100 channels, num_heads=8"),
-        ("layer_preprocess_sequence=n", r"A sublayer normalises once: .* Received: n with dan\."),
-        ("layer_postprocess_sequence=da", r"normalises once: .* Received: none with da\."),
-        ("batch_size=255", MIN_BATCH + ".*batch_size=255, .*max_length=256"),
-        ("global_batch_tokens=255", MIN_BATCH + ".*=255, max_length=256"),
+        ("layer_preprocess_sequence=n", "A sublayer normalises once: "),
+        ("layer_postprocess_sequence=da", "A sublayer normalises once: "),
+        ("batch_size=255", MIN_BATCH + ".*: 255 and 255, .*max_length=256"),
+        ("global_batch_tokens=255", MIN_BATCH + ".*: 4096 and 255, .*max_length=256"),
         ("corpus_weights=1:0", WEIGHTS + r".* 1:4\. Received: '1:0'\."),
         ("corpus_weights=-1:2", WEIGHTS),
         ("corpus_weights=1:2.5", WEIGHTS),
@@ -173,26 +167,12 @@ def test_numbers_of_numpy_are_numbers():
         DecodeHParams(beam_size=np.int64(0))
 
 
-def test_decode_hparams_have_limits_of_their_own():
-    changed = DecodeHParams().override("beam_size=8,alpha=1,return_beams=8")
-    assert changed.diff(DecodeHParams()) == {
-        "beam_size": (8, 4),
-        "alpha": (1.0, 0.6),
-        "return_beams": (8, 1),
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("beamsize=4", r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
-        ("beam_size=0", r"beam_size must be at least 1 and at most 1024"),
-        ("return_beams=5", r"must be at most beam_size\. .*return_beams=5, beam_size=4\."),
-    ],
-)  # fmt: skip
-def test_decode_hparams_refuse(text, message):
+def test_decode_hparams_refuse():
+    with pytest.raises(ValueError, match=r"^decode_hparams has no field 'beamsize'\."):
+        DecodeHParams().override("beamsize=4")
+    message = r"must be at most beam_size\. .*return_beams=5, beam_size=4\."
     with pytest.raises(ValueError, match=message):
-        DecodeHParams().override(text)
+        DecodeHParams().override("return_beams=5")
 
 
 def values_outside(facts: Facts) -> list[object]:
@@ -216,6 +196,7 @@ def test_every_field_has_its_range_checked(settings):
     for field in dataclasses.fields(settings):
         facts = facts_of(field)
         values = values_outside(facts)
+        assert facts.meaning, field.name
         assert values or facts.kind in (bool, str), f"{field.name} has no range"
         expected = ", ".join(facts.choices) if facts.choices else facts.range
         for value in values:
@@ -223,18 +204,6 @@ def test_every_field_has_its_range_checked(settings):
                 ValueError, match=f"^{field.name} must be .*{re.escape(expected)}"
             ):
                 dataclasses.replace(settings, **{field.name: value})
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "hidden_size=511,num_heads=7,pos=emb",
-        "corpus_weights=1:40:999",
-        "batch_size=256",
-    ],
-)
-def test_fields_that_go_together(text):
-    HParams().override(text)
 
 
 def test_a_global_batch_is_shared_by_the_replicas():
@@ -270,23 +239,6 @@ def test_what_zero_stands_for(changes, expected):
     ) == expected
 
 
-def test_pre_norm():
-    assert not HParams().pre_norm
-    changes = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
-    assert HParams().override(changes).pre_norm
-
-
-@pytest.mark.parametrize("kind", [HParams, DecodeHParams])
-def test_frozen_and_comparable(kind):
-    hparams = kind()
-    message = "cannot assign to field 'batch_size'"
-    with pytest.raises(dataclasses.FrozenInstanceError, match=message):
-        hparams.batch_size = 1
-    assert hparams == kind()
-    assert hash(hparams) == hash(kind())
-    assert hparams != hparams.override("batch_size=999")
-
-
 TOO_LARGE = r"must be at most 2147483647\. Received: 2147483648"
 
 
@@ -313,48 +265,13 @@ def test_values_refused(text, message):
         HParams(**json.loads(text))
 
 
-def test_fields_that_change_the_model():
-    assert {
-        "hidden_size",
-        "num_decoder_layers",
-        "pos",
-        "norm_epsilon",
-        "self_attention_radius",
-    } <= set(MODEL_FIELDS)
-    # What may change while a model trains on:
-    assert {
-        "layer_prepostprocess_dropout",
-        "batch_size",
-        "train_steps",
-        "dtype_policy",
-    }.isdisjoint(MODEL_FIELDS)
-
-
-def fields_for_type_checkers(kind):
-    """The names and types of the keyword arguments that a class of `keywords` has."""
-    hints = typing.get_type_hints(kind)
-    hints |= {name: tuple for name in hints if hints[name] == keywords.Texts}
-    return hints
-
-
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
         (keywords.DecodeOptions, DecodeHParams),
-        (keywords.HParamsChanges, HParams),
         (keywords.LoopArguments, LoopOptions),
     ],
 )
 def test_keyword_arguments_are_the_fields(kind, settings):
     kinds = {each.name: facts_of(each).kind for each in dataclasses.fields(settings)}
-    assert fields_for_type_checkers(kind) == kinds
-
-
-def test_keyword_arguments_are_the_options_of_all_problems():
-    kinds = {}
-    t2tlite.get_problem("parallel_text")  # registers t2tlite's
-    for cls in registry.problem_classes().values():
-        if cls.__module__.startswith("t2tlite.problems."):
-            for each in registry.option_fields(cls):
-                kinds[each.name] = facts_of(each).kind
-    assert fields_for_type_checkers(keywords.ProblemOptions) == kinds
+    assert typing.get_type_hints(kind) == kinds

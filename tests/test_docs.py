@@ -12,8 +12,7 @@ from absl import flags as absl_flags
 from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
-from t2tlite.bin.flag_fields import all_flags_of
-from t2tlite.bin.flag_parser import parse
+from t2tlite.bin.flags import all_flags_of, parse
 
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
 OTHERS = {"signal", "distribution", "quick"}  # flags of srun and of benchmarks
@@ -119,10 +118,7 @@ def mistake(command: Command, users: Collection[str] = ()) -> str:
             return ""
         return str(error)
     known = {*users, *registry.list_problems(), *registry.list_hparams()}
-    names = [
-        getattr(flags, name, None)
-        for name in ("problem", "hparams_set", "show_hparams")
-    ]
+    names = [getattr(flags, name, None) for name in ("problem", "hparams_set")]
     unknown = [
         name
         for name in filter(None, names)

@@ -16,14 +16,14 @@ from collections.abc import Iterable, Sequence
 from documents import ROOT, SCRIPTS
 
 from t2tlite import registry
-from t2tlite.bin.flag_fields import (
+from t2tlite.bin.flags import (
+    GENERAL_HELP,
     Flag,
     as_text,
     flags_of,
     problem_flags,
     takes_options,
 )
-from t2tlite.bin.flag_parser import GENERAL_HELP
 from t2tlite.checked_fields import CheckedFields, Facts, default_of, facts_of
 from t2tlite.config import DecodeHParams, HParams
 
@@ -33,7 +33,7 @@ START = """\
 
 <!-- `python tests/test_reference.py` writes this page. -->
 
-What `--help` of each command, `t2t-trainer --show_hparams` and `t2t-trainer --registry_help` say, on one page.
+What `--help` of each command and `t2t-trainer --registry_help` say, on one page, and every hparam.
 """
 KINDS = {
     str: "text",

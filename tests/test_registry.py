@@ -8,7 +8,7 @@ import pytest
 from documents import ROOT
 
 import t2tlite
-from t2tlite import registry, tensor2tensor_names
+from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.problem import Problem
 
@@ -44,22 +44,6 @@ def filled(empty):
         return dataclasses.replace(HParams(), num_heads=1)
 
     return CopyTask, transformer_mine
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("ParallelText", "parallel_text"),
-        ("WMTEnde", "wmt_ende"),
-        ("WmtEnde", "wmt_ende"),
-        ("WSJParsing", "wsj_parsing"),
-        ("Multi30kEnde", "multi30k_ende"),
-        ("X", "x"),
-        ("already_snake", "already_snake"),
-    ],
-)
-def test_snake_case(name, expected):
-    assert registry.snake_case(name) == expected
 
 
 def test_names_stand_for_what_was_registered(filled):
@@ -139,8 +123,8 @@ def _undefined_name():
         (_misspelt, r"has a mistake \(.*test_registry\.py, line \d+\): ValueError: hp"),
         (_wrong_value, r"hidden_size must be of type int\. Received: '64'\.$"),
         (_assigns, r"FrozenInstanceError: cannot assign to field 'num_heads'"),
-        (_no_return, r"it must return HParams, .*\. Received: None\."),
-        (_dictionary, r"must return HParams, .* Received: \{'hidden_size': 64\}\."),
+        (_no_return, r"it must return HParams\. Received: None\."),
+        (_dictionary, r"must return HParams\. Received: \{'hidden_size': 64\}\."),
         (_undefined_name, r"NameError: name 'transformer_bsae' is not defined"),
     ],
 )
@@ -168,12 +152,10 @@ def test_a_name_is_taken_once(filled):
     message = r"Each problem needs a name of its own, .* Received: 'copy_task' from"
     with pytest.raises(ValueError, match=message):
         registry.register_problem(problem_class)
-    message = (
-        r"Each hparam set .*'transformer_mine' from .*test_registry, and <function"
-    )
+    message = r"Each hparam set .*'transformer_mine' from .*test_registry\."
     with pytest.raises(ValueError, match=message):
         registry.register_hparams(function)
-    with pytest.raises(ValueError, match=r"without _rev .*'copy_rev' .* and nothing"):
+    with pytest.raises(ValueError, match=r"without _rev .*'copy_rev' "):
         registry.register_problem(type("CopyRev", (), {}))
     assert list(registry.list_problems()) == ["copy_task", "copy_task_rev"]
 
@@ -190,21 +172,6 @@ def test_help_lists_everything_once(filled):
         "Hparam sets:",
         "  transformer_mine  One head.",
     ]
-
-
-def test_help_of_problems_without_docstring(empty):
-    @registry.register_problem
-    @dataclasses.dataclass(frozen=True)
-    class First(Problem):
-        size: int = 3
-
-    @registry.register_problem
-    class Second(Problem):
-        pass
-
-    for name in ("First", "Second"):
-        described = registry.list_problems()[name.lower()]
-        assert described == f"({__name__}.{name} has no docstring.)"
 
 
 def test_what_t2tlite_registers():
@@ -277,15 +244,6 @@ def test_hparam_sets_of_tensor2tensor_are_answered(name):
     t2tlite.get_hparams("transformer_base").override(changes.rstrip(","))
 
 
-def test_answered_names_are_no_names_here():
-    t2tlite.get_problem("grammar_ende")  # registers all
-    for names, table in (
-        (registry.list_problems(), tensor2tensor_names.PROBLEMS),
-        (registry.list_hparams(), tensor2tensor_names.HPARAM_SETS),
-    ):
-        assert not any(tensor2tensor_names.answer(table, name) for name in names)
-
-
 def test_problem_written_for_tensor2tensor_is_answered(empty):
     with pytest.raises(ValueError, match=r"generate_samples: pairs\(split, tmp_dir\)"):
 
@@ -303,6 +261,5 @@ def test_problem_written_for_tensor2tensor_is_answered(empty):
 
 def test_decorator_with_a_name_is_answered(empty):
     for decorator in ("register_problem", "register_hparams", "register_task"):
-        message = rf"Received: 'mine'\. Write @{decorator} without a name\."
-        with pytest.raises(TypeError, match=message):
+        with pytest.raises(TypeError, match=r"'mine'\. Write it without a name\."):
             getattr(registry, decorator)("mine")

@@ -105,7 +105,7 @@ def test_what_is_written_is_read_again(run):
     run.write_best(best)
     run.write_decode_record(DECODED)
     run.decoded_file("dev.9").write_text("eins\nzwei\n")
-    assert run.environment() == environment
+    assert run.read(Environment) == environment
     assert (run.command(), run.flags()) == (command, flags)
     assert run.costs() == costs
     written = json.loads((run.path / "cost.json").read_text())["costs"]
@@ -118,7 +118,7 @@ def test_what_is_written_is_read_again(run):
 def test_an_empty_directory(tmp_path):
     run = RunFolder(tmp_path)
     assert not run.exists()
-    assert run.environment() is run.best() is None
+    assert run.read(Environment) is run.best() is None
     assert run.costs() == run.checkpoints() == []
     assert (run.flags(), run.decode_records()) == ({}, ([], []))
     message = (
@@ -240,7 +240,7 @@ def test_folder_that_holds_data_is_refused(tmp_path, folder):
         (tmp_path / path).parent.joinpath("notes.txt").touch()
     for other in ("other", "data/twenty_words/new"):
         RunFolder(tmp_path / other).check_path()
-    message = r"must be a folder of its own\. Received: \S+, which holds data\. Use an"
+    message = r"must be a folder of its own\. Received: \S+, which holds data\."
     with pytest.raises(ValueError, match=message):
         RunFolder(tmp_path / folder).check_path()
 

@@ -5,26 +5,24 @@ An English sentence has one German translation and one tree, so a perfect model 
 a BLEU of 100. A checksum of the English sentence chooses its split: training, dev and
 test never share a sentence.
 
-First `sampler.py` draws the content of the sentence, with the words of `lexicon.txt`
-and the odds of `probabilities.txt`:
+`content.txt` has weighted rules that draw what the sentence says, with the words of
+`lexicon.txt`. The result is a clause, a dict of named fields:
 
-    [sentence] statement, [negation] not, [event] transitive: buy | kaufen
-    its object   [determiner] a, apple | Apfel
-    its subject  [person] name, Paul
+    verb: buy | kaufen      tense: present      negation: not
+    subject: the name Paul, person 1
+    object:  the noun apple | Apfel, determiner "a" | kein
 
-The result is a clause of `structure.py`:
-
-    Clause(buy, PRESENT, subject=Paul, object=Nominal("a", apple), negation="not")
-
-`realiser.py` says it in each language, by the rules of `rules.txt`. The English ones
-put "does" before "not". This tree spells "Paul does not buy an apple.":
+`rules.txt` says it in each language. The English rules put "does" before "not". This
+tree spells "Paul does not buy an apple.":
 
     (S (NP (NNP Paul))
        (VP (VBZ does) (RB not) (VP (VB buy) (NP (DT an) (NN apple)))) (. .))
 
-The German ones turn "not" and "a" into kein, in the case that kaufen requires:
+The German ones use the case that kaufen requires:
 
     Paul kauft keinen Apfel.
+
+`rules.py` reads both kinds of rules, and `realiser.py` has the forms that they name.
 """
 
 from __future__ import annotations
@@ -38,9 +36,9 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
+from t2tlite.problems.grammar.lexicon import Node
 from t2tlite.problems.grammar.realiser import english_tree, german_text, spelled
-from t2tlite.problems.grammar.sampler import Sampler
-from t2tlite.problems.grammar.structure import Clause
+from t2tlite.problems.grammar.rules import Sampler
 from t2tlite.problems.wsj_parsing import ParsingProblem
 from t2tlite.trees.tree import Tree, clean_tree, parse_tree
 
@@ -52,7 +50,7 @@ MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 class GrammarSentence:
     """A clause as a sentence; each language is realised when it is first used."""
 
-    clause: Clause
+    clause: Node
 
     @cached_property
     def tree(self) -> str:
@@ -71,13 +69,13 @@ class GrammarSentence:
 
     @cached_property
     def split(self) -> str:
-        """The split of this sentence, whatever the size of the data: 2% dev, 2% test,
+        """The split of this sentence, whatever the size of the data: 5% dev, 5% test,
         the rest train.
         """
         percent = zlib.crc32(self.english.encode()) % 100
-        if percent < 2:
+        if percent < 5:
             return "dev"
-        return "test" if percent < 4 else "train"
+        return "test" if percent < 10 else "train"
 
 
 def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]:

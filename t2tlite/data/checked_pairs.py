@@ -5,7 +5,6 @@ anything.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,10 +32,11 @@ class ReadText:
         """Yields the pairs of a split in chunks, with a progress bar."""
         pairs = checked_pairs(self._problem, split, self._tmp_dir)
         bar = progress_bar(pairs, desc=f"reading {split}", unit=" pairs")
+        digest = self._digests[split]
         for chunk in encode_shards.chunks(bar):
             self.pairs[split] += len(chunk)
-            lines = [*itertools.chain.from_iterable(chunk), ""]
-            self._digests[split].update("\n".join(lines).encode())
+            for source, target in chunk:
+                digest.update(f"{source}\n{target}\n".encode())
             yield chunk
 
     def sha256(self) -> str:
@@ -52,42 +52,29 @@ def checked_pairs(problem: Problem, split: str, tmp_dir: Path | None) -> Iterato
 
     Raises ValueError with problem, split and the pair's number for what is not a pair
     of two strings without line breaks and lone surrogates, and for an exception of a
-    user's own code. FileNotFoundError stays one.
-    """
-    place = f"{problem.name()}, {split} pair"
-    for number, pair in enumerate(_explained_pairs(problem, split, tmp_dir, place), 1):
-        try:
-            _check_pair(pair)
-        except ValueError as error:
-            raise ValueError(f"{place} {number}: {error}") from error
-        yield pair
-
-
-def is_of_t2tlite(problem: Problem) -> bool:
-    """Whether options and files define the pairs, not a user's code."""
-    return type(problem).__module__.startswith("t2tlite.problems.")
-
-
-def _explained_pairs(
-    problem: Problem, split: str, tmp_dir: Path | None, place: str
-) -> Iterator[Any]:
-    """Yields what `problem.pairs` does. Raises an exception of a user's code with the
-    line of `pairs` that raised it.
+    user's own code, with its line. FileNotFoundError stays one.
     """
     number = 1
     try:
         for pair in problem.pairs(split, tmp_dir):
+            _check_pair(pair)
             yield pair
             number += 1
     except Exception as error:
         if is_of_t2tlite(problem):
             raise
-        where = "pairs"
-        for frame in traceback.extract_tb(error.__traceback__)[1:2]:
-            where = f"{frame.filename}, line {frame.lineno}"
+        message = str(error)
+        frame = traceback.extract_tb(error.__traceback__)[:2][-1]
+        if frame.name != _check_pair.__name__:
+            name = type(error).__name__
+            message = f"{name}: {error}, in {frame.filename}, line {frame.lineno}."
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else ValueError
-        name = type(error).__name__
-        raise kind(f"{place} {number}: {name}: {error}, in {where}.") from error
+        raise kind(f"{problem.name()}, {split} pair {number}: {message}") from error
+
+
+def is_of_t2tlite(problem: Problem) -> bool:
+    """Whether options and files define the pairs, not a user's code."""
+    return type(problem).__module__.startswith("t2tlite.problems.")
 
 
 def _check_pair(pair: Any) -> None:
@@ -97,10 +84,9 @@ def _check_pair(pair: Any) -> None:
             "a pair (source, target) of two strings is required. Received:"
             f" {described(pair)}. Yield source, target."
         )
-    source, target = pair
-    if "\n" in source or "\n" in target:
-        raise ValueError(
-            f"a text must not contain a line break. Received: {described(pair)}."
-        )
-    check_unicode(source)
-    check_unicode(target)
+    for text in pair:
+        if "\n" in text:
+            raise ValueError(
+                f"a text must not contain a line break. Received: {described(pair)}."
+            )
+        check_unicode(text)

@@ -45,14 +45,6 @@ class LengthLimits:
     max_length: int = 0
     max_length_ratio: float = 0.0
 
-    def may_drop(self, pair: tuple[str, str]) -> bool:
-        """Whether a pair may be left out, before its tokens are known: hardly any text
-        has more tokens than characters.
-        """
-        longest = max(len(pair[0]), len(pair[1]))
-        is_long = 0 < self.max_length < longest + 2
-        return is_long or self.max_length_ratio > 0
-
     def reason_to_drop(self, pair: tuple[str, str], *lengths: int) -> str | None:
         """Why a training pair of these lengths (EOS not counted) is left out: one of
         DROPPED, or None if it is kept.

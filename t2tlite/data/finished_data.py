@@ -72,21 +72,22 @@ def raw_files(problem: Problem, tmp_dir: Path | None) -> list[Path]:
 
 def _changes(problem: Problem, manifest: Manifest, paths: list[Path]) -> list[str]:
     """What has changed since the data was made, in words: options, or raw files."""
-    are_there = all(path.is_file() for path in paths)
-    # the content of files counts, not their path
-    names = {path.name for path in paths if are_there}
-    defaults = {}
-    for field in registry.option_fields(type(problem)):
-        defaults[field.name] = field.default
+    files = [path for path in paths if path.is_file()]
+    are_there = len(files) == len(paths)
+    now = options(problem) | {"splits": list(problem.splits())}
     # an option that the manifest lacks is newer than the data, which its default would
     # make
-    then = _as_recorded(defaults) | manifest.options
-    then["splits"] = list(manifest.splits)
-    now = {**options(problem), "splits": list(problem.splits())}
+    fields = registry.option_fields(type(problem))
+    then = _as_recorded({field.name: field.default for field in fields})
+    then |= manifest.options | {"splits": list(manifest.splits)}
+    names = {path.name for path in files} if are_there else set()
     changes = []
     for key, value in sorted(now.items()):
-        before, after = _texts(then[key]), _texts(value)
-        if before != after and not any(Path(text).name in names for text in after):
+        before = _texts(then[key])
+        after = _texts(value)
+        # the content of files counts, not their path
+        are_files = not names.isdisjoint(Path(text).name for text in after)
+        if before != after and not are_files:
             shown = [",".join(texts) or "none" for texts in (before, after)]
             changes.append(f"{key} was {shown[0]}, now {shown[1]}")
     if changes or not paths or not are_there:
@@ -105,10 +106,8 @@ def _yields_other_pairs(
     """Whether a user's problem, or a pipe, yields other pairs than its data was made
     from. Pairs that cannot be read are assumed to be unchanged, which is reported.
     """
-    is_known = is_of_t2tlite(problem)
-    for path in raw_files(problem, tmp_dir):
-        is_known = is_known and path.is_file()
-    if is_known or not manifest.text_sha256:
+    are_files = all(path.is_file() for path in raw_files(problem, tmp_dir))
+    if (is_of_t2tlite(problem) and are_files) or not manifest.text_sha256:
         return False
     text = ReadText(problem, tmp_dir)
     try:
@@ -116,9 +115,7 @@ def _yields_other_pairs(
             for _ in text.chunks(split):
                 pass
     except (OSError, ValueError) as error:
-        say(
-            f"Its data is kept, since the pairs cannot be read to compare them: {error}"
-        )
+        say(f"Its data is kept, since the pairs cannot be read to compare: {error}")
         return False
     return text.sha256() != manifest.text_sha256
 

@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 import t2tlite
 from t2tlite.checked_fields import checked
-from t2tlite.console import counted, progress_bar
+from t2tlite.console import progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.beam_pipeline import Pipeline
 from t2tlite.data.checked_pairs import ReadText
@@ -36,7 +36,6 @@ from t2tlite.data.language_codes import canonical
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
-    default_vocab_size,
     learn_vocabulary,
     vocabulary_names,
 )
@@ -47,8 +46,7 @@ from t2tlite.data.manifest import (
     Manifest,
     SplitEntry,
 )
-from t2tlite.data.misread_text import MisreadText
-from t2tlite.data.pair_audit import REASONS, PairAudit
+from t2tlite.data.pair_audit import PairAudit, check_reasons
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
 from t2tlite.data.summary import Generated
@@ -64,7 +62,6 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.files.same_file import check_not_overwritten
 from t2tlite.machine import available_cores
 from t2tlite.vocabularies.encoders import VocabularyEntry
-from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 UNFINISHED = "unfinished.json"
 SHARD = re.compile(r".+-\d{5}\.arrow")
@@ -102,16 +99,18 @@ def generate(
     if num_processes is None:
         num_processes = available_cores()
     num_threads = checked("num_processes", int, num_processes, low=1)
-    _check_options(problem)
+    check_vocabulary_options(problem)
+    check_reasons(problem.drop)
+    check_splits(problem.splits())
     if pipeline is not None:
         pipeline.check()
     if tmp_dir is not None:
         tmp_dir = Path(tmp_dir).expanduser()
     folder = Path(data_dir) / problem.name()
     check_name(folder)
-    build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
-    already_there = build.is_complete()
+    already_there = finished_data.is_complete(problem, folder, tmp_dir)
     if not already_there:
+        build = DataBuild(problem, folder, tmp_dir, num_threads, pipeline)
         build.check_outputs()
         with full_disk_is_named(folder):
             build.make()
@@ -139,26 +138,18 @@ class DataBuild:
         self.text = ReadText(problem, self.tmp_dir)
         self.audit = PairAudit(problem.drop, problem.targets_are_text())
 
-    def is_complete(self) -> bool:
-        """Whether the folder has this data already; raises as
-        `finished_data.is_complete`.
-        """
-        return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
-
     def check_outputs(self) -> None:
         """Raises ValueError if a file that will be written is one that is read, or a
         link.
         """
         outputs = [*self.vocabularies, self.folder / MANIFEST, self.folder / UNFINISHED]
         outputs += own(self.folder).glob("*.arrow")
-        inputs = [(str(path), path) for path in self._raw_files()]
-        for name in self.problem.vocab_file:
-            inputs.append((f"--vocab_file={name}", Path(name).expanduser()))
+        inputs = self._raw_files()
+        inputs += [Path(name).expanduser() for name in self.problem.vocab_file]
         check_not_overwritten(
-            [(f"{path}, which holds the data", path) for path in outputs], inputs
+            [(f"{own(path)}, which holds the data", path) for path in outputs],
+            [(str(path), path) for path in inputs],
         )
-        for path in outputs:
-            own(path)
 
     def make(self) -> None:
         """Makes the data. The folder is created when all text has been read."""
@@ -169,7 +160,7 @@ class DataBuild:
             sample = self.read_corpus(spool)
             with only_process(self.folder, "make data"):
                 # another process may have finished meanwhile
-                if self.is_complete():
+                if finished_data.is_complete(self.problem, self.folder, self.tmp_dir):
                     return
                 manifest = self.make_vocabulary(sample)
                 del sample  # encoding needs its memory
@@ -183,35 +174,24 @@ class DataBuild:
         problem = self.problem
         self._record_files()
         sample = TextSample()
+        limits = LengthLimits(problem.max_length, problem.max_length_ratio)
         # dev and test first: training pairs are compared with them
         for split in sorted(self.text.pairs, key=is_training):
-            misread = MisreadText()
-            self.shards[split] = []
+            paths = self.shards[split] = []
             usable = 0
             for number, chunk in enumerate(self.text.chunks(split)):
-                misread.add(chunk)
-                path = self.folder / f"{split}-{number:05d}.arrow"
-                self.shards[split].append(path)
+                paths.append(self.folder / f"{split}-{number:05d}.arrow")
                 if is_training(split):
                     kept, dropped = self.audit.audit(split, chunk)
-                    limits = LengthLimits(problem.max_length, problem.max_length_ratio)
-                    task = ChunkTask(path, kept, limits, dropped)
+                    task = ChunkTask(paths[-1], kept, limits, dropped)
                     usable += sample.add(kept)
                 else:
                     self.audit.add_evaluated(chunk)
-                    task = ChunkTask(path, chunk)
+                    task = ChunkTask(paths[-1], chunk)
                     usable += len(chunk)
                 pickle.dump(task, spool)
             if not usable:
-                kind = " with text on both sides" if is_training(split) else ""
-                received = counted(self.text.pairs[split], "pair")
-                if problem.drop:
-                    received += f", drop={','.join(problem.drop)}"
-                raise ValueError(
-                    f"{problem.name()} needs at least one pair{kind} in {split}."
-                    f" Received: {received}. Check its files."
-                )
-            misread.report(f"{problem.name()}, {split}")
+                self._refuse_empty(split)
         self.audit.report()
         return sample
 
@@ -227,12 +207,15 @@ class DataBuild:
             manifest = self._manifest()
             if read_record(unfinished, Manifest, "") == manifest:
                 return manifest
-        if self.problem.vocab_file:
-            given = [Path(name).expanduser() for name in self.problem.vocab_file]
-            for source, path in zip(given, self.vocabularies, strict=True):
-                copy_file(source, path)
+        problem = self.problem
+        if problem.vocab_file:
+            for name, path in zip(problem.vocab_file, self.vocabularies, strict=True):
+                copy_file(Path(name).expanduser(), path)
         else:
-            self._learn(sample)
+            symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
+            pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
+            path = self.vocabularies[0]
+            learn_vocabulary(problem, sample.pairs(), pairs, symbols, path)
         remove(unfinished)
         remove_files(self.folder, SHARD.fullmatch)
         manifest = self._manifest()
@@ -260,16 +243,9 @@ class DataBuild:
         """Step 4: writes the manifest. Raises ValueError if a corpus has no training
         pairs.
         """
-        problem = self.problem
         for split, corpus in self.audit.corpora.items():
             if not splits[split].pairs:
-                raise ValueError(
-                    f"{problem.name()} needs training pairs in {split}. Received:"
-                    f" {corpus.pairs:,}, all dropped by"
-                    f" max_length={problem.max_length},"
-                    f" max_length_ratio={problem.max_length_ratio} or"
-                    f" drop={','.join(problem.drop)}."
-                )
+                self._refuse_empty(split)
             findings = {name: count for name, count in corpus.counts.items() if count}
             splits[split] = dataclasses.replace(splits[split], findings=findings)
         self._record_files()  # those that were downloaded
@@ -280,40 +256,33 @@ class DataBuild:
         )
         remove(self.folder / UNFINISHED)
 
-    def _learn(self, sample: TextSample) -> None:
+    def _refuse_empty(self, split: str) -> None:
+        """Raises ValueError: a split has no pairs, or none that are kept."""
         problem = self.problem
-        vocab_size = problem.vocab_size
-        learned = f"{vocab_size or 'all'} {problem.vocab_type}"
-        if problem.vocab_type == PIECES:
-            pairs = sum(corpus.pairs for corpus in self.audit.corpora.values())
-            vocab_size = vocab_size or default_vocab_size(pairs)
-            learned = f"{vocab_size:,} pieces"
-        symbols = [*problem.symbols(self.tmp_dir), *problem.user_symbols]
-        with progress_bar(
-            bar_format="{desc} [{elapsed}]", desc=f"learning {learned}"
-        ) as bar:
-            learn_vocabulary(
-                problem, sample.pairs(), vocab_size, symbols, self.vocabularies[0]
-            )
-            bar.refresh()
+        kind = " with text on both sides" if is_training(split) else ""
+        raise ValueError(
+            f"{problem.name()} needs at least one pair{kind} in {split}. Received:"
+            f" {self.text.pairs[split]:,}, max_length={problem.max_length},"
+            f" max_length_ratio={problem.max_length_ratio},"
+            f" drop={','.join(problem.drop)}. Check its files."
+        )
 
     def _manifest(self) -> Manifest:
         """The manifest, with the vocabulary that is there, and without splits and raw
         files.
         """
         problem = self.problem
-        entries = [VocabularyEntry.of(path) for path in self.vocabularies]
+        source, *target = [VocabularyEntry.of(path) for path in self.vocabularies]
+        languages = problem.source_language, problem.target_language
         return Manifest(
             problem=problem.name(),
             task=problem.task,
             t2tlite=t2tlite.__version__,
             options=finished_data.options(problem),
-            languages=Languages(
-                canonical(problem.source_language), canonical(problem.target_language)
-            ),
+            languages=Languages(*map(canonical, languages)),
             decode_defaults=dict(problem.decode_defaults),
-            vocabulary=entries[0],
-            target_vocabulary=entries[1] if len(entries) == 2 else None,
+            vocabulary=source,
+            target_vocabulary=target[0] if target else None,
             splits={},
             text_sha256=self.text.sha256(),
         )
@@ -340,14 +309,3 @@ def _tasks(spool: BinaryIO) -> Iterator[ChunkTask]:
     with contextlib.suppress(EOFError):
         while True:
             yield pickle.load(spool)
-
-
-def _check_options(problem: Problem) -> None:
-    check_vocabulary_options(problem)
-    unknown = [name for name in problem.drop if name not in REASONS]
-    if unknown:
-        raise ValueError(
-            f"drop must name some of {', '.join(REASONS)}. Received:"
-            f" {', '.join(unknown)}."
-        )
-    check_splits(problem.splits())

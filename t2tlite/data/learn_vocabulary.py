@@ -8,33 +8,27 @@ import functools
 import itertools
 import math
 import random
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from t2tlite.console import say
 from t2tlite.data.checked_pairs import Pair
-from t2tlite.data.encode_shards import LengthLimits
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.normalisation import NFKC, is_blank, normalise, words
 from t2tlite.vocabularies.sentencepiece_encoder import (
+    PIECES,
     VocabularySizeError,
     train_sentencepiece,
 )
-from t2tlite.vocabularies.text_encoder import TextEncoder
 
 # about 700,000 pairs of news text; more would hardly change a vocabulary
 SAMPLE_CHARACTERS = 200_000_000
 MAX_TEXT_CHARACTERS = 10_000  # kept of each text
 # ASCII without white space that may still be a word or an ordinary address
 MAX_WORD_CHARACTERS = 200
-# characters; all pieces that they can have are learned within seconds
-SMALL_TEXT = 5_000_000
 # bytes that Python needs for the two texts of a pair besides their characters
 PAIR_OVERHEAD = 120
-
-# learns a vocabulary of this size from texts, and writes it to a file
-Learn = Callable[[Sequence[str], int, Path], None]
 
 
 class TextSample:
@@ -83,40 +77,43 @@ class TextSample:
 def learn_vocabulary(
     problem: Problem,
     pairs: Sequence[Pair],
-    vocab_size: int,
+    corpus_pairs: int,
     symbols: Iterable[str],
     path: Path,
 ) -> None:
     """Learns a vocabulary shared by source and target from pairs that both have text,
     and writes it to `path`.
 
-    If `vocab_size` is the problem's default, a corpus too small for it yields the
-    largest vocabulary possible, and one whose characters need more a larger one.
-    Pairs with a word of more than MAX_WORD_CHARACTERS are not learned from, unless
-    most have one; nor are pairs that the problem drops, by their lengths in a first
-    vocabulary, unless all are dropped.
+    The default size follows from the training pairs, `corpus_pairs`; a corpus too small
+    for it yields the largest vocabulary possible, and one whose characters need more a
+    larger one. Pairs with a word of more than MAX_WORD_CHARACTERS are not learned from,
+    unless most have one; nor are pairs with more words than `max_length` tokens, unless
+    all have more.
 
     Raises as `train_sentencepiece`.
     """
+    vocab_size = problem.vocab_size
+    if not vocab_size and problem.vocab_type == PIECES:
+        vocab_size = default_vocab_size(corpus_pairs)
+    kind = "pieces" if problem.vocab_type == PIECES else problem.vocab_type
+    say(f"learning {vocab_size or 'all'} {kind} ...")
+    usual = [pair for pair in pairs if not _has_long_word(pair)]
+    if 2 * len(usual) >= len(pairs):
+        pairs = usual
+    short = [pair for pair in pairs if _may_be_kept(pair, problem.max_length)]
+    texts = list(itertools.chain.from_iterable(short or pairs))
     learn = functools.partial(
         train_sentencepiece,
+        texts,
+        path=path,
         symbols=tuple(symbols),
         normalization=problem.normalization,
         vocab_type=problem.vocab_type,
     )
-    usual = [pair for pair in pairs if not _has_long_word(pair)]
-    if 2 * len(usual) >= len(pairs):
-        pairs = usual
-    limits = LengthLimits(problem.max_length, problem.max_length_ratio)
-    if any(map(limits.may_drop, pairs)):
-        with tempfile.TemporaryDirectory() as folder:
-            first = Path(folder) / path.name
-            _learn_fitting(learn, _texts(_some(pairs)), vocab_size, first)
-            pairs = _within(limits, pairs, open_encoder(first)) or pairs
     if problem.vocab_size == type(problem).vocab_size:
-        _learn_fitting(learn, _texts(pairs), vocab_size, path)
+        _learn_fitting(learn, vocab_size)
     else:
-        learn(_texts(pairs), vocab_size, path)
+        learn(vocab_size=vocab_size)
 
 
 def default_vocab_size(pairs: int) -> int:
@@ -171,44 +168,21 @@ def vocabulary_names(problem: Problem) -> list[str]:
     return [stem + ending for stem, ending in zip(stems, endings, strict=True)]
 
 
-def _learn_fitting(
-    learn: Learn, texts: Sequence[str], vocab_size: int, path: Path
-) -> None:
+def _learn_fitting(learn: Callable[..., None], vocab_size: int) -> None:
     """Learns the vocabulary of the size nearest to `vocab_size` that the text
     allows.
     """
     try:
-        return learn(texts, vocab_size, path)
+        return learn(vocab_size=vocab_size)
     except VocabularySizeError as error:
         size = error.largest or vocab_size
         if error.smallest is not None:
             # half of the default is for pieces of several characters
             size = error.smallest + vocab_size // 2
     try:
-        learn(texts, size, path)
+        learn(vocab_size=size)
     except VocabularySizeError as error:
-        learn(texts, error.largest or size - vocab_size // 2, path)
-
-
-def _some(pairs: Sequence[Pair]) -> Sequence[Pair]:
-    """The first pairs, of SMALL_TEXT characters; at least one."""
-    sizes = itertools.accumulate(map(_size, pairs))
-    count = sum(1 for _ in itertools.takewhile(SMALL_TEXT.__ge__, sizes))
-    return pairs[: max(count, 1)]
-
-
-def _within(
-    limits: LengthLimits, pairs: Sequence[Pair], encoder: TextEncoder
-) -> list[Pair]:
-    """The pairs whose lengths in this vocabulary are within the limits."""
-    kept = []
-    for pair in pairs:
-        if limits.may_drop(pair):
-            source, target = map(encoder.encode, pair)
-            if limits.reason_to_drop(pair, len(source), len(target)):
-                continue
-        kept.append(pair)
-    return kept
+        learn(vocab_size=error.largest or size - vocab_size // 2)
 
 
 def _has_long_word(pair: Pair) -> bool:
@@ -224,8 +198,10 @@ def _has_long_word(pair: Pair) -> bool:
     return False
 
 
-def _texts(pairs: Sequence[Pair]) -> list[str]:
-    return list(itertools.chain.from_iterable(pairs))
+def _may_be_kept(pair: Pair, max_length: int) -> bool:
+    """Whether the words of a pair are no more than the tokens it may have, with EOS."""
+    longer = max(len(text.split()) for text in pair)
+    return not max_length or longer < max_length
 
 
 def _size(pair: Pair) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -86,18 +87,16 @@ class SplitEntry:
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
         """Both splits together, with the shards of `other` last."""
-        return SplitEntry(
-            pairs=self.pairs + other.pairs,
-            source_tokens=self.source_tokens + other.source_tokens,
-            target_tokens=self.target_tokens + other.target_tokens,
-            longest_source=max(self.longest_source, other.longest_source),
-            longest_target=max(self.longest_target, other.longest_target),
-            dropped=_sums(self.dropped, other.dropped),
-            shards=self.shards + other.shards,
-            findings=_sums(self.findings, other.findings),
-            source_unknown=self.source_unknown + other.source_unknown,
-            target_unknown=self.target_unknown + other.target_unknown,
-        )
+        sums: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            others = getattr(other, name)
+            if name.startswith("longest"):
+                sums[name] = max(value, others)
+            elif isinstance(value, dict):
+                sums[name] = dict(Counter(value) + Counter(others))
+            else:
+                sums[name] = value + others
+        return SplitEntry(**sums)
 
     def reversed(self) -> SplitEntry:
         """The same split with source and target swapped."""
@@ -115,11 +114,6 @@ class SplitEntry:
                 " t2t-datagen again."
             )
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
-
-
-def _sums(counts: dict[str, int], others: dict[str, int]) -> dict[str, int]:
-    """The sum for each name."""
-    return {name: counts.get(name, 0) + others.get(name, 0) for name in counts | others}
 
 
 def _swapped(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,16 @@ SHOWN_CHARACTERS = 60  # of each side of an example
 NO_HASH = 2**63 - 1  # of a pair with a blank side
 
 
+def check_reasons(drop: Iterable[str]) -> None:
+    """Raises ValueError for an unknown reason to leave pairs out."""
+    unknown = [name for name in drop if name not in REASONS]
+    if unknown:
+        raise ValueError(
+            f"drop must name some of {', '.join(REASONS)}. Received:"
+            f" {', '.join(unknown)}."
+        )
+
+
 class CorpusAudit:
     """The findings in one training corpus."""
 

@@ -6,9 +6,7 @@ import dataclasses
 
 from t2tlite.console import counted
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.learn_vocabulary import default_vocab_size
-from t2tlite.data.manifest import RunManifest, SplitEntry
-from t2tlite.vocabularies.encoders import reading_notes
+from t2tlite.data.manifest import SplitEntry
 from t2tlite.vocabularies.sentencepiece_encoder import PIECES
 
 
@@ -21,38 +19,20 @@ class Generated:
     already_there: bool  # the data was already complete, and nothing was done
 
     def __str__(self) -> str:
-        name = self.dataset.name
         manifest = self.dataset.manifest
         done = f"made in {self.seconds:,.1f} s"
         if self.already_there:
             done = "already complete, nothing to do"
-        sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
-        shown_sizes = " and ".join(f"{size:,}" for size in sizes)
+        entries = manifest.vocabulary_entries()
+        sizes = " and ".join(f"{entry.size:,}" for entry in entries)
+        kind = manifest.options.get("vocab_type", PIECES)
         lines = [
-            f"{name}: {done}. The data is in {self.dataset.folder}.",
-            f"  vocabulary  {shown_sizes} pieces{_size_note(manifest)}",
+            f"{manifest.name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {sizes} {'pieces' if kind == PIECES else kind}",
         ]
         for split in manifest.splits:
             lines += _split_lines(split, manifest.split(split))
-        lines += reading_notes(self.dataset.encoders, manifest.options)
         return "\n".join(lines)
-
-
-def _size_note(manifest: RunManifest) -> str:
-    """Why a vocabulary that was learned has its size; "" if it was asked for."""
-    if manifest.options["vocab_file"]:
-        return ""
-    vocab_type = manifest.options.get("vocab_type", PIECES)
-    if vocab_type != PIECES:
-        return f": special tokens and {vocab_type}"
-    training = manifest.training
-    pairs = training.pairs + sum(training.dropped.values())
-    wanted = manifest.options["vocab_size"] or default_vocab_size(pairs)
-    if manifest.vocabulary.size != wanted:
-        return f", as near to the default, {wanted:,}, as this text allows"
-    if manifest.options["vocab_size"]:
-        return ""
-    return ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
 
 
 def _split_lines(name: str, split: SplitEntry) -> list[str]:

@@ -116,11 +116,8 @@ def beam_search(
         capacity = ops.minimum(FIRST_CAPACITY, length)
         start = search.start(max_lengths, capacity, start_decoding(capacity))
         hypotheses = _search_and_resize(search, start, resize_cache)
-    return _result(
-        hypotheses,
-        length_penalty(ops.cast(max_lengths, "float32"), alpha),
-        penalise_unfinished,
-    )
+    penalty = search.penalty(max_lengths)[:, None] if penalise_unfinished else 1.0
+    return _result(hypotheses, penalty)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -158,19 +155,22 @@ class _BeamSearch:
 
     def unfinished(self, state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
-        max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
-        # all further tokens certain
-        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty
         scores = state.hypotheses.finished_scores
         if self.beam_size == 1:
             is_final = is_filled(scores[:, 0])
         else:
+            best = state.hypotheses.alive_log_probs[:, 0]
+            # with all further tokens certain
+            best_possible = best / self.penalty(state.max_lengths)
             is_final = scores[:, self.n_best - 1] >= best_possible
-        has_room = state.step < state.max_lengths
-        return ops.logical_and(ops.logical_not(is_final), has_room)
+        return ~is_final & (state.step < state.max_lengths)
 
     def any_unfinished(self, state: BeamState) -> Tensor:
         return ops.any(self.unfinished(state))
+
+    def penalty(self, lengths: Tensor) -> Tensor:
+        """The length penalty of lengths, int32, as float32 of the same shape."""
+        return length_penalty(ops.cast(lengths, "float32"), self.alpha)
 
     def advance(self, state: BeamState) -> BeamState:
         """Decodes one position; sentences that are done do not change."""
@@ -226,9 +226,9 @@ class _BeamSearch:
         unended = ops.where(is_end, NEVER, log_probs)
         alive_log_probs, alive = ops.top_k(unended, self.beam_size)  # [B, M]
 
-        is_finished = ops.logical_and(is_end, is_filled(log_probs))
-        penalty = length_penalty(ops.cast(state.step + 1, "float32"), self.alpha)
-        scores = ops.where(is_finished, log_probs / penalty, NEVER)  # [B, 2M]
+        is_finished = is_end & is_filled(log_probs)
+        scores = log_probs / self.penalty(state.step + 1)  # [B, 2M]
+        scores = ops.where(is_finished, scores, NEVER)
         # [B, 3M], like those below
         scores = ops.concatenate([old.finished_scores, scores], axis=1)
         finished_scores, finished = ops.top_k(scores, self.beam_size)  # [B, M]
@@ -269,7 +269,7 @@ def _search_and_resize(
         waiting = ops.sum(ops.cast(search.unfinished(state), "int32"))
         mostly_unfinished = 2 * waiting > ops.shape(state.max_lengths)[0]
         has_room = state.step < ops.shape(state.ancestors)[2]
-        return ops.logical_and(mostly_unfinished, has_room)
+        return mostly_unfinished & has_room
 
     def search_and_shrink(
         state: BeamState, results: Hypotheses
@@ -306,14 +306,11 @@ def _search_and_resize(
     return ops.while_loop(any_left, search_and_shrink, loop)[1]
 
 
-def _result(
-    hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool
-) -> BeamResult:
-    """The finished hypotheses of each sentence, or if there are none the alive ones;
-    max_penalty is [B].
+def _result(hypotheses: Hypotheses, penalty: float | Tensor) -> BeamResult:
+    """The finished hypotheses of each sentence, or if there are none the alive ones,
+    which have this length penalty, [B, 1].
     """
     alive_ids, alive_log_probs, ids, scores, log_probs = hypotheses
-    penalty = max_penalty[:, None] if penalise_unfinished else 1.0
     alive_scores = alive_log_probs / penalty  # [B, M]
     alive_scores = ops.where(is_filled(alive_log_probs), alive_scores, NEVER)
     has_finished = is_filled(scores[:, :1])  # [B, 1]

@@ -54,10 +54,8 @@ def bracket_constraint(
         choices: int32 [B, W], those of the sentences, then ABSENT.
         max_lengths: int32 [B], of the sequences, EOS included.
     """
-    # [V, C]
-    members = ops.cast(
-        ops.equal(classes[0][:, None], ops.array(CLASSES, dtype="int32")), "float32"
-    )
+    kinds = ops.array(CLASSES, dtype="int32")
+    members = ops.cast(ops.equal(classes[0][:, None], kinds), "float32")  # [V, C]
     # [B], tokens of the words
     wanted = ops.sum(ops.cast(choices >= 0, "int32"), axis=1) - 1
 
@@ -74,21 +72,17 @@ def bracket_constraint(
         choice = ops.take_along_axis(ops.take(choices, sentences, axis=0), used, axis=1)
 
         # What may follow.
-        brackets = choice % 2 >= BRACKETS_MAY_FOLLOW
         may_be_punctuation = choice % 4 >= PUNCTUATION_TAG
         may_be_tag = choice >= ANY_TAG
-        can_open = ops.logical_and(left > 0, progress.nested < MAX_NESTED)
-        can_open = ops.logical_and(brackets, can_open)
-        # tokens, its two brackets and the EOS included
-        needed = progress.depth + left + 3
-        can_open = ops.logical_and(can_open, room >= needed)
+        at_end = left < 1
+        is_closed = progress.depth < 1
+        between_words = choice % 2 >= BRACKETS_MAY_FOLLOW
+        # tokens of a further pair, the other pairs, the words and EOS
+        fits = room >= progress.depth + left + 3
+        can_open = between_words & fits & (progress.nested < MAX_NESTED) & ~at_end
         holds_word = progress.last_word > progress.innermost
-        can_close = ops.logical_and(progress.depth > 0, holds_word)
-        can_close = ops.logical_and(brackets, can_close)
-        at_end = ops.equal(left, 0)
-        can_end = ops.logical_and(at_end, progress.depth < 1)
-        is_due = ops.logical_not(ops.logical_or(at_end, may_be_tag))
-        is_due = ops.logical_or(is_due, can_end)
+        can_close = between_words & holds_word & ~is_closed
+        is_due = ops.where(at_end, is_closed, ~may_be_tag)
 
         # The tokens of each class; then single tokens: the closing bracket, and the
         # next of the words or EOS.
@@ -129,11 +123,11 @@ def _progress(classes: Tensor, step: Tensor) -> _Progress:
     kinds = ops.where(places < step, classes, -1)  # [N, M, L], like those below
     opens = ops.equal(kinds, OPENING)
     closes = ops.equal(kinds, CLOSING)
-    is_word = ops.logical_and(kinds >= WORD, kinds <= TAG)
-    is_other = ops.logical_and(kinds >= 0, ops.logical_not(opens))
+    is_word = (kinds >= WORD) & (kinds <= TAG)
+    is_other = (kinds >= 0) & ~opens
     depths = ops.cumsum(ops.cast(opens, "int32") - ops.cast(closes, "int32"), axis=2)
     depth = depths[:, :, -1]
-    opens_here = ops.logical_and(opens, ops.equal(depths, depth[:, :, None]))
+    opens_here = opens & ops.equal(depths, depth[:, :, None])
     return _Progress(
         depth=depth,
         innermost=_last(opens_here, places),
@@ -167,8 +161,8 @@ def _allow_classes(
     raised = ops.log(words / sums[:, :, TAG])
     # to the logits of each class
     added = [ops.full_like(any_word, FORBIDDEN)] * len(CLASSES)
-    added[OPENING] = _unless(can_open)
-    added[PUNCTUATION] = _unless(may_be_punctuation)
+    added[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
+    added[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
     added[TAG] = ops.where(may_be_tag, raised, FORBIDDEN)
     by_class = ops.stack(added, axis=2)
     return logits + ops.matmul(by_class, ops.transpose(members)), any_word
@@ -187,8 +181,3 @@ def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:
 def _last(marked: Tensor, places: Tensor) -> Tensor:
     """The last place that is marked, bool [N, M, L], or -1: int32 [N, M]."""
     return ops.max(ops.where(marked, places, -1), axis=2)
-
-
-def _unless(allowed: Tensor) -> Tensor:
-    """FORBIDDEN where a bool is False, else 0, as float32."""
-    return ops.cast(ops.logical_not(allowed), "float32") * FORBIDDEN

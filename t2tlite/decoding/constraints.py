@@ -31,7 +31,7 @@ def min_length(
 ) -> Tensor:
     """Forbids EOS before a hypothesis has this many tokens."""
     is_eos = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), EOS)  # [V]
-    return ops.where(ops.logical_and(is_eos, step < tokens), FORBIDDEN, logits)
+    return ops.where(is_eos & (step < tokens), FORBIDDEN, logits)
 
 
 def no_repeat_ngram(
@@ -44,12 +44,11 @@ def no_repeat_ngram(
     length = ops.shape(ids)[2]
     ids = ops.reshape(ids, (rows, length))
     positions = ops.arange(length, dtype="int32")
-    repeats = ops.logical_and(positions >= size - 1, positions < step)[None]  # [1, L]
+    repeats = ((positions >= size - 1) & (positions < step))[None]  # [1, L]
     # are the tokens before a position the last ones of the hypothesis?
     for back in range(1, size):
         last = ops.take(ids, ops.maximum(step - back, 0), axis=1)[:, None]  # [B * M, 1]
-        # [B * M, L]
-        repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))
+        repeats &= ops.equal(ops.roll(ids, back, axis=1), last)  # [B * M, L]
     repeats = ops.broadcast_to(repeats, (rows, length))
     lowered = ops.cast(repeats, "float32") * FORBIDDEN
     row_numbers = ops.tile(ops.arange(rows, dtype="int32")[:, None], (1, length))

@@ -34,9 +34,8 @@ ENGINES = (TENSORFLOW, CTRANSLATE2)
 # What an engine may support besides fields of DecodeHParams.
 PREFIXES = "prefixes"
 ALIGNMENTS = "alignments"
-EVERYTHING = frozenset(
-    {*(field.name for field in dataclasses.fields(DecodeHParams)), PREFIXES, ALIGNMENTS}
-)
+FIELDS = {field.name for field in dataclasses.fields(DecodeHParams)}
+EVERYTHING = frozenset({*FIELDS, PREFIXES, ALIGNMENTS})
 
 BOUNDARIES = bucket_boundaries(LONGEST_BUCKET)
 # The default size of a batch:
@@ -51,10 +50,8 @@ BATCHES_EACH = 4
 LEAST_TOKENS = 256
 
 Ids = Sequence[int]  # token ids, without the EOS
-
 # called with the number of sentences after each batch, for a progress bar
 Done = Callable[[int], object]
-Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
 
@@ -126,8 +123,8 @@ class Engine(abc.ABC):
         self.check_supported(options)
         if any(sentence.prefix for sentence in sentences):
             self.check_supported(options, PREFIXES)
+        lengths = [len(sentence.ids) for sentence in sentences]
         if batches is None:
-            lengths = [len(sentence.ids) for sentence in sentences]
             batches = batches_by_length(
                 lengths,
                 options.batch_size,
@@ -135,60 +132,27 @@ class Engine(abc.ABC):
                 options.extra_length,
                 self.threads,
             )
-        n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
 
-        def decode_indices(indices: list[int]) -> list[list[TokenHypothesis]]:
-            batch = [sentences[i] for i in indices]
-            return self._decode_or_halve(
-                batch, self._length_limits(batch, options), options
-            )
+        def decode(batch: list[int]) -> list[list[TokenHypothesis]]:
+            chosen = [sentences[i] for i in batch]
+            limits = self._length_limits(chosen, options)
+            return self._decode_or_halve(chosen, limits, options)
 
         filled = []
-        for indices in batches:
-            filled.append([i for i in indices if sentences[i].ids])
-        results = self._results(decode_indices, filter(None, filled), done)
-        for i, hypotheses in results:
+        for batch in batches:
+            filled.append([i for i in batch if lengths[i]])
+        n_best = [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
+        for i, hypotheses in self._results(decode, filter(None, filled), done):
             if not hypotheses:
-                self._refuse(sentences[i].ids, options)
+                raise ValueError(
+                    "Options and weights must allow a translation of each sentence."
+                    f" Received: min_length={options.min_length},"
+                    f" no_repeat_ngram_size={options.no_repeat_ngram_size}, and a"
+                    f" sentence of {lengths[i]} tokens that gets none. Change these"
+                    " options, or use an earlier checkpoint: weights may not be finite."
+                )
             n_best[i] = hypotheses
         return n_best
-
-    def _results(
-        self,
-        function: Callable[[list[int]], Iterable[Result]],
-        batches: Iterable[list[int]],
-        done: Done = lambda count: None,
-    ) -> Iterator[tuple[int, Result]]:
-        """Each index of each batch, in order, with its result among those of the
-        batch.
-        """
-        batches = list(batches)
-        results = self._in_threads(function, batches)
-        for indices, results_of_batch in zip(batches, results, strict=True):
-            yield from zip(indices, results_of_batch, strict=True)
-            done(len(indices))
-
-    def _in_threads(
-        self, function: Callable[[Batch], Result], batches: Iterable[Batch]
-    ) -> Iterator[Result]:
-        """The function's result for each batch, in order. A few batches are computed
-        before their results are needed.
-        """
-        check_not_forked()
-        if self.threads == 1:
-            yield from map(function, batches)
-            return
-        pool = ThreadPoolExecutor(self.threads)
-        futures: collections.deque[Future[Result]] = collections.deque()
-        try:
-            for batch in batches:
-                futures.append(pool.submit(function, batch))
-                if len(futures) > 2 * self.threads:
-                    yield futures.popleft().result()
-            while futures:
-                yield futures.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def score(
         self,
@@ -200,30 +164,22 @@ class Engine(abc.ABC):
         """The log-probability (natural) of each target, EOS included, given its source,
         in order.
 
-        Sources and targets are token ids without EOS. Of the options only batch_size
-        matters, in tokens of the longer side. Raises ValueError if the engine does not
-        support an option.
+        Of the options only batch_size matters, in tokens of the longer side.
         """
-        self.check_supported(options)
         log_probs = [0.0] * len(sources)
-        for i, log_prob in self._pair_results(
-            self._score_batch, sources, targets, options, done
-        ):
+        results = self._pair_results(self._score_batch, sources, targets, options, done)
+        for i, log_prob in results:
             log_probs[i] = float(log_prob)
         return log_probs
 
     def cross_attention(
-        self,
-        sources: Sequence[Ids],
-        targets: Sequence[Ids],
-        options: DecodeHParams,
+        self, sources: Sequence[Ids], targets: Sequence[Ids], options: DecodeHParams
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Index and cross-attention weights of each pair, averaged over heads and
         layers: [T, S] without EOS.
 
-        Row t is of the position that predicts token t. Sources and targets are token
-        ids without EOS. Batches of pairs are computed when they are needed. Raises
-        ValueError if the engine does not support an option, or has no cross-attention.
+        Row t is of the position that predicts token t. Batches of pairs are computed
+        when they are needed. Raises ValueError if the engine has no cross-attention.
         """
         self.check_supported(options, ALIGNMENTS)
         results = self._pair_results(self._attend_batch, sources, targets, options)
@@ -267,9 +223,8 @@ class Engine(abc.ABC):
         [B].
         """
         lengths = [max(len(each.ids), len(each.prefix)) for each in batch]
-        limits = rules_of(options).limits(
-            np.array(lengths), options.extra_length, max(lengths)
-        )
+        rules = rules_of(options)
+        limits = rules.limits(np.array(lengths), options.extra_length, max(lengths))
         return np.minimum(limits, self._longest)
 
     def _decode_or_halve(
@@ -281,17 +236,15 @@ class Engine(abc.ABC):
         try:
             return self._decode_batch(batch, limits, options)
         except OutOfMemoryError:
-            if len(batch) == 1:
+            middle = len(batch) // 2
+            if middle == 0:
                 raise ValueError(
                     "There is not enough memory to decode a sentence of"
-                    f" {len(batch[0].ids)} tokens with"
-                    f" beam_size={options.hypotheses}. Split the sentence, or lower"
-                    " beam_size or extra_length."
+                    f" {len(batch[0].ids)} tokens with beam_size={options.hypotheses}."
+                    " Split the sentence, or lower beam_size or extra_length."
                 ) from None
-        half = len(batch) // 2
-        first = self._decode_or_halve(batch[:half], limits[:half], options)
-        second = self._decode_or_halve(batch[half:], limits[half:], options)
-        return first + second
+        first = self._decode_or_halve(batch[:middle], limits[:middle], options)
+        return first + self._decode_or_halve(batch[middle:], limits[middle:], options)
 
     def _pair_results(
         self,
@@ -304,34 +257,54 @@ class Engine(abc.ABC):
         """The index and the result of each pair. Those whose longer sides have about
         equal length are computed together.
         """
+
+        def of_pairs(batch: list[int]) -> Iterable[Result]:
+            batch_sources = [sources[i] for i in batch]
+            batch_targets = [targets[i] for i in batch]
+            return function(batch_sources, batch_targets)
+
         lengths = []
         for source, target in zip(sources, targets, strict=True):
             lengths.append(max(len(source), len(target), 1))
-
-        def of_indices(indices: list[int]) -> Iterable[Result]:
-            batch_sources = [sources[i] for i in indices]
-            batch_targets = [targets[i] for i in indices]
-            return function(batch_sources, batch_targets)
-
         batches = batches_by_length(lengths, options.batch_size, threads=self.threads)
-        return self._results(of_indices, batches, done)
+        return self._results(of_pairs, batches, done)
 
-    def _refuse(self, source: Ids, options: DecodeHParams) -> None:
-        """Raises ValueError for a source without hypotheses, with the reason."""
-        [log_prob] = self._score_batch([source], [[]])
-        if not np.isfinite(log_prob):
-            raise ValueError(
-                "The log-probabilities of a model must be finite numbers. Received:"
-                f" {log_prob} for a sentence of {len(source)} tokens. Its training"
-                " diverged, or its weights are damaged. Use an earlier checkpoint."
-            )
-        raise ValueError(
-            "The options must allow a translation of each sentence. Received:"
-            f" min_length={options.min_length},"
-            f" no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of"
-            f" {len(source)} tokens for which they allow none. Lower min_length, or"
-            " raise no_repeat_ngram_size."
-        )
+    def _results(
+        self,
+        function: Callable[[list[int]], Iterable[Result]],
+        batches: Iterable[list[int]],
+        done: Done,
+    ) -> Iterator[tuple[int, Result]]:
+        """Each index of each batch, in order, with its result among those of the
+        batch.
+        """
+        check_not_forked()
+        batches = list(batches)
+        results: Iterator[Iterable[Result]] = map(function, batches)
+        if self.threads > 1:
+            results = _in_threads(self.threads, function, batches)
+        for batch, results_of_batch in zip(batches, results, strict=True):
+            yield from zip(batch, results_of_batch, strict=True)
+            done(len(batch))
+
+
+def _in_threads(
+    threads: int, function: Callable[[list[int]], Result], batches: list[list[int]]
+) -> Iterator[Result]:
+    """The function's result for each batch, in order. A few batches are computed
+    before their results are needed.
+    """
+    pool = ThreadPoolExecutor(threads)
+    waiting: collections.deque[Future[Result]] = collections.deque()
+    try:
+        for batch in batches:
+            waiting.append(pool.submit(function, batch))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def batches_by_length(
@@ -382,9 +355,7 @@ def check_supported(
     for name, (value, _) in options.diff(type(options)()).items():
         if name not in supported:
             missing.append(f"{name}={value}")
-    for feature in features:
-        if feature not in supported:
-            missing.append(feature)
+    missing += [feature for feature in features if feature not in supported]
     if missing:
         raise ValueError(
             f"{who} supports {', '.join(sorted(supported))}. Received:"

@@ -9,7 +9,7 @@ What differs between the two is a method or an attribute of `rules_of(options)`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,14 @@ from t2tlite.types import Tensor
 
 BATCH_SENTENCES = 32  # tensor2tensor's default batch size
 
-Number = TypeVar("Number")  # float, or a float tensor
 
-
-def length_penalty(length: Number, alpha: float | Number) -> Number:
+def length_penalty(length: Any, alpha: Any) -> Any:
     """((5 + length) / 6)^alpha, by which beam search compares hypotheses of different
     lengths (Wu et al., 2016, equation 14).
 
-    `length` is in tokens, EOS included; tensors are of floats.
+    `length` is in tokens, EOS included. Both are floats, or tensors of floats.
     """
-    return ((5.0 + length) / 6.0) ** alpha  # type: ignore[operator]
+    return ((5.0 + length) / 6.0) ** alpha
 
 
 class Rules:
@@ -79,8 +77,8 @@ class Tensor2TensorRules(Rules):
         self, sources: Sequence[str], batch_size: int
     ) -> list[list[int]] | None:
         """Batches of `batch_size` sentences, those with the most words first."""
-        words = np.array([len(source.split()) for source in sources], np.int64)
-        order = np.argsort(-words, kind="stable").tolist()
+        words = [len(source.split()) for source in sources]
+        order = np.argsort(-np.array(words, np.int64), kind="stable").tolist()
         size = batch_size or BATCH_SENTENCES
         return [order[start : start + size] for start in range(0, len(order), size)]
 
@@ -88,7 +86,7 @@ class Tensor2TensorRules(Rules):
         self, lengths: Tensor, extra_length: int | Tensor, longest: int | Tensor
     ) -> Tensor:
         """As ours, but extra_length counts from the longest source of the batch."""
-        return super().limits(0 * lengths + longest, extra_length, longest)
+        return 0 * lengths + longest + extra_length + 1
 
     def penalises(self, options: DecodeHParams) -> bool:
         """As ours, but greedy search has no length penalty."""

@@ -15,12 +15,7 @@ from keras import ops
 
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
 from t2tlite.decoding.rules import length_penalty
-from t2tlite.decoding.search_ops import (
-    BeamResult,
-    DecodeStep,
-    take_slots,
-    while_loop,
-)
+from t2tlite.decoding.search_ops import BeamResult, DecodeStep, take_slots, while_loop
 from t2tlite.types import EOS, DecodingCache, Tensor
 
 # so that a random number, times a sum, is below the sum in float32
@@ -75,8 +70,7 @@ def sample(
 
     def active(state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
-        has_room = state.step < max_lengths[:, None]
-        return ops.logical_and(ops.logical_not(state.finished), has_room)
+        return (state.step < max_lengths[:, None]) & ~state.finished
 
     def any_active(state: SamplingState) -> Tensor:
         return ops.any(active(state))
@@ -97,14 +91,13 @@ def sample(
         chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]
         log_probs = chosen - ops.logsumexp(logits, axis=-1)
         changes = active(state)
-        ends = ops.logical_and(changes, ops.equal(tokens, EOS))
         here = ops.cast(ops.equal(positions, state.step), "int32")
         return SamplingState(
             step=state.step + 1,
             ids=state.ids + ops.where(changes, tokens, 0)[:, :, None] * here,
             log_probs=state.log_probs + ops.where(changes, log_probs, 0.0),
             lengths=state.lengths + ops.cast(changes, "int32"),
-            finished=ops.logical_or(state.finished, ends),
+            finished=state.finished | (changes & ops.equal(tokens, EOS)),
             cache=cache,
         )
 
@@ -151,7 +144,7 @@ def draw(
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
     # parallel sums may not be monotonic
-    above = ops.logical_and(sums > threshold, weights > 0)
+    above = (sums > threshold) & (weights > 0)
     # of floats: a GPU has no ArgMax of integers
     first = ops.argmax(ops.cast(above, "float32"), axis=-1)
     return ops.cast(first, "int32")

@@ -37,15 +37,6 @@ class Origin(NamedTuple):
 NO_FILE = Origin()
 
 
-def evenly_spaced(count: int, wanted: int) -> list[int]:
-    """`wanted` indices of `count` sentences, evenly spaced; all if there are no
-    more.
-    """
-    if count <= wanted:
-        return list(range(count))
-    return [i * count // wanted for i in range(wanted)]
-
-
 class TooLong(ValueError):
     """A sentence has more tokens than can be decoded."""
 
@@ -74,11 +65,16 @@ def check_lengths(
     too long.
     """
     for i, sentence in enumerate(sentences):
-        if _token_bound(sentence) > limit:
+        further_bytes = len(sentence.encode(errors="surrogatepass")) - len(sentence)
+        most = ASCII_TOKENS * len(sentence) + FURTHER_BYTE_TOKENS * further_bytes
+        if most >= limit:
             encode_within(limit, encoder, [sentence], origin.after(i))
 
 
-def _token_bound(text: str) -> int:
-    """More tokens than any vocabulary makes of a text."""
-    further_bytes = len(text.encode(errors="surrogatepass")) - len(text)
-    return 1 + ASCII_TOKENS * len(text) + FURTHER_BYTE_TOKENS * further_bytes
+def evenly_spaced(count: int, wanted: int) -> list[int]:
+    """`wanted` indices of `count` sentences, evenly spaced; all if there are no
+    more.
+    """
+    if count <= wanted:
+        return list(range(count))
+    return [i * count // wanted for i in range(wanted)]

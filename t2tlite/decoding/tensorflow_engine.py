@@ -47,28 +47,6 @@ from t2tlite.types import EOS, PAD, AttentionWeights, DecodingModel, Tensor, Var
 
 MAX_SEARCHES = 32  # compiled searches that an engine keeps
 
-IDS = tf.TensorSpec((None, None), tf.int32)
-
-
-def search_specs(batch: int | None, extra_inputs: Sequence[str]) -> tuple[Any, ...]:
-    """The inputs of `search` after its options, for a batch of this size or of any;
-    options and sentences determine which extra inputs there are.
-    """
-    ids = tf.TensorSpec((batch, None), tf.int32)
-    extra_specs = {
-        "prefixes": ids,  # [B, L]
-        "uniforms": tf.TensorSpec((batch, None, None), tf.float32),  # [B, M, L]
-        "brackets": (IDS, ids, ids),  # arguments of `bracket_constraint`
-    }
-    return (
-        ids,  # inputs
-        tf.TensorSpec((batch,), tf.int32),  # max_lengths
-        tf.TensorSpec((), tf.int32),  # length
-        tf.TensorSpec((), tf.float32),  # alpha
-        tf.TensorSpec((), tf.int32),  # n_best
-        {name: extra_specs[name] for name in extra_inputs},
-    )
-
 
 class TensorFlowEngine(Engine):
     """Computes with a Keras model. With `jit_compile`, XLA compiles a search once for
@@ -90,12 +68,12 @@ class TensorFlowEngine(Engine):
         self.frozen = frozen
         self.model = model
         self.jit_compile = jit_compile
-        self._log_probs = _of_pairs(functools.partial(log_probs, model))
-        self._weights = _of_pairs(model.attention)
-        self._mean_weights = _of_pairs(functools.partial(mean_cross_attention, model))
+        self._log_probs = _as_graph(functools.partial(log_probs, model))
+        self._weights = _as_graph(model.attention)
+        self._mean_weights = _as_graph(functools.partial(mean_cross_attention, model))
         # so that threads do not build the same search
-        self._compiling = threading.Lock()
-        self._compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
+        self._building = threading.Lock()
+        self._search_with = functools.lru_cache(MAX_SEARCHES)(self._build_search)
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
         return self._weights(inputs, targets)
@@ -113,14 +91,12 @@ class TensorFlowEngine(Engine):
             extra_inputs["brackets"] = _bracketings(constraints)
         if options.samples:
             extra_inputs["uniforms"] = _uniforms(sentences, limits, length, options)
-        with self._compiling:
-            batch = 1 if len(sentences) == 1 else None
-            compiled = self._compiled_search(_built_for(options), batch, *extra_inputs)
-        inputs = self._pad([sentence.ids for sentence in sentences])
+        with self._building:
+            search_batch = self._search_with(_built_for(options))
         n_best = options.return_beams
         try:
-            result = compiled(
-                inputs,
+            result = search_batch(
+                self._pad([sentence.ids for sentence in sentences]),
                 limits.astype(np.int32),
                 length if self.jit_compile else np.int32(length),
                 np.float32(options.alpha),
@@ -139,33 +115,22 @@ class TensorFlowEngine(Engine):
     ) -> Iterable[np.ndarray]:
         return self._mean_weights(self._pad(sources), self._pad(targets)).numpy()
 
-    def _compile_search(
-        self, options: DecodeHParams, batch: int | None, *extra_inputs: str
-    ) -> Callable[..., BeamResult]:
-        """The function `search` below with the model and these options, for inputs of
-        these `search_specs`.
-        """
+    def _build_search(self, options: DecodeHParams) -> Callable[..., BeamResult]:
+        """The function `search` below with the model and these options."""
 
-        def model_search(*arguments: Any) -> BeamResult:
-            with self._scope():
+        def search_batch(*arguments: Any) -> BeamResult:
+            with self._weights_scope():
                 return search(self.model, options, *arguments)
 
-        if self.jit_compile:  # static shapes: one program for each
-            compiled = tf.function(model_search, autograph=False, jit_compile=True)
-            return _as_graph(compiled)
-        signature = search_specs(batch, extra_inputs)
-        return _as_graph(
-            tf.function(model_search, autograph=False, input_signature=signature)
-        )
+        return _as_graph(search_batch, self.jit_compile)
 
-    def _scope(self) -> contextlib.AbstractContextManager[object]:
+    def _weights_scope(self) -> contextlib.AbstractContextManager[object]:
         """The scope of a search: where weights are frozen, their values."""
         scope = keras.StatelessScope()
-        if not self.frozen or self.model.compute_dtype == "float32":
-            return scope
-        with tf.init_scope():  # computed now, not in the graph of the search
-            for pair in self._cast_values:
-                scope.add_update(pair)
+        if self.frozen and self.model.compute_dtype != "float32":
+            with tf.init_scope():  # computed now, not in the graph of the search
+                for variable, value in self._cast_values:
+                    scope.add_update((variable, value))
         return scope
 
     @functools.cached_property
@@ -186,29 +151,36 @@ class TensorFlowEngine(Engine):
         return _block(with_eos, width)
 
 
-def _of_pairs(
-    function: Callable[[Tensor, Tensor], Any],
-) -> Callable[[Tensor, Tensor], Any]:
-    """A function of sources int32 [B, S] and targets [B, T] as a graph."""
-    return _as_graph(tf.function(function, autograph=False, input_signature=(IDS, IDS)))
+def _as_graph(
+    function: Callable[..., Any], jit_compile: bool = False
+) -> Callable[..., Any]:
+    """A function of nested NumPy arrays as graphs: one for each shape if XLA compiles
+    it, otherwise one for a single sentence and one for any other batch.
 
-
-def _as_graph(function: Any) -> Callable[..., Any]:
-    """A tf.function that does not warn of retracing.
-
-    TensorFlow counts its calls that trace, and warns if they are many: those for new
-    shapes that XLA compiles, and all that several threads make while the first traces.
-    Calls of its concrete functions are not counted.
+    TensorFlow warns of many calls of a tf.function that trace, but counts no calls of
+    its concrete functions.
     """
+    compiled = tf.function(function, autograph=False, jit_compile=jit_compile)
 
     def run(*arguments: Any) -> Any:
         if tf.config.functions_run_eagerly():
             return function(*arguments)
+        specs = arguments
+        if not jit_compile:
+            specs = tf.nest.map_structure(_spec, arguments)
         with forward_only():
-            graph = function.get_concrete_function(*arguments)
+            graph = compiled.get_concrete_function(*specs)
         return graph(*arguments)
 
     return run
+
+
+def _spec(array: np.ndarray) -> tf.TensorSpec:
+    """Arrays of any shape; of one sentence, if the first axis has one row."""
+    shape: list[int | None] = [None] * array.ndim
+    if array.shape[:1] == (1,):
+        shape[0] = 1
+    return tf.TensorSpec(shape, array.dtype)
 
 
 def _built_for(options: DecodeHParams) -> DecodeHParams:
@@ -242,8 +214,8 @@ def _uniforms(
     """Random numbers float32 [B, M, L]; those of a sentence depend only on it and the
     seed.
     """
-    samples = options.hypotheses
-    uniforms: np.ndarray = np.zeros((len(sentences), samples, length), np.float32)
+    shape = (len(sentences), options.hypotheses, length)
+    uniforms: np.ndarray = np.zeros(shape, np.float32)
     for rows, sentence, limit in zip(uniforms, sentences, limits, strict=True):
         for number, row in enumerate(rows):
             seed = [options.sampling_seed, number, *sentence.ids]
@@ -264,14 +236,14 @@ def _hypotheses(result: BeamResult, n_best: int) -> list[list[TokenHypothesis]]:
     """The hypotheses of each sentence in the first `n_best` slots, empty ones left
     out.
     """
-    ids, scores, log_probs = [x.numpy()[:, :n_best] for x in result]
+    ids, scores, log_probs = [values.numpy()[:, :n_best] for values in result]
     n_best_lists = []
     for slots in zip(ids, scores, log_probs, strict=True):
         hypotheses = []
-        for row, *numbers in zip(*slots, strict=True):
-            score, log_prob = map(float, numbers)
+        for row, score, log_prob in zip(*slots, strict=True):
             if is_filled(score):
-                hypotheses.append(TokenHypothesis(_content(row), score, log_prob))
+                numbers = float(score), float(log_prob)
+                hypotheses.append(TokenHypothesis(_content(row), *numbers))
         n_best_lists.append(hypotheses)
     return n_best_lists
 
@@ -316,8 +288,11 @@ def search(
     """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
 
     `alpha` and `n_best` count instead of the options' alpha and return_beams. `length`
-    is an int if XLA compiles the search. `extra_inputs` are those of
-    `search_specs`; sampling requires uniforms.
+    is an int if XLA compiles the search.
+
+    Args:
+        extra_inputs: "prefixes", int32 [B, L]; "uniforms", float32 [B, M, L], which
+            sampling requires; "brackets", the first arguments of `bracket_constraint`.
     """
     rules = rules_of(options)
     common = {
@@ -340,14 +315,14 @@ def search(
                 top_p=options.sampling_top_p,
                 **common,
             )
-        static = isinstance(length, int)  # for XLA
+        is_static = isinstance(length, int)  # for XLA
         return beam_search(
             model.decode_step,
             start_decoding,
             beam_size=slots,
             length=length,
             n_best=n_best,
-            resize_cache=None if static else model.resize_cache,
+            resize_cache=None if is_static else model.resize_cache,
             **common,
         )
 
@@ -367,10 +342,8 @@ def mean_cross_attention(
     """The cross-attention weights of each pair, averaged over heads and layers: float32
     [B, T, S].
     """
-    layers = []
-    for weights in model.attention(inputs, targets).cross:
-        layers.append(tf.reduce_mean(weights, axis=1))
-    return tf.add_n(layers) / len(layers)
+    layers = model.attention(inputs, targets).cross
+    return tf.reduce_mean(tf.concat(layers, axis=1), axis=1)
 
 
 def cast_kernels(model: DecodingModel) -> keras.StatelessScope:

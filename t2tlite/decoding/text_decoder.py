@@ -13,7 +13,7 @@ from typing import NamedTuple, Unpack
 from t2tlite.config import MAX_SENTENCE_TOKENS, DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, word_pieces
-from t2tlite.decoding.engine import Done, Engine, Sentence, TokenHypothesis
+from t2tlite.decoding.engine import Done, Engine, Sentence
 from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import (
     NO_FILE,
@@ -43,8 +43,6 @@ class TextDecoder:
         encoders: the vocabularies of source and target.
         manifest: the run's.
         checkpoint: the path of the weights; "" for a model that is being trained.
-        label: what `repr` shows, by default the problem, the number of parameters and
-            the step.
 
     Sentences have no line breaks. Methods raise ValueError, naming the line, for a
     sentence of more than `max_source_tokens`. Several threads may use a decoder at a
@@ -57,7 +55,6 @@ class TextDecoder:
         encoders: tuple[TextEncoder, TextEncoder],
         manifest: RunManifest,
         checkpoint: str = "",
-        label: str = "",
     ) -> None:
         self.engine = engine
         self.encoders = encoders
@@ -66,13 +63,6 @@ class TextDecoder:
         self.task = open_task(manifest.task, manifest.options)
         self.checkpoint = checkpoint
         self.step = step_of(checkpoint)
-        self.label = label or (
-            f"problem {manifest.name}, {engine.parameters:,} parameters,"
-            f" step {self.step:,}"
-        )
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.label}>"
 
     def decode(
         self,
@@ -93,26 +83,16 @@ class TextDecoder:
         number of sentences after each batch. `task` makes the outputs, by default
         `task_under`.
         """
-        sentences = list_of_texts(sentences)
-        if not isinstance(options, DecodeHParams):
-            raise ValueError(
-                "options must be DecodeHParams, which the method options makes."
-                f" Received: {described(options)}."
-            )
         rules = rules_of(options)
         task = task or self.task_under(options)
         sources = [task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources, rules, origin)
-        prefixes: Sequence[Sequence[int]] = [()] * len(sources)
+        starts = [""] * len(sources)
         if prefix is not None:
             # white space at the end would be a piece of its own, which text never has
-            starts = [text.strip() for text in list_of_texts(prefix)]
-            if len(starts) != len(sources):
-                raise ValueError(
-                    "Each sentence needs a prefix, which may be empty. Received:"
-                    f" {len(sources)} sentences, {len(starts)} prefixes."
-                )
-            prefixes = self._encode(self.target_encoder, starts, rules, origin)
+            starts = [text.strip() for text in prefix]
+        _check_pairs("sentence", sources, "prefix, which may be empty", starts)
+        prefixes = self._encode(self.target_encoder, starts, rules, origin)
         to_decode = []
         for source, ids, start in zip(sources, source_ids, prefixes, strict=True):
             constraint = None
@@ -130,22 +110,21 @@ class TextDecoder:
         batches = rules.batches(sources, options.batch_size)
         n_best = self.engine.decode(to_decode, options, done, batches)
         outputs = []
-        for source, tokens in zip(sources, n_best, strict=True):
-            hypotheses = [self._hypothesis(each) for each in tokens]
+        for source, beam in zip(sources, n_best, strict=True):
+            hypotheses = []
+            for ids, score, log_prob in beam:
+                text = self.target_encoder.text(ids)
+                hypotheses.append(Output(text, score, log_prob, tuple(ids)))
             outputs.append(task.choose(source, hypotheses, wanted))
         return outputs
 
     def decode_and_score(
-        self,
-        sources: Sequence[str],
-        references: Sequence[str],
-        options: DecodeHParams,
-        done: Done = lambda count: None,
+        self, sources: Sequence[str], references: Sequence[str], options: DecodeHParams
     ) -> Decoded:
         """Decodes sentences as `decode` does, and scores them as `score_outputs`
         does.
         """
-        n_best = self.decode(sources, options, done)
+        n_best = self.decode(sources, options)
         return Decoded(n_best, self.score_outputs(sources, references, n_best, options))
 
     def references(
@@ -190,11 +169,7 @@ class TextDecoder:
         Only alpha, batch_size and the rules matter of the options. Raises ValueError if
         there are not as many targets as sources, or one is longer than the limit.
         """
-        sources = list_of_texts(sources)
-        targets = list_of_texts(targets)
-        if len(sources) != len(targets):
-            received = f"{len(sources)} sources, {len(targets)} targets"
-            raise ValueError(f"Each source needs a target. Received: {received}.")
+        _check_pairs("source", sources, "target", targets)
         rules = rules_of(options)
         source_ids = self._encode(self.source_encoder, sources, rules, origin)
         target_ids = self._encode(self.target_encoder, targets, rules, origin)
@@ -223,23 +198,22 @@ class TextDecoder:
         _check_n_best(sentences, n_best)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        source_words = []
+        words = []
         for source, ids in zip(sources, source_ids, strict=True):
-            words = word_pieces(self.source_encoder, ids, source, tag_words)
-            source_words.append(words)
+            words.append(word_pieces(self.source_encoder, ids, source, tag_words))
         alignments: list[list[Alignment]] = []
-        places = []  # the sentence and the output of each pair
-        for i, outputs in enumerate(n_best):
+        pairs = []  # a sentence and the index of an output that has words
+        for sentence, outputs in enumerate(n_best):
             alignments.append([[] for _ in outputs])
-            places += [(i, j) for j, output in enumerate(outputs) if output.ids]
-        sources_of_pairs = [source_ids[i] for i, _ in places]
-        targets = [n_best[i][j].ids for i, j in places]
-        pairs = self.engine.cross_attention(sources_of_pairs, targets, self.options())
-        for number, weights in pairs:
-            i, j = places[number]
-            output = n_best[i][j]
+            pairs += [(sentence, i) for i, output in enumerate(outputs) if output.ids]
+        sources_of_pairs = [source_ids[sentence] for sentence, _ in pairs]
+        targets = [n_best[sentence][i].ids for sentence, i in pairs]
+        results = self.engine.cross_attention(sources_of_pairs, targets, self.options())
+        for pair, weights in results:
+            sentence, i = pairs[pair]
+            output = n_best[sentence][i]
             target_words = word_pieces(self.target_encoder, output.ids, output.sequence)
-            alignments[i][j] = align(weights, source_words[i], target_words)
+            alignments[sentence][i] = align(weights, words[sentence], target_words)
         return alignments
 
     def aligned(
@@ -251,15 +225,14 @@ class TextDecoder:
         """The outputs with their word alignments; arguments and errors are those of
         `align`.
         """
-        results = []
-        for outputs, alignments in zip(
-            n_best, self.align(sentences, n_best, tag_words), strict=True
-        ):
+        all_aligned = []
+        all_alignments = self.align(sentences, n_best, tag_words)
+        for outputs, alignments in zip(n_best, all_alignments, strict=True):
             aligned = []
             for output, alignment in zip(outputs, alignments, strict=True):
                 aligned.append(dataclasses.replace(output, alignment=alignment))
-            results.append(aligned)
-        return results
+            all_aligned.append(aligned)
+        return all_aligned
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs under the rules of the options: the model's
@@ -308,21 +281,27 @@ class TextDecoder:
             texts = [text.strip() for text in texts]
         return encode_within(self.max_source_tokens, encoder, texts, origin)
 
-    def _hypothesis(self, tokens: TokenHypothesis) -> Output:
-        text = self.target_encoder.text(tokens.ids)
-        return Output(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
+
+def _check_pairs(
+    one: str, ones: Sequence[str], other: str, others: Sequence[str]
+) -> None:
+    """Raises ValueError unless there are as many of one as of the other."""
+    if len(ones) != len(others):
+        raise ValueError(
+            f"Each {one} needs a {other}. Received: {len(ones)} and {len(others)}."
+        )
 
 
 def _check_n_best(sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> None:
     """Raises ValueError unless there is a list of outputs for each sentence."""
-    lists = list | tuple
-    is_right = isinstance(n_best, lists) and len(n_best) == len(sentences)
-    for outputs in n_best if is_right else ():
-        is_right &= isinstance(outputs, lists)
-        is_right = is_right and all(hasattr(output, "ids") for output in outputs)
+    try:
+        is_right = len(n_best) == len(sentences)
+        for outputs in n_best:
+            is_right &= all(isinstance(output, Output) for output in outputs)
+    except TypeError:  # not lists
+        is_right = False
     if not is_right:
         raise ValueError(
             "n_best must be what decode returned: a list of outputs for each of the"
-            f" {len(sentences)} sentences. Received: {described(n_best)}. Use n_best of"
-            " the list of sentences."
+            f" {len(sentences)} sentences. Received: {described(n_best)}."
         )

@@ -55,7 +55,8 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     if os.sep in text or text in (os.curdir, os.pardir):
         paths = [Path(text).expanduser()]
     elif text.isdecimal():
-        paths = [folder / f"{CHECKPOINT_PREFIX}-{text}" for folder in (run, run / BEST)]
+        name = f"{CHECKPOINT_PREFIX}-{text}"
+        paths = [run / name, run / BEST / name]
     else:
         paths = [run if text == NEWEST else run / text]
     for path in paths:
@@ -65,13 +66,13 @@ def find_checkpoint(run: Path, chosen: str | Path | int | None = None) -> str:
     for folder in (run, run / BEST, run / AVERAGED):
         for other in list_checkpoints(folder):
             others.append(str(Path(other).relative_to(run)))
-    if not others:
-        raise _not_found(paths[0])
-    raise _not_found(
-        paths[0],
-        f"{run} has {', '.join(others)}. Choose newest, best, averaged, a step, or a"
-        f" path with a {os.sep}.",
-    )
+    advice = "Train first, or name another."
+    if others:
+        advice = (
+            f"{run} has {', '.join(others)}. Choose newest, best, averaged, a step, or"
+            f" a path with a {os.sep}."
+        )
+    raise _not_found(paths[0], advice)
 
 
 def checkpoint_at(path: str | Path) -> str:
@@ -79,24 +80,24 @@ def checkpoint_at(path: str | Path) -> str:
     is none.
     """
     path = Path(path).expanduser()
-    if checkpoint := _checkpoint_at(path):
-        return checkpoint
-    raise _not_found(path)
+    checkpoint = _checkpoint_at(path)
+    if checkpoint is None:
+        raise _not_found(path, "Name another.")
+    return checkpoint
 
 
 def _checkpoint_at(path: Path) -> str | None:
     path = Path(str(path).removesuffix(".index"))
     if Path(f"{path}.index").exists():
         return str(path)
-    return next(reversed(list_checkpoints(path)), None)
+    checkpoints = list_checkpoints(path)
+    return checkpoints[-1] if checkpoints else None
 
 
-def _not_found(
-    where: Path, advice: str = "Train first, or name another."
-) -> FileNotFoundError:
+def _not_found(where: Path, advice: str) -> FileNotFoundError:
     return FileNotFoundError(
         f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and"
-        f" its data file, as t2t-trainer writes them. {advice}"
+        f" its data file. {advice}"
     )
 
 
@@ -118,7 +119,8 @@ def saving_folder(folder: Path) -> Iterator[Path]:
     """Yields an empty folder for checkpoints, which are moved to `folder` if the block
     ends without an exception.
     """
-    with atomic_folder(folder, folder / SAVING, place=_move_checkpoints) as unfinished:
+    work = folder / SAVING
+    with atomic_folder(folder, work, place=_move_checkpoints) as unfinished:
         yield unfinished
 
 

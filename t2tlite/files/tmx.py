@@ -52,14 +52,16 @@ def _in_unit(unit: Unit, language: str) -> str | None:
     """The language of a unit that has this code, or else one that differs by a region;
     None if there is neither.
     """
+    if not language:
+        return None
     wanted = _tag(language)
     near = None
-    for name in unit if language else ():
+    for name in unit:
         tag = _tag(name)
         if tag == wanted:
             return name
-        if near is None and (tag.startswith(wanted) or wanted.startswith(tag)):
-            near = name
+        if tag.startswith(wanted) or wanted.startswith(tag):
+            near = near or name
     return near
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from t2tlite.layers.kv_cache import CacheSlot, empty_cache, enlarge, merge_slots, write
+from t2tlite.layers.kv_cache import CacheSlot, empty_cache, merge_slots, resize, write
 from t2tlite.layers.sublayer import Dense, Dropout
 from t2tlite.types import PAD, Config, Seed, Tensor
 
@@ -187,9 +187,10 @@ class MultiHeadAttention(keras.layers.Layer):
     ) -> AttentionCache:
         """The empty cache of causal self-attention, for `self_step`."""
         shape = (self.num_heads, batch, capacity, beam_size)
+        dtype = self.compute_dtype
         return AttentionCache(
-            keys=empty_cache(*shape, self.key_size, self.compute_dtype),
-            values=empty_cache(*shape, self.value_size, self.compute_dtype),
+            keys=empty_cache((*shape, self.key_size), dtype),
+            values=empty_cache((*shape, self.value_size), dtype),
             kernel=self._by_head(self.query, self.key, self.value),  # for one product
         )
 
@@ -228,17 +229,21 @@ class MultiHeadAttention(keras.layers.Layer):
         return self._attend_rows(queries, cache.keys, cache.values, bias)
 
     @staticmethod
-    def resize(
-        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor | None = None
+    def resize_self(
+        cache: AttentionCache, sentences: Tensor, capacity: int | Tensor
     ) -> AttentionCache:
-        """Keeps some sentences, int32 [N], and in self-attention makes room for
-        `capacity` positions.
+        """The cache of some sentences, int32 [N], with room for `capacity`
+        positions.
         """
+        keys = resize(cache.keys, sentences, capacity)
+        values = resize(cache.values, sentences, capacity)
+        return cache._replace(keys=keys, values=values)
+
+    @staticmethod
+    def resize_cross(cache: AttentionCache, sentences: Tensor) -> AttentionCache:
+        """The keys and values of some sources, int32 [N]."""
         keys = ops.take(cache.keys, sentences, axis=1)
         values = ops.take(cache.values, sentences, axis=1)
-        if capacity is not None:
-            keys = enlarge(keys, capacity)
-            values = enlarge(values, capacity)
         return cache._replace(keys=keys, values=values)
 
     def _project(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:

@@ -76,8 +76,7 @@ class Embedding(keras.layers.Layer):
                 f" Received: {x}."
             )
         weight = ops.cast(self.weight, self.compute_dtype)
-        rows = ops.reshape(x, (-1, self.hidden_size))
-        rows = product(rows, weight)  # [..., V], as rows
+        rows = product(ops.reshape(x, (-1, self.hidden_size)), weight)
         logits = ops.reshape(rows, (*ops.shape(x)[:-1], self.vocab_size))
         return ops.cast(logits, "float32")
 
@@ -113,13 +112,12 @@ class Positions(keras.layers.Layer):
         **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
-        is_known = kind in (*SINUSOIDS, "emb", "none")
-        lacks_rows = kind == "emb" and max_positions is None
-        if not is_known or lacks_rows or (kind in SINUSOIDS and hidden_size % 2):
+        is_right = kind in (*SINUSOIDS, "none") or (kind == "emb" and max_positions)
+        if not is_right or (kind in SINUSOIDS and hidden_size % 2):
             raise ValueError(
                 f"Positions must be of kind {', '.join(SINUSOIDS)}, emb or none:"
-                " sinusoids with an even hidden_size, emb with max_positions, the rows"
-                f" of its table. Received: kind={kind!r}, hidden_size={hidden_size},"
+                " sinusoids with an even hidden_size, emb with max_positions."
+                f" Received: kind={kind!r}, hidden_size={hidden_size},"
                 f" max_positions={max_positions}."
             )
         self.supports_masking = True

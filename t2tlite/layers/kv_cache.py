@@ -21,31 +21,26 @@ from keras import ops
 from t2tlite.types import Tensor
 
 
-def empty_cache(
-    heads: int,
-    batch: int | Tensor,
-    capacity: int | Tensor,
-    slots: int,
-    size: int,
-    dtype: str,
-) -> Tensor:
-    """Zeros [H, B, C, M, K]."""
-    shape = (heads, batch, capacity, slots, size)
-    if isinstance(capacity, int):
+def empty_cache(shape: tuple[int | Tensor, ...], dtype: str) -> Tensor:
+    """Zeros of the shape [H, B, C, M, K]."""
+    if isinstance(shape[2], int):
         return ops.zeros(shape, dtype=dtype)
     import tensorflow as tf  # also runs with JAX alone
 
     # `Empty` is stateful: TensorFlow never merges two of them into one buffer, as it
     # does with equal constants
     cache = tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
-    known_batch = batch if isinstance(batch, int) else None
-    return tf.ensure_shape(cache, (heads, known_batch, None, slots, size))
+    known = [size if isinstance(size, int) else None for size in shape]
+    return tf.ensure_shape(cache, known)
 
 
-def enlarge(cache: Tensor, capacity: Tensor) -> Tensor:
-    """Adds positions, which are zeros: [H, N, C, M, K] -> [H, N, capacity, M, K]."""
+def resize(cache: Tensor, sentences: Tensor, capacity: int | Tensor) -> Tensor:
+    """Keeps some sentences, int32 [N], and adds positions, which are zeros: [H, B, C,
+    M, K] -> [H, N, capacity, M, K].
+    """
+    kept = ops.take(cache, sentences, axis=1)
     added = (0, capacity - ops.shape(cache)[2])
-    return ops.pad(cache, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
+    return ops.pad(kept, ((0, 0), (0, 0), added, (0, 0), (0, 0)))
 
 
 class CacheSlot(NamedTuple):

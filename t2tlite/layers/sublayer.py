@@ -22,9 +22,9 @@ from keras import ops
 from t2tlite.machine import cpu_ends_at_avx2
 from t2tlite.types import Config, Seed, Tensor
 
-FEW_ROWS = 16  # hypotheses of a sentence that is decoded alone, for example
-BLOCKS = 8
-LARGE = 2**18  # elements of a matrix
+# So few rows, as of a sentence that is decoded alone, that reading a matrix takes most
+# of the time of their product with it.
+FEW_ROWS = 16
 
 _forward_only = contextvars.ContextVar("forward_only", default=False)
 
@@ -43,33 +43,17 @@ def forward_only() -> Iterator[None]:
         _forward_only.reset(token)
 
 
-def are_few(rows: int | None) -> bool:
-    """Whether rows are so few that reading a matrix takes most of the time of their
-    product with it; None is any number of rows.
-    """
-    return rows is not None and rows <= FEW_ROWS
-
-
 def product(x: Tensor, kernel: Tensor) -> Tensor:
-    """Rows x [N, D] times a matrix that is transposed, [units, D], or in blocks of
-    columns, [BLOCKS, D, units / BLOCKS]: [N, units].
+    """Rows x [N, D] times a transposed matrix, [units, D]: [N, units].
 
     Few rows of 16 bits are multiplied as columns: a CPU rearranges the right one of two
     such matrices, so that should be the small one.
     """
-    if len(kernel.shape) == 3:
-        blocks = ops.matmul(x[None], kernel)  # [BLOCKS, N, units / BLOCKS]
-        return ops.reshape(ops.transpose(blocks, (1, 0, 2)), (x.shape[0], -1))
-    if x.dtype != "float32" and are_few(x.shape[0]):
+    rows = x.shape[0]
+    if x.dtype != "float32" and rows is not None and rows <= FEW_ROWS:
         return ops.transpose(ops.matmul(kernel, ops.transpose(x)))
     # TensorFlow fuses the transpose into the product
     return ops.matmul(x, ops.transpose(kernel))
-
-
-def _in_blocks(kernel: Tensor) -> Tensor:
-    """[D, units] -> [BLOCKS, D, units / BLOCKS]."""
-    blocks = ops.reshape(kernel, (kernel.shape[0], BLOCKS, -1))
-    return ops.transpose(blocks, (1, 0, 2))
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -173,8 +157,10 @@ class LayerNormalization(keras.layers.LayerNormalization):
         beta = ops.cast(self.beta, "float32")
         if _forward_only.get():
             normalised, _ = _normalised(x, self.epsilon)
-            return ops.cast(normalised * gamma + beta, self.compute_dtype)
-        return ops.cast(_normalise(self.epsilon)(x, gamma, beta), self.compute_dtype)
+            y = normalised * gamma + beta
+        else:
+            y = _normalise(self.epsilon)(x, gamma, beta)
+        return ops.cast(y, self.compute_dtype)
 
 
 def _normalised(x: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
@@ -252,28 +238,25 @@ class FeedForward(keras.layers.Layer):
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
 
     def step_kernels(self, rows: int | None) -> tuple[Tensor, ...]:
-        """W1 and W2 as `product` multiplies so many rows with them faster, which a
-        search computes once; an empty tuple if it does not.
+        """W1 and W2 transposed, which a search computes once, if `product` multiplies
+        so many rows (None: any number) with them faster; otherwise an empty tuple.
 
-        With 4 rows, a product of the base model takes three fifths of the time in
-        bfloat16, and four fifths in float32, where small matrices do not gain. Without
-        AVX-512, oneDNN multiplies about a hundred float32 rows faster by a transposed
-        matrix: the product with W1 took 1.7 ms instead of 3.3 with 128 rows.
+        With 4 rows in bfloat16, a product of the base model takes three fifths of the
+        time. Without AVX-512, oneDNN multiplies about a hundred float32 rows faster by
+        a transposed matrix: the product with W1 took 1.7 ms instead of 3.3 with 128
+        rows.
         """
+        if self.compute_dtype == "float32":
+            is_faster = cpu_ends_at_avx2()
+        else:
+            is_faster = rows is not None and rows <= FEW_ROWS
+        if not is_faster:
+            return ()
         kernels = []
         for layer in (self.inner, self.outer):
-            kernels.append(ops.cast(layer.kernel, self.compute_dtype))
-        if self.compute_dtype != "float32":
-            is_transposed = are_few(rows)
-        else:
-            is_transposed = cpu_ends_at_avx2()
-        if is_transposed:
-            return tuple(map(ops.transpose, kernels))
-        is_large = self.inner.units * self.outer.units >= LARGE
-        is_divisible = self.inner.units % BLOCKS == self.outer.units % BLOCKS == 0
-        if are_few(rows) and is_large and is_divisible:
-            return tuple(map(_in_blocks, kernels))
-        return ()
+            kernel = ops.cast(layer.kernel, self.compute_dtype)
+            kernels.append(ops.transpose(kernel))
+        return tuple(kernels)
 
     def step(self, x: Tensor, kernels: tuple[Tensor, ...]) -> Tensor:
         """`call` for rows [N, D] in decoding."""

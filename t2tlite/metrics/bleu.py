@@ -48,10 +48,9 @@ def compound_split_bleu(
     for lines in checked_lines(translations, *references):
         normalised = map(replace_unicode_punctuation, lines)
         sides.append(list(map(split_hyphens, map(moses_tokenize, normalised))))
-    result = multi_bleu(*sides).result
+    result, signature = multi_bleu(*sides)
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
-    tokens = "case:mixed|eff:no|tok:moses-de+atat|smooth:none"
-    return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
+    return CorpusScore(result, signature.replace("tok:none", "tok:moses-de+atat"))
 
 
 def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> CorpusScore:
@@ -67,8 +66,8 @@ def multi_bleu(translations: Sequence[str], *references: Sequence[str]) -> Corpu
     # be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     result = metric.corpus_score(translations, all_references)
-    tokens = "case:mixed|eff:no|tok:none|smooth:none"
-    return CorpusScore(result, f"nrefs:{len(references)}|{tokens}")
+    settings = "case:mixed|eff:no|tok:none|smooth:none"
+    return CorpusScore(result, f"nrefs:{len(references)}|{settings}")
 
 
 def replace_unicode_punctuation(line: str) -> str:

@@ -109,14 +109,15 @@ def checked_lines(*texts: Sequence[str]) -> list[list[str]]:
 
     Raises ValueError if there are no translations, or not as many as references.
     """
-    translations, *references = all_lines = list(map(list_of_texts, texts))
-    for lines in references:
-        if len(translations) != len(lines):
+    all_lines = list(map(list_of_texts, texts))
+    count = len(all_lines[0])
+    for lines in all_lines:
+        if len(lines) != count:
             raise ValueError(
-                f"Each translation needs one reference. Received: {len(translations)}"
-                f" translations and {len(lines)} references."
+                f"Each translation needs one reference. Received: {count} translations"
+                f" and {len(lines)} references."
             )
-    if not translations:
+    if not count:
         raise ValueError("A score needs at least one translation. Received: none.")
     return all_lines
 
@@ -161,18 +162,15 @@ def paired_bootstrap(
     system, *all_references = checked_lines(system, references, *more_references)
     baseline, _ = checked_lines(baseline, all_references[0])
     seed = checked("seed", int, seed, 0, MAX_SEED)
-    chosen = {}
-    for metric in make_metrics(metrics, options):
-        chosen[type(metric).__name__] = metric
+    made = make_metrics(metrics, options)
     with _seeded(seed):
-        test = PairedTest(
+        signatures, results = PairedTest(
             [("baseline", baseline), ("system", system)],
-            chosen,
+            {type(metric).__name__: metric for metric in made},
             all_references,
             test_type="bs",
             n_samples=PAIRED_RESAMPLES,
-        )
-        signatures, results = test()
+        )()
     differences = []
     for name, signature in signatures.items():
         old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
@@ -227,11 +225,10 @@ def ter(options: MetricOptions) -> Metric:
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """Makes sacrebleu use this seed."""
-    before = os.environ.get(_SEED_VARIABLE)
+    before = os.environ.copy()
     os.environ[_SEED_VARIABLE] = str(seed)
     try:
         yield
     finally:
-        os.environ.pop(_SEED_VARIABLE)
-        if before is not None:
-            os.environ[_SEED_VARIABLE] = before
+        del os.environ[_SEED_VARIABLE]
+        os.environ.update(before)

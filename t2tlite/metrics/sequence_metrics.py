@@ -121,7 +121,8 @@ def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
     """How many tokens to insert, leave out or replace at least (Levenshtein, 1966)."""
     row = list(range(len(reference) + 1))  # of the tokens before, to each prefix
     for i, token in enumerate(output):
-        last, row[0] = row[0], i + 1
+        last = row[0]
+        row[0] = i + 1
         for j, expected in enumerate(reference, start=1):
             replaced = last + (token != expected)
             last = row[j]

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from keras import ops
 
@@ -26,7 +25,7 @@ class Ensemble:
     mean of its probabilities in the models.
 
     The models may differ in their hparams. Their vocabularies must be the same. Each
-    keeps its own cache; the layers of all are side by side in one `DecodingCache`.
+    keeps its own cache.
 
     Args:
         models: the models, at least one.
@@ -83,7 +82,7 @@ class Ensemble:
         caches = []
         for model in self.models:
             caches.append(model.start_decoding(inputs, beam_size, length))
-        return _side_by_side(caches)
+        return tuple(caches)
 
     def decode_step(
         self,
@@ -98,30 +97,20 @@ class Ensemble:
         """
         logits = []
         caches = []
-        for model, own_cache in self._caches(cache):
+        for model, own_cache in zip(self.models, cache, strict=True):
             output, filled = model.decode_step(tokens, step, ancestors, own_cache)
             logits.append(output)
             caches.append(filled)
-        return mean_log_probs(logits), _side_by_side(caches)
+        return mean_log_probs(logits), tuple(caches)
 
     def resize_cache(
         self, cache: DecodingCache, sentences: Tensor, length: Tensor
     ) -> DecodingCache:
         """The caches of only some sentences, int32 [N], for `length` positions."""
         caches = []
-        for model, own_cache in self._caches(cache):
+        for model, own_cache in zip(self.models, cache, strict=True):
             caches.append(model.resize_cache(own_cache, sentences, length))
-        return _side_by_side(caches)
-
-    def _caches(
-        self, cache: DecodingCache
-    ) -> Iterator[tuple[Seq2SeqModel, DecodingCache]]:
-        """Yields each model with its own cache."""
-        start = 0
-        for model in self.models:
-            end = start + model.hparams.decoder_layers
-            yield model, cache._replace(layers=cache.layers[start:end])
-            start = end
+        return tuple(caches)
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
@@ -133,13 +122,3 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     log_probs = [ops.log_softmax(each, axis=-1) for each in logits]
     total = ops.logsumexp(ops.stack(log_probs), axis=0)
     return total - math.log(len(logits))
-
-
-def _side_by_side(caches: Sequence[DecodingCache]) -> DecodingCache:
-    """One cache with the layers of all. The padding mask of the source is the same in
-    each.
-    """
-    layers: list[Any] = []
-    for cache in caches:
-        layers += cache.layers
-    return caches[0]._replace(layers=tuple(layers))

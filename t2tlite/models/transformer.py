@@ -11,6 +11,8 @@ cached keys and values, for the M hypotheses of each sentence in beam search.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import keras
 from keras import ops
 
@@ -20,12 +22,19 @@ from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.kv_cache import cache_slot
 from t2tlite.layers.sublayer import Dropout, LayerNormalization, fold
 from t2tlite.models.model import Model
-from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
+from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer, LayerCache
 from t2tlite.registry import register_model
-from t2tlite.types import AttentionWeights, DecodingCache, Seed, Tensor
+from t2tlite.types import AttentionWeights, Seed, Tensor
 
 # Seeds of dropout: the base for the embeddings, base + 10 (i + 1) for layer i.
 ENCODER_SEED, DECODER_SEED = 1000, 2000
+
+
+class TransformerCache(NamedTuple):
+    """What the decoder keeps between positions."""
+
+    layers: tuple[LayerCache, ...]
+    memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
 
 
 @register_model
@@ -171,7 +180,7 @@ class Transformer(Model):
 
     def start_decoding(
         self, inputs: Tensor, beam_size: int, length: int | Tensor
-    ) -> DecodingCache:
+    ) -> TransformerCache:
         """Encodes the source, and makes a cache for `length` positions of `beam_size`
         hypotheses.
 
@@ -185,15 +194,15 @@ class Transformer(Model):
         caches = []
         for layer in self.decoder_layers:
             caches.append(layer.start(memory, capacity, beam_size))
-        return DecodingCache(tuple(caches), memory_bias[:, 0])
+        return TransformerCache(tuple(caches), memory_bias[:, 0])
 
     def decode_step(
         self,
         tokens: Tensor,
         step: int | Tensor,
         ancestors: Tensor,
-        cache: DecodingCache,
-    ) -> tuple[Tensor, DecodingCache]:
+        cache: TransformerCache,
+    ) -> tuple[Tensor, TransformerCache]:
         """Logits float32 [B, M, V] of the next token of each hypothesis, and the cache
         with this position filled.
 
@@ -224,11 +233,11 @@ class Transformer(Model):
             caches.append(layer_cache)
         logits = self._logits(x)  # [B * M, V]
         logits = ops.reshape(logits, (-1, beam, logits.shape[1]))
-        return logits, DecodingCache(tuple(caches), cache.memory_bias)
+        return logits, TransformerCache(tuple(caches), cache.memory_bias)
 
     def resize_cache(
-        self, cache: DecodingCache, sentences: Tensor, length: Tensor
-    ) -> DecodingCache:
+        self, cache: TransformerCache, sentences: Tensor, length: Tensor
+    ) -> TransformerCache:
         """Keeps only some sentences of the batch, and makes room for more positions.
 
         Args:
@@ -241,12 +250,16 @@ class Transformer(Model):
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
             caches.append(layer.resize(layer_cache, sentences, capacity))
         memory_bias = ops.take(cache.memory_bias, sentences, axis=0)
-        return DecodingCache(tuple(caches), memory_bias)
+        return TransformerCache(tuple(caches), memory_bias)
 
     def _capacity(self, length: int | Tensor) -> int | Tensor:
         """The capacity C of a cache for `length` positions: an int if `length` is."""
-        positions = ops.arange(length, dtype="int32")
-        return ops.shape(positions[: self.hparams.self_attention_radius or None])[0]
+        radius = self.hparams.self_attention_radius
+        if not radius:
+            return length
+        if isinstance(length, int):
+            return min(length, radius)
+        return ops.minimum(length, radius)
 
     def _logits(self, x: Tensor) -> Tensor:
         """The decoder's output [..., D] -> float32 [..., V]."""
@@ -254,7 +267,7 @@ class Transformer(Model):
 
 
 def _cached_positions(
-    step: int | Tensor, cache: DecodingCache, length: int | Tensor
+    step: int | Tensor, cache: TransformerCache, length: int | Tensor
 ) -> Tensor:
     """The position, of L, in each slot of the cache at `step`: int32 [C]. Position p is
     in slot p % C.

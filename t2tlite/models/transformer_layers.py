@@ -35,12 +35,6 @@ class TransformerLayer(keras.layers.Layer):
     """
 
     sublayers: tuple[str, ...] = ()
-    self_attention: MultiHeadAttention
-    self_attention_residual: Residual
-    cross_attention: MultiHeadAttention
-    cross_attention_residual: Residual
-    feed_forward: FeedForward
-    feed_forward_residual: Residual
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
@@ -225,8 +219,8 @@ class DecoderLayer(TransformerLayer):
         self, cache: LayerCache, sentences: Tensor, capacity: int | Tensor
     ) -> LayerCache:
         """Keeps some sentences, int32 [N], and makes room for more positions."""
-        attention = self.self_attention.resize(
-            cache.self_attention, sentences, capacity
+        before, memory, _ = cache
+        return cache._replace(
+            self_attention=self.self_attention.resize_self(before, sentences, capacity),
+            cross_attention=self.cross_attention.resize_cross(memory, sentences),
         )
-        memory = self.cross_attention.resize(cache.cross_attention, sentences)
-        return cache._replace(self_attention=attention, cross_attention=memory)

@@ -31,7 +31,6 @@ class ParsingTask(Task):
     name = "parsing"
     outputs = "trees"
     references_ending = "gold"
-    labels = ("source", "parse", "gold")
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -155,7 +154,6 @@ class SequenceTask(Task):
 
     name = "translation"
     outputs = "sequences"
-    labels = ("source", "translation", "reference")
 
     def constraint(self, source: str, vocabulary: TextEncoder) -> Bracketing | None:
         return None

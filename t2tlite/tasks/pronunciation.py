@@ -36,7 +36,6 @@ class PronunciationTask(TextToTextTask):
 
     name = "pronunciation"
     outputs = "pronunciations"
-    labels = ("word", "pronunciation", "reference")
     fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "wer", "per")
     all_metrics = fast_metrics
 

@@ -132,8 +132,6 @@ class Task:
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
     references_ending: ClassVar[str] = "ref"  # of the name of a file with references
-    # of source, output and reference in an example
-    labels: ClassVar[tuple[str, str, str]]
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
@@ -230,7 +228,6 @@ class TranslationTask(Task):
 
     name = "translation"
     outputs = "translations"
-    labels = ("source", "translation", "reference")
     # by default; TER takes seconds for thousands of sentences
     fast_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf")
     all_metrics: ClassVar[tuple[str, ...]] = ("bleu", "chrf", "ter")
@@ -274,6 +271,5 @@ class TextToTextTask(TranslationTask):
 
     name = "text_to_text"
     outputs = "outputs"
-    labels = ("source", "output", "reference")
     fast_metrics: ClassVar[tuple[str, ...]] = ("exact_match", "token_accuracy")
     all_metrics = fast_metrics

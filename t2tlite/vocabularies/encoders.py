@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from t2tlite.files.atomic_file import check_sha256, file_sha256
 from t2tlite.files.records import Count, Name
-from t2tlite.vocabularies.normalisation import NONE
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-# file name ending -> type of vocabulary and its encoder
-ENCODERS: dict[str, tuple[str, Callable[..., TextEncoder]]] = {
-    ".model": ("sentencepiece", SentencePieceEncoder),
-    ".subwords": ("subwords", SubwordEncoder),
+# of a file name, by its ending
+ENCODERS: dict[str, type[TextEncoder]] = {
+    ".model": SentencePieceEncoder,
+    ".subwords": SubwordEncoder,
 }
 
 
@@ -38,10 +35,10 @@ class VocabularyEntry:
         `open_encoder`.
         """
         name = name or path.name
-        kind, encoder = _kind(name)
+        encoder = encoder_of(name)
         return cls(
             file=name,
-            type=kind,
+            type=encoder.type,
             size=encoder(path).vocab_size,
             bytes=path.stat().st_size,
             sha256=file_sha256(path),
@@ -52,11 +49,11 @@ def open_encoder(path: str | Path) -> TextEncoder:
     """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it
     cannot be read.
     """
-    _, encoder = _kind(path)
-    return encoder(path)
+    return encoder_of(path)(path)
 
 
-def _kind(path: str | Path) -> tuple[str, Callable[..., TextEncoder]]:
+def encoder_of(path: str | Path) -> type[TextEncoder]:
+    """The class that reads files of this name."""
     ending = Path(path).suffix
     if ending not in ENCODERS:
         raise ValueError(
@@ -64,24 +61,6 @@ def _kind(path: str | Path) -> tuple[str, Callable[..., TextEncoder]]:
             f" (tensor2tensor). Received: {path}."
         )
     return ENCODERS[ending]
-
-
-def reading_notes(
-    encoders: Sequence[TextEncoder], options: Mapping[str, Any]
-) -> list[str]:
-    """A note if a vocabulary does not normalise text, unless the options of its data
-    say so (normalization=none).
-    """
-    if options.get("normalization") == NONE:
-        return []
-    for encoder in encoders:
-        if isinstance(encoder, SentencePieceEncoder) and encoder.keeps_text:
-            return [
-                f"{encoder.path} reads text as it is written: a no-break space, two"
-                " spaces or a soft hyphen change what a model makes of it. t2t-datagen"
-                " now learns vocabularies that normalise text (--normalization)."
-            ]
-    return []
 
 
 def open_encoders(

@@ -44,8 +44,6 @@ NORMALIZERS = {NFC: "t2tlite_nfc", NFKC: "t2tlite_nfkc"}
 # fields of sentencepiece_model.proto: number and wire type
 NORMALIZER_SPEC, NAME = b"\x1a", b"\x0a"
 COMPILED_JOINERS = {JOINER: "\ue00d", NON_JOINER: "\ue00c"}
-# A model that normalises text in any way changes this.
-AS_WRITTEN = "a\u0308  \u00a0\u00ad"
 
 # The most frequent characters, which make up this share of the training text, are
 # pieces; the others are spelled in bytes. Text of up to 10,000 characters keeps them
@@ -125,6 +123,8 @@ class SentencePieceEncoder(TextEncoder):
     The piece of a byte is written as "<0x0A>".
     """
 
+    type = "sentencepiece"
+
     def __init__(self, path: str | Path):
         """Loads a `.model` file, in milliseconds.
 
@@ -157,11 +157,6 @@ class SentencePieceEncoder(TextEncoder):
         for normalization, name in NORMALIZERS.items():
             if model.endswith(name.encode()):
                 self.normalization = normalization
-
-    @property
-    def keeps_text(self) -> bool:
-        """Whether text is not normalised, so that every space and mark stays."""
-        return self.normalise(AS_WRITTEN) == AS_WRITTEN
 
     def normalise(self, text: str) -> str:
         check_unicode(text)

@@ -126,6 +126,8 @@ class SubwordEncoder(TextEncoder):
         pieces([2, 3, 4, 1])            # ["walk", "ing_", "._", "<EOS>_"]
     """
 
+    type = "subwords"
+
     def __init__(self, path: str | Path):
         """Loads a `.subwords` file, in about 20 milliseconds.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from t2tlite.types import EOS, PAD
 from t2tlite.vocabularies.normalisation import NONE
@@ -21,12 +21,16 @@ LINE_SPACES = re.compile("[\n ]+")
 class TextEncoder(Protocol):
     """A vocabulary: text to token ids and back. Encoders can be pickled."""
 
+    type: ClassVar[str]  # as manifests record it
     path: Path  # the vocabulary file
     vocab_size: int  # number of ids
     # the rule that it applies to text: one of NORMALIZATIONS in normalisation.py
     normalization: str = NONE
     # the id of text that the vocabulary cannot spell, if there may be such
     unknown: int | None = None
+
+    def __init__(self, path: str | Path) -> None:
+        """Loads a vocabulary file."""
 
     def normalise(self, text: str) -> str:
         """The text as the vocabulary reads it. Texts with equal results have equal

@@ -9,8 +9,7 @@ import pytest
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder
 from t2tlite.bin.command import Command
-from t2tlite.bin.flag_fields import flags_of, problem_flags
-from t2tlite.bin.flag_parser import parse
+from t2tlite.bin.flags import flags_of, parse, problem_flags
 from t2tlite.bin.groups import MakeDataFlags
 from t2tlite.bin.t2t_trainer import TrainerFlags
 from t2tlite.checked_fields import (
@@ -102,10 +101,9 @@ def test_options_of_other_problems(monkeypatch):
     size = facts_of(actual["vocab_size"])
     assert size.kind is int
     assert size.meaning.startswith("Pieces in the vocabulary that source and target")
-    assert size.meaning.endswith(" that it allows. (default: the problem's)")
+    assert size.meaning.endswith(" that it allows.")
     assert facts_of(actual["words"]) == Facts(tuple, "first, second: Words.")
-    explained = "first, second:  (default: False)"
-    assert facts_of(actual["shuffled"]) == Facts(bool, explained)
+    assert facts_of(actual["shuffled"]) == Facts(bool, "first, second: ")
     assert {flag.default for flag in actual.values()} == {None}
     assert "nothing" not in actual
     assert "reverse" not in actual
@@ -130,7 +128,8 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
     )
     kept: list[MakeDataFlags] = []
     command = Command(MakeDataFlags, "Doc.", kept.append)
-    assert command(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    argv = ["--problem", "counting_up", "--highest=5", f"--t2t_usr_dir={package}"]
+    assert command(argv) == 0
     assert kept[0].options == {"highest": 5}
     assert registry.get_problem("counting_up", **kept[0].options).highest == 5
     assert command(["--help", "--t2t_usr_dir", str(package)]) == 0

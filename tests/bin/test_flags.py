@@ -12,8 +12,7 @@ import t2tlite.hparams
 import t2tlite.problems  # noqa: F401
 from t2tlite.bin import groups
 from t2tlite.bin.command import Command
-from t2tlite.bin.flag_fields import require
-from t2tlite.bin.flag_parser import parse
+from t2tlite.bin.flags import parse, require
 from t2tlite.checked_fields import checked_field, optional_field, required_field
 from t2tlite.training.loop_config import LoopOptions
 
@@ -99,27 +98,19 @@ def test_values(argv, expected):
         (["--problem"], "Missing value for flag --problem"),
         (["--problem=x", "a", "b"], "Received: 'a b'."),
         # two values where one counts
-        (["--problem=a", "--problem=b"],
-         "--problem must be given once. Received: a and b on the command line."),
-        (["--vocab_size=5", "--hparams=", "--vocab_size", "6"], "Received: 5 and 6 "),
-        (["--generate_data", "--nogenerate_data"], "Received: true and false "),
+        (["--problem=a", "--problem=b"], "--problem must be given once. Received: a and b."),
+        (["--vocab_size=5", "--hparams=", "--vocab_size", "6"], "Received: 5 and 6."),
+        (["--generate_data", "--nogenerate_data"], "Received: true and false."),
     ],
 )  # fmt: skip
 def test_a_bad_command_line(capsys, argv, message):
     assert message in refused(capsys, *argv)
 
 
-def test_settings_of_the_library_are_checked():
-    flags = parse(Recorded, ["--eval_steps=3"])
-    assert LoopOptions(**flags.values_of(LoopOptions)) == LoopOptions(eval_steps=3)
-    with pytest.raises(ValueError, match=r"^eval_steps must be at least 0"):
-        parse(Recorded, ["--eval_steps=-1"])
-
-
 # flag files
 
 
-def test_the_command_line_overrides_its_flag_file(tmp_path, capsys):
+def test_the_command_line_overrides_its_flag_file(tmp_path):
     file = tmp_path / "flags.txt"
     lines = (
         "--problem=p",
@@ -137,9 +128,6 @@ def test_the_command_line_overrides_its_flag_file(tmp_path, capsys):
     )
     assert parse(Toy, [f"--flagfile={file}", *changes]) == expected
     assert parse(Toy, [*changes, f"--flagfile={file}"]) == expected
-    # a list that is replaced could have been meant as an addition
-    note = f"--train_source=x,y replaces a in {file}.\n"
-    assert capsys.readouterr().err == 2 * note
     # an empty value, say of a variable of a script, changes no hparam
     assert parse(Toy, [f"--flagfile={file}", "--hparams="]).hparams == "a=1,b=2"
 
@@ -174,7 +162,7 @@ def test_required_flags():
     assert flags.output_dir == ("A", "B")
     assert flags.vocabularies == ("a", "b")
     for words, missing in (
-        ([*given[:2], "--gold=", given[3]], r"--gold must be given\. --help explains"),
+        ([*given[:2], "--gold=", given[3]], r"--gold must be given\. --help has exam"),
         ([], "--output_dir and --gold and --vocabularies must be given"),
         ([*given[:3], "--vocabularies="], "--vocabularies must"),
         ([*given[:3], "--vocabularies=a,"], "--vocabularies must"),
@@ -182,9 +170,8 @@ def test_required_flags():
         with pytest.raises(ValueError, match=f"^{missing}"):
             parse(Required, words)
     require(n=0, problem="p")
-    message = r"^--hparams and --names must be given\. .*\. Example: t2t-x --names=a\.$"
-    with pytest.raises(ValueError, match=message):
-        require("t2t-x --names=a", hparams=None, problem="p", names=("",))
+    with pytest.raises(ValueError, match=r"^--hparams and --names must be given"):
+        require(hparams=None, problem="p", names=("",))
 
 
 def test_words():

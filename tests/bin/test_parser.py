@@ -159,18 +159,6 @@ def test_tree_constraint_leaves_nothing_to_repair(engine_option, decode, tmp_pat
     assert "\nSequences repaired to make trees: 0 of 30\n" in shown
 
 
-def test_examples_of_a_split_show_trees(trained_parser, decode, tmp_path):
-    written = tmp_path / "dev.trees"
-    shown = decode("--split=dev", FAST, f"--decode_to_file={written}").out
-    rows = re.findall(r"(?m)^source +(.*)\nparse +(.*)\ngold +(.*)\n$", shown)
-    assert len(rows) == 5
-    gold = {" ".join(tree.words()): tree for tree in trained_parser.dev}
-    for source, parse, tree in rows:
-        assert parse in written.read_text().splitlines()
-        assert parse_tree(parse).words() == source.split()
-        assert parse_tree(tree) == gold[source]
-
-
 @pytest.mark.parametrize("beams", ["beam_size=2", "beam_size=3,return_beams=2"])
 def test_an_interrupted_split_resumes(
     trained_parser, loaded_once, tmp_path, capsys, monkeypatch, beams

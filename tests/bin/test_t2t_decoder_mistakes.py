@@ -21,11 +21,10 @@ def write(path, text):
     ("flags", "message"),
     [
         ("", "One of --decode_from_file, --split, --decode_interactive, --score_file must be given. Received: none."),
-        ("--split=test --score_file=x", "must be given. Received: --split and --score_file."),
+        ("--split=test --score_file=x", "must be given. Received: split and score_file."),
         # flags that do not go together
         ("--decode_from_file={} --alignments",
-         "--alignments goes with --output_format=jsonl. Received: none."),
-        ("--decode_from_file={} --alignments --output_format=text", "Received: text."),
+         "--alignments goes with --output_format=jsonl."),
         ("--score_file={} --output_format=nbest", "--output_format=nbest goes with --decode_from_file or "),
         ("--score_file={} --prefixes", "--prefixes goes with --decode_from_file or --decode_interactive. Received: --score_file."),
         ("--split=dev --output_format=jsonl", "--output_format goes with --decode_from_file or --decode_interactive or --score_file. Received: --split."),

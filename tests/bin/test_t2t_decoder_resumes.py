@@ -2,7 +2,6 @@
 checks before it decodes. tests/programs/bulk tests what is kept.
 """
 
-import os
 import shutil
 
 import pytest
@@ -107,16 +106,6 @@ def test_split_to_a_device_resumes(split, capfd, stop):
     output = capfd.readouterr()
     assert len(output.out.splitlines()) > 40
     assert "Resuming: 15 lines" in output.err
-
-
-def test_file_to_a_device_is_a_stream(file, capfd):
-    assert file("--decode_to_file=/dev/stdout") == 0
-    assert capfd.readouterr().out.splitlines()[:3] == [
-        "katze rot hund sieht",
-        "",
-        "fisch maus mag",
-    ]
-    assert os.path.islink("/dev/stdout")
 
 
 @pytest.mark.parametrize("name", ["in.txt/out.txt", "/proc/nothing/out.txt"])

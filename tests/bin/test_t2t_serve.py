@@ -3,8 +3,6 @@ start to SIGTERM.
 """
 
 import json
-import re
-import shutil
 import signal
 import socket
 import sys
@@ -14,7 +12,6 @@ import urllib.request
 import pytest
 from run_command import said
 from server_process import Process
-from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_serve
 from t2tlite.programs.serving.options import ServerOptions
@@ -38,25 +35,6 @@ def refused(capsys, *flags):
 
 def test_a_run_is_required(capsys):
     assert "--output_dir must be given. --help explains the flags." in refused(capsys)
-
-
-def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
-    for file in [*tiny_run_copy.glob("model.ckpt*"), tiny_run_copy / "checkpoint"]:
-        file.unlink(missing_ok=True)
-    shutil.rmtree(tiny_run_copy / "best", ignore_errors=True)
-    assert re.search(r"[Cc]heckpoint", refused(capsys, f"--output_dir={tiny_run_copy}"))
-
-
-@pytest.mark.parametrize(
-    ("missing", "message"),
-    [
-        ("vocabulary", "manifest.json"),
-        ("languages", "--languages must be given, since"),
-    ],
-)
-def test_a_manifest_without_a_field(capsys, tiny_run_copy, missing, message):
-    change_manifest(tiny_run_copy, **{missing: None})
-    assert message in refused(capsys, f"--output_dir={tiny_run_copy}")
 
 
 def test_languages_that_the_run_does_not_record_are_reported(capsys, tiny_run):

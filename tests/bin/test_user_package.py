@@ -103,7 +103,7 @@ def test_user_package_that_is_none(tmp_path, what):
         write_text(tmp_path / name / "__init__.py", "")
     message = "--t2t_usr_dir must be a folder with an __init__.py, and named unlike any"
     for path in (str(tmp_path / what), ""):
-        received = re.escape(f"Received: {path or 'an empty name'}.")
+        received = re.escape(f"Received: {path!r}.")
         with pytest.raises(ValueError, match=f"^{message} .*{received}$"):
             import_user_package(path)
     import_user_package(None)

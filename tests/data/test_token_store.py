@@ -2,7 +2,6 @@
 and named.
 """
 
-import errno
 import os
 
 import numpy as np
@@ -63,11 +62,6 @@ def test_many_random_rows_equal_a_python_loop(tmp_path):
     assert len(TokenStore([])) == len(TokenStore([]).source_lengths) == 0
 
 
-def test_a_row_longer_than_the_width(shards):
-    with pytest.raises(ValueError, match="broadcast"):
-        TokenStore(shards).sources(np.array([0, 3]), 4)
-
-
 @pytest.mark.parametrize(
     ("vocab_size", "kind"),
     [(10, "uint16"), (65536, "uint16"), (65537, "int32"), (250_000, "int32")],
@@ -104,19 +98,15 @@ def test_ids_are_not_copied(tmp_path):
     assert stores[49].sources(np.array([3]), 5).tolist() == [[7, 7, 7, 7, 1]]
 
 
-@pytest.mark.parametrize("keep", [0, 1, 100, -1])
-def test_truncated_shard_is_named(shards, keep):
-    shards[2].write_bytes(shards[2].read_bytes()[:keep])
+@pytest.mark.parametrize("keep", [0, 1, 100, -1, None])
+def test_truncated_or_missing_shard_is_named(shards, keep):
+    content = shards[2].read_bytes()
+    shards[2].unlink()
+    if keep is not None:
+        shards[2].write_bytes(content[:keep])
     message = r"dev-00002\.arrow must be a token file .*run t2t-datagen again"
     with pytest.raises(ValueError, match=message):
         TokenStore(shards)
-
-
-def test_other_files_are_no_shards(tmp_path):
-    (tmp_path / "text").write_text("not Arrow\n" * 100)
-    for name in ("text", "missing"):
-        with pytest.raises(ValueError, match=f"{name} must be a token file"):
-            TokenStore([tmp_path / name])
 
 
 def test_segmentations_of_an_earlier_version_are_refused(tmp_path):
@@ -126,17 +116,3 @@ def test_segmentations_of_an_earlier_version_are_refused(tmp_path):
         writer.write_batch(batch)
     with pytest.raises(ValueError, match=r"--subword_samples, which is gone\. Delete"):
         TokenStore([tmp_path / "sampled.arrow"])
-
-
-def test_full_disk_leaves_the_earlier_shard_and_nothing_else(shards, monkeypatch):
-    def fail(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    before = shards[0].read_bytes()
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match=r"No space left on device: .*dev-00000\.arrow"):
-        write_shard(shards[0], SOURCES, TARGETS, 10)
-    assert shards[0].read_bytes() == before
-    assert sorted(path.name for path in shards[0].parent.iterdir()) == [
-        path.name for path in shards
-    ]

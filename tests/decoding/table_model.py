@@ -45,13 +45,11 @@ class TableModel:
             # slots [B, L, M]
             slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)
             slots[:, step] = tokens
-            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[
-                :, :, 1 : step + 1
-            ].astype(int)
-            logits = [
-                [self.logits(sentence, tuple(prefix)) for prefix in hypotheses]
-                for sentence, hypotheses in zip(sentences, history, strict=True)
-            ]
+            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)
+            history = history[:, :, 1 : step + 1].astype(int)
+            logits = []
+            for sentence, prefixes in zip(sentences, history, strict=True):
+                logits.append([self.logits(sentence, tuple(row)) for row in prefixes])
             return tf.constant(np.array(logits), tf.float32), tf.constant(slots)
 
         return decode_step
@@ -78,10 +76,10 @@ class TableModel:
         return tuple(map(np.asarray, result))
 
     def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
-        return sum(
-            log_softmax(self.logits(sentence, tokens[:i]))[token]
-            for i, token in enumerate(tokens)
-        )
+        total = 0.0
+        for i, token in enumerate(tokens):
+            total += log_softmax(self.logits(sentence, tokens[:i]))[token]
+        return total
 
     def exhaustive(
         self, sentence: int, max_length: int, alpha: float
@@ -94,12 +92,8 @@ class TableModel:
         for length in range(1, max_length + 1):
             for body in itertools.product(others, repeat=length - 1):
                 tokens = (*body, EOS)
-                scored.append(
-                    (
-                        self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha,
-                        tokens,
-                    )
-                )
+                penalty = ((5 + length) / 6) ** alpha
+                scored.append((self.log_prob(sentence, tokens) / penalty, tokens))
         return sorted(scored, reverse=True)
 
     def check(self, result, sentence: int, expected, complete: bool = True) -> None:

@@ -58,9 +58,8 @@ def test_one_hypothesis_is_greedy_search(table):
             tokens = (*tokens, int(table.logits(b, tokens).argmax()))
         assert ids[b, 0].tolist() == padded(tokens)
         penalty = ((5 + len(tokens)) / 6) ** 0.6
-        np.testing.assert_allclose(
-            scores[b, 0], table.log_prob(b, tokens) / penalty, rtol=1e-5
-        )
+        score = table.log_prob(b, tokens) / penalty
+        np.testing.assert_allclose(scores[b, 0], score, rtol=1e-5)
 
 
 @pytest.mark.parametrize("penalise", [True, False])
@@ -74,10 +73,9 @@ def test_live_hypotheses_where_nothing_ended(penalise):
     others = [token for token in range(VOCAB) if token != EOS]
     for b, max_length in enumerate(max_lengths):
         penalty = ((5 + max_length) / 6) ** alpha if penalise else 1.0
-        every = [
-            (table.log_prob(b, tokens) / penalty, tokens)
-            for tokens in itertools.product(others, repeat=max_length)
-        ]
+        every = []
+        for tokens in itertools.product(others, repeat=max_length):
+            every.append((table.log_prob(b, tokens) / penalty, tokens))
         table.check(result, b, sorted(every, reverse=True)[:beam])
 
 
@@ -95,12 +93,15 @@ def model(request) -> Transformer:
     up to 8.
     """
     hparams = HParams(
-        hidden_size=16, filter_size=32, num_heads=2, num_hidden_layers=1, max_length=32
+        hidden_size=16,
+        filter_size=32,
+        num_heads=2,
+        num_hidden_layers=1,
+        max_length=32,
+        pos="timing_halves",
+        shared_embedding_and_softmax_weights=False,
+        self_attention_radius=request.param,
     )
-    hparams = hparams.override(
-        f"shared_embedding_and_softmax_weights=false,self_attention_radius={request.param}"
-    )
-    hparams = hparams.override("pos=timing_halves")
     keras.utils.set_random_seed(2)
     model = Transformer.from_hparams(hparams, 12, 12)
     random = np.random.default_rng(2)
@@ -110,26 +111,16 @@ def model(request) -> Transformer:
     return model
 
 
-def decode(
-    model,
-    sources,
-    max_lengths,
-    beam: int,
-    alpha: float,
-    n_best: int,
-    length: int = 8,
-    **more,
-):
-    start_decoding = functools.partial(model.start_decoding, sources, beam)
-    how = {
-        "max_lengths": max_lengths,
-        "beam_size": beam,
-        "length": length,
-        "alpha": alpha,
-        "n_best": n_best,
-    }
+def decode(model, sources, max_lengths, beam, alpha, n_best, length=8, **more):
     return beam_search(
-        more.pop("decode_step", model.decode_step), start_decoding, **how, **more
+        more.pop("decode_step", model.decode_step),
+        functools.partial(model.start_decoding, sources, beam),
+        max_lengths=max_lengths,
+        beam_size=beam,
+        length=length,
+        alpha=alpha,
+        n_best=n_best,
+        **more,
     )
 
 
@@ -156,12 +147,11 @@ def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, search, cap
     a cache than they need.
     """
     monkeypatch.setattr(beam_search_module, "FIRST_CAPACITY", capacity)
-    sources, max_lengths = (
-        np.tile(SOURCES, (3, 1)),
-        np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32),
-    )
+    sources = np.tile(SOURCES, (3, 1))
+    max_lengths = np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32)
     expected = decode(model, sources, max_lengths, *search)
-    counts, capacities = [], []
+    counts = []
+    capacities = []
 
     def decode_step(tokens, step, ancestors, cache):
         counts.append(len(tokens))
@@ -179,32 +169,22 @@ def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, search, cap
     assert counts[0] == 9
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] <= 4, "half of them were done, and nobody left"
-    assert capacities == [
-        min(c for c in (capacity, 2 * capacity, 8) if c > step)
-        for step in range(len(counts))
-    ]
+    for step, actual in enumerate(capacities):
+        assert actual == min(c for c in (capacity, 2 * capacity, 8) if c > step)
     assert_same_results(result, expected, n_best=search[-1])
 
 
 def assert_same_results(result, expected, n_best):
-    np.testing.assert_array_equal(result.ids[:, :n_best], expected.ids[:, :n_best])
-    np.testing.assert_allclose(
-        result.scores[:, :n_best], expected.scores[:, :n_best], rtol=1e-5
-    )
-    np.testing.assert_allclose(
-        result.log_probs[:, :n_best], expected.log_probs[:, :n_best], rtol=1e-5
-    )
+    for actual, other in zip(result, expected, strict=True):
+        np.testing.assert_allclose(actual[:, :n_best], other[:, :n_best], rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [12, 2048, 8000, 8191], ids="vocabulary of {}".format)
 @pytest.mark.parametrize("distinct", [2, 40, 10**6], ids="{} distinct numbers".format)
 @pytest.mark.parametrize("count", [1, 2, 5, 8])
 def test_the_largest_logits_and_of_equal_ones_the_first(size, distinct, count):
-    logits = (
-        np.random.default_rng(1)
-        .integers(distinct, size=(3, 4, size))
-        .astype(np.float32)
-    )
+    random = np.random.default_rng(1)
+    logits = random.integers(distinct, size=(3, 4, size)).astype(np.float32)
     logits[0, 0] = -np.inf  # as a constraint that allows nothing makes them
     values, tokens = top_tokens(logits, count)
     order = np.argsort(-logits, axis=-1, kind="stable")[..., :count]
@@ -218,22 +198,19 @@ def test_scores_are_those_of_a_full_forward_pass(model, nbest):
     assert filled[:, 0].all()
     assert filled.sum() >= 6
     assert not ids[~filled].any()
-    log_probs = log_softmax(
-        np.asarray(model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8)))
-    ).reshape(3, 4, 8, 12)
+    logits = model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8))
+    log_probs = log_softmax(np.asarray(logits)).reshape(3, 4, 8, 12)
     for b, m in np.argwhere(filled):
         tokens = ids[b, m].tolist()
         length = 1 + tokens.index(EOS) if EOS in tokens else MAX_LENGTHS[b]
         total = sum(log_probs[b, m, t, tokens[t]] for t in range(length))
-        assert scores[b, m] == pytest.approx(
-            total / ((5 + length) / 6) ** 0.6, rel=1e-5
-        )
+        score = total / ((5 + length) / 6) ** 0.6
+        assert scores[b, m] == pytest.approx(score, rel=1e-5)
         assert not any(tokens[length:])
     assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
     for b in range(3):
-        assert (
-            len({tuple(row) for row in ids[b, filled[b]].tolist()}) == filled[b].sum()
-        ), "a hypothesis twice"
+        different = set(map(tuple, ids[b, filled[b]].tolist()))
+        assert len(different) == filled[b].sum(), "a hypothesis twice"
 
 
 def test_equals_a_search_without_a_cache(model, nbest):
@@ -250,19 +227,17 @@ def test_equals_a_search_without_a_cache(model, nbest):
         read = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots).astype(np.int32)
         # position l reads target l - 1
         targets = np.pad(read.reshape(12, 8)[:, 1:], ((0, 0), (0, 1)))
-        return tf.reshape(model(sources, targets)[:, step], (3, 4, 12)), tf.constant(
-            slots
-        )
+        logits = tf.reshape(model(sources, targets)[:, step], (3, 4, 12))
+        return logits, tf.constant(slots)
 
-    options = {
-        "max_lengths": MAX_LENGTHS,
-        "beam_size": 4,
-        "length": 8,
-        "alpha": 0.6,
-        "n_best": 4,
-    }
     ids, scores, _ = beam_search(
-        decode_step, lambda length: np.zeros((3, length, 4), np.int32), **options
+        decode_step,
+        lambda length: np.zeros((3, length, 4), np.int32),
+        max_lengths=MAX_LENGTHS,
+        beam_size=4,
+        length=8,
+        alpha=0.6,
+        n_best=4,
     )
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
@@ -299,21 +274,6 @@ def test_compiled_search_is_the_same(model, nbest, monkeypatch, kind):
 
     result = compiled(SOURCES, MAX_LENGTHS, *([] if kind == "xla" else [8]))
     assert_same_results(result, nbest, n_best=4)
-
-
-def test_search_needs_no_static_shape_of_a_tensor_made_by_tile(
-    model, nbest, monkeypatch
-):
-    """Keras 3.12 forgets all sizes of a tensor that `tile` repeats a dynamic number of
-    times.
-    """
-
-    def tile(x, repeats):
-        tiled = tf.tile(x, repeats)
-        return tf.compat.v1.placeholder_with_default(tiled, [None] * len(tiled.shape))
-
-    monkeypatch.setattr(keras.ops, "tile", tile)
-    test_compiled_search_is_the_same(model, nbest, monkeypatch, "resized")
 
 
 # tensor2tensor's decodes: mode -> (beam size, results it returned, alpha).
@@ -373,10 +333,8 @@ def test_decodes_equal_tensor2tensors(theirs, name, mode):
     width = outputs.shape[-1]
     np.testing.assert_array_equal(np.asarray(ids)[:, :n_best, :width], outputs)
     assert not np.asarray(ids)[:, :n_best, width:].any()
-    ours, expected = (
-        np.asarray(scores)[:, :n_best],
-        data[f"decode/{mode}/scores"].reshape(len(inputs), n_best),
-    )
+    ours = np.asarray(scores)[:, :n_best]
+    expected = data[f"decode/{mode}/scores"].reshape(len(inputs), n_best)
     # some hypotheses of a sentence ended, but fewer than n_best: theirs are -1e7, ours
     # -1e9
     missing = expected < -1e6

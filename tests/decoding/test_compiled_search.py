@@ -8,7 +8,6 @@ import pytest
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import Sentence
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
-from t2tlite.layers import sublayer
 from t2tlite.models.transformer import Transformer
 from t2tlite.programs.runs.keras_run import restored_model
 from t2tlite.run_folder import RunFolder
@@ -41,10 +40,7 @@ def test_many_shapes_translate_as_without_xla(tiny_run, caplog):
         ("mixed_bfloat16", {}),
     ],
 )
-def test_a_sentence_alone_is_decoded_as_in_a_batch(
-    tiny_run, monkeypatch, policy, options
-):
-    monkeypatch.setattr(sublayer, "LARGE", 0)
+def test_a_sentence_alone_is_decoded_as_in_a_batch(tiny_run, policy, options):
     hparams = RunFolder(tiny_run.run).hparams()
     hparams = dataclasses.replace(hparams, dtype_policy=policy)
     model = Transformer.from_hparams(hparams, 50, 50)

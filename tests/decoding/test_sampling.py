@@ -80,37 +80,22 @@ def expected(
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("penalise", [True, False])
 def test_equals_a_loop_in_numpy(table, options, penalise):
-    uniforms, max_lengths = (
-        np.random.default_rng(5).random((4, SAMPLES, LENGTH)),
-        [
-            4,
-            3,
-            1,
-            4,
-        ],
-    )
-    ids, scores, log_probs = run(
-        table,
-        [0, 1, 2, 3],
-        max_lengths,
-        uniforms,
-        penalise_unfinished=penalise,
-        **options,
-    )
+    uniforms = np.random.default_rng(5).random((4, SAMPLES, LENGTH))
+    max_lengths = [4, 3, 1, 4]
+    sentences = [0, 1, 2, 3]
+    drawn = options
+    options = {"penalise_unfinished": penalise, **options}
+    result = run(table, sentences, max_lengths, uniforms, **options)
     for b, max_length in enumerate(max_lengths):
         rows = []
-        for tokens in expected(table, b, max_length, uniforms[b], **options):
-            penalty = (
-                ((5 + len(tokens)) / 6) ** 0.6 if penalise or EOS in tokens else 1.0
-            )
+        for tokens in expected(table, b, max_length, uniforms[b], **drawn):
+            is_penalised = penalise or EOS in tokens
+            penalty = ((5 + len(tokens)) / 6) ** 0.6 if is_penalised else 1.0
             log_prob = table.log_prob(b, tokens)
-            rows.append((log_prob / penalty, log_prob, padded(tokens)))
-        rows.sort(key=lambda row: -row[0])
-        np.testing.assert_allclose(scores[b], [score for score, *_ in rows], rtol=1e-5)
-        np.testing.assert_allclose(
-            log_probs[b], [log_prob for _, log_prob, _ in rows], rtol=1e-5
-        )
-        assert ids[b].tolist() == [row for *_, row in rows]
+            rows.append((padded(tokens), log_prob / penalty, log_prob))
+        rows.sort(key=lambda row: -row[1])
+        for actual, values in zip(result, zip(*rows, strict=True), strict=True):
+            np.testing.assert_allclose(actual[b], values, rtol=1e-5)
 
 
 def test_constraints(table):
@@ -139,9 +124,8 @@ def test_frequencies_are_the_probabilities():
     uniforms = np.random.default_rng(8).random((1, draws)).astype(np.float32)
     for options in ({}, {"temperature": 0.7, "keep_top_k": 3}, {"top_p": 0.9}):
         full = {"temperature": 1.0, "keep_top_k": 0, "top_p": 1.0, **options}
-        tokens = np.asarray(
-            draw(np.broadcast_to(logits, (1, draws, 5)).copy(), uniforms, **full)
-        )
+        of_draws = np.broadcast_to(logits, (1, draws, 5)).copy()
+        tokens = np.asarray(draw(of_draws, uniforms, **full))
         p = distribution(logits, **full)
         frequencies = np.bincount(tokens[0], minlength=VOCAB) / draws
         np.testing.assert_array_less(
@@ -152,8 +136,7 @@ def test_frequencies_are_the_probabilities():
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2.0**-24])
 def test_no_random_number_draws_what_is_left_out(uniform):
     logits = np.random.default_rng(9).normal(size=(1, 3, 30_000)).astype(np.float32)
-    tokens = np.asarray(
-        draw(logits, np.full((1, 3), uniform, np.float32), 1.0, 40, 1.0)
-    )
+    uniforms = np.full((1, 3), uniform, np.float32)
+    tokens = np.asarray(draw(logits, uniforms, 1.0, 40, 1.0))
     for row, token in zip(logits[0], tokens[0], strict=True):
         assert row[token] >= np.sort(row)[-40]

@@ -100,11 +100,6 @@ def test_a_pipe_is_written_and_stays(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
-    check_writable(tmp_path / "new" / "file")
-    assert [path.name for path in tmp_path.rglob("*")] == ["new"]
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [

@@ -51,10 +51,7 @@ def test_not_found(run, tmp_path_factory):
         match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\.",
     ):
         find_checkpoint(run, f"{run}/model.ckpt-41")
-    with pytest.raises(
-        FileNotFoundError,
-        match=rf"no checkpoint at {empty}\. .* Train first, or name another\.",
-    ):
+    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\."):
         checkpoint_at(empty)
 
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import t2tlite
 from t2tlite.bin.command import Command
-from t2tlite.bin.flag_parser import parse
+from t2tlite.bin.flags import parse
 
 PACKAGES = tuple(
     str(Path(t2tlite.__file__).resolve().parents[1] / name)

@@ -88,24 +88,18 @@ def test_masked_positions_have_no_weight():
     np.testing.assert_allclose(weights, np.full((1, 2, 3, 4), 1 / 4), rtol=1e-5)
 
 
-TRANSPOSED = [(16, HIDDEN), (HIDDEN, 16)]
-IN_BLOCKS = [(8, HIDDEN, 2), (8, 16, HIDDEN // 8)]
-
-
 @pytest.mark.parametrize(
-    ("dtype", "avx2", "rows", "shapes"),
+    ("dtype", "avx2", "rows", "is_transposed"),
     [
-        ("float32", False, None, []),
-        ("float32", False, 17, []),
-        ("float32", False, 3, IN_BLOCKS),
-        ("float32", True, None, TRANSPOSED),
-        ("mixed_bfloat16", True, None, []),
-        ("mixed_bfloat16", False, 3, TRANSPOSED),
+        ("float32", False, 3, False),
+        ("float32", True, None, True),
+        ("mixed_bfloat16", True, None, False),
+        ("mixed_bfloat16", True, 17, False),
+        ("mixed_bfloat16", False, 3, True),
     ],
 )
-def test_feed_forward(monkeypatch, dtype, avx2, rows, shapes):
+def test_feed_forward(monkeypatch, dtype, avx2, rows, is_transposed):
     monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: avx2)
-    monkeypatch.setattr(sublayer, "LARGE", 0)
     layer = FeedForward(HIDDEN, 16, dropout=0.0, dtype=dtype)
     x = normal(2, 3, HIDDEN)
     layer(x)
@@ -115,7 +109,7 @@ def test_feed_forward(monkeypatch, dtype, avx2, rows, shapes):
     atol = 1e-4 if dtype == "float32" else 2**-6 * np.abs(expected).max()
     np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=atol)
     kernels = layer.step_kernels(rows)
-    assert [tuple(kernel.shape) for kernel in kernels] == shapes
+    assert len(kernels) == (2 if is_transposed else 0)
     step = layer.step(tf.cast(x[0], layer.compute_dtype), kernels)
     np.testing.assert_allclose(step, expected[0], rtol=1e-4, atol=atol)
     layer.inner.activation = keras.activations.tanh  # as a variant of the layer has
@@ -165,9 +159,8 @@ def test_residual(pre_norm):
     x, kernel = normal(2, 3, HIDDEN), normal(HIDDEN, HIDDEN)
     layer.build(x.shape)
     randomise(layer)
-    gamma, beta = (
-        np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta)
-    )
+    gamma = np.asarray(layer.norm.gamma, np.float64)
+    beta = np.asarray(layer.norm.beta, np.float64)
     wide = x.astype(np.float64)
     if pre_norm:
         expected = wide + layer_norm(wide, gamma, beta, 1e-6) @ kernel

@@ -3,7 +3,6 @@ with the full forward pass.
 """
 
 import functools
-import inspect
 
 import keras
 import numpy as np
@@ -23,7 +22,6 @@ from t2tlite.config import HParams
 from t2tlite.layers import sublayer
 from t2tlite.layers.sublayer import Dropout
 from t2tlite.models.transformer import Transformer
-from t2tlite.types import Seq2SeqModel
 
 # B batch, T target length, V vocabulary, M hypotheses of a sentence, L positions
 
@@ -170,17 +168,6 @@ def test_hypotheses_keep_their_past_through_any_reordering(model):
     for step in range(length):
         expected = full[step, :, :, step]
         assert_same_logits(stepwise[step], expected, err_msg=f"position {step}")
-
-
-def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
-    """With the arguments that Seq2SeqModel names; mypy cannot tell, because keras.Model
-    has no types.
-    """
-    assert model.max_positions == (32 if model.hparams.pos == "emb" else None)
-    for name in ("attention", "start_decoding", "decode_step", "resize_cache"):
-        expected = inspect.signature(getattr(Seq2SeqModel, name)).parameters
-        actual = inspect.signature(getattr(Transformer, name)).parameters
-        assert list(actual) == list(expected), name
 
 
 def test_shared_embeddings_need_one_vocabulary():

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from t2tlite import registry
-from t2tlite.bin import t2t_datagen
-from t2tlite.data.manifest import read_manifest
 from t2tlite.problems.craft_parsing import CraftParsing
 
 # split -> the ids of its articles, in the order of the list
@@ -94,19 +92,6 @@ def test_a_clone_that_is_not_whole_is_refused_before_reading(
     next(folder.rglob("11319941.tree")).write_text("(S (NN")
     with pytest.raises(FileNotFoundError, match=message):
         next(CraftParsing().pairs("train", folder))
-
-
-def test_datagen(tmp_path: Path):
-    folder = clone(tmp_path / "CRAFT")
-    arguments = ["--problem=craft_parsing", f"--tmp_dir={folder}", "--vocab_size=330"]
-    assert not t2t_datagen.main([*arguments, f"--data_dir={tmp_path}"])
-    manifest = read_manifest(tmp_path / "craft_parsing")
-    counts = {split: entry.pairs for split, entry in manifest.splits.items()}
-    assert (counts["dev"], counts["test"]) == (6, 3)
-    # 6 trees and 4 copies of each; a title has one fragment, `of gene...`, a heading
-    # none, a sentence two
-    assert counts["train"] == 30 + 10 * (1 + 2)
-    assert manifest.task == "parsing"
 
 
 def test_the_treebank(shared: Path):

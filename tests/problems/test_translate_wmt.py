@@ -25,13 +25,6 @@ def test_unpacked_archives(tmp_path: Path, foreign: str) -> None:
     run_problem_test(problem, tmp_path, pairs, files=len(paths))
 
 
-def test_both_tasks_in_one_folder(tmp_path: Path) -> None:
-    for foreign in ("de", "fr"):
-        unpack(tmp_path / "raw", foreign)
-    assert len(WmtEnde().files(tmp_path)) == 2 * 5
-    assert len(WmtEnfr().files(tmp_path)) == 2 * 7
-
-
 def test_vocabulary_sizes_are_the_papers() -> None:
     assert (WmtEnde().vocab_size, WmtEnfr().vocab_size) == (37000, 32000)  # section 5.1
     assert (WmtEnde().name(), WmtEnfr().name()) == ("wmt_ende", "wmt_enfr")

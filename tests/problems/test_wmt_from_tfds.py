@@ -10,7 +10,7 @@ import pytest
 from wmt_files import PROBLEMS, write
 
 from t2tlite.bin import t2t_datagen
-from t2tlite.problems.translate_wmt import WmtEnde, WmtEnfr
+from t2tlite.problems.translate_wmt import WmtEnde
 
 TFDS_TEXT: dict[str, list[dict[str, Any]]] = {
     "train": [{"en": f"train {i}", "de": f"Übung {i}"} for i in range(20)],
@@ -128,22 +128,3 @@ def test_what_is_prepared_or_downloaded_needs_no_network(
     with pytest.raises(FileNotFoundError, match="ValueError: reached"):
         list(WmtEnde().pairs("train", tmp_path))
     assert no_network == []
-
-
-@pytest.mark.parametrize("given", [True, False])
-def test_neither_files_nor_network(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bool
-) -> None:
-    import tensorflow_datasets as tfds
-
-    def request(*args: Any, **kwargs: Any) -> None:
-        raise ConnectionError("Failed to resolve 'www.statmt.org'")
-
-    monkeypatch.setattr(urllib.request, "urlopen", request)
-    # not the data in a home folder
-    monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path))
-    looked = rf"Received: {tmp_path if given else 'no --tmp_dir'}, without\n"
-    reason = r"wmt14_translate/fr-en: ConnectionError: Failed to resolve"
-    message = rf"(?s){looked}.*undoc.*training-parallel-un.*{reason}"
-    with pytest.raises(FileNotFoundError, match=message):
-        list(WmtEnfr().pairs("dev", tmp_path if given else None))

@@ -178,9 +178,7 @@ def without_rule(path):
     path.write_bytes(content[: -len(field)])
 
 
-def test_a_vocabulary_made_before_stays_and_is_named(
-    tiny_run, tiny_run_copy, capsys, tmp_path
-):
+def test_a_vocabulary_made_before_stays(tiny_run, tiny_run_copy, tmp_path):
     vocabulary = tiny_run_copy / "vocab.model"
     without_rule(vocabulary)
     manifest = RunFolder(tiny_run_copy).manifest()
@@ -198,11 +196,8 @@ def test_a_vocabulary_made_before_stays_and_is_named(
     argv = [f"--t2t_usr_dir={tiny_run.package}", f"--output_dir={tiny_run_copy}"]
     argv += [f"--decode_from_file={tmp_path / 'in.txt'}"]
     assert t2t_decoder.main(argv) == 0
-    stderr = capsys.readouterr().err
-    assert stderr.count("vocab.model reads text as it is written") == 1
     encoder = open_encoder(vocabulary)
     assert encoder.decode(encoder.encode(" red  cat\u00ad ")) == " red  cat\u00ad "
-    # the same data is complete, and says so too; another rule would be another data set
     assert encoder.encode("red  cat") != encoder.encode("red cat")
 
 
@@ -215,16 +210,8 @@ def test_data_made_before_stays(tmp_path):
     path.write_text(json.dumps(manifest))
     made = generate(TinyTask(), tmp_path, num_processes=1)
     assert made.already_there
-    assert "reads text as it is written" in str(made)
     with pytest.raises(ValueError, match="normalization was nfc, now nfkc"):
         generate(TinyTask(normalization="nfkc"), tmp_path, num_processes=1)
-
-
-def test_who_asked_for_text_as_it_is_hears_nothing(tmp_path):
-    made = generate(TinyTask(normalization="none"), tmp_path, num_processes=1)
-    assert "reads text" not in str(made)
-    with pytest.raises(ValueError, match="normalization was none, now nfc"):
-        generate(TinyTask(), tmp_path, num_processes=1)
 
 
 def test_rules_that_a_vocabulary_would_not_have(tmp_path):

@@ -179,27 +179,15 @@ def test_the_model_has_the_rule(encoders, rule, text):
     assert (not encoder.encode(text)) == is_blank(text)
 
 
-@given(text=TEXTS.filter(lambda text: "\u2581" not in text))
-@settings(max_examples=500)
-def test_nfc_is_unicodes(text):
-    """Of text without what steps 2 and 3 change."""
-    kept = "".join(
-        c
-        for c in text
-        if unicodedata.category(c) not in ("Cf", "Cc") and not c.isspace()
-    )
-    assert normalise(kept) == unicodedata.normalize("NFC", kept)
-
-
 def test_a_graph_has_the_rule(encoders):
     tf = pytest.importorskip("tensorflow")
     from t2tlite.programs.export.graph import SentencePieceText
 
-    # Python and TensorFlow may know different versions of Unicode
-    texts = [
-        "".join(c for c in text if unicodedata.category(c) != "Cn")
-        for text in [*random_texts(), *NASTY, *(text for text, _ in CASES.values())]
-    ]
+    texts = []
+    for text in [*random_texts(), *NASTY, *dict(CASES.values())]:
+        # Python and TensorFlow may know different versions of Unicode
+        known = [c for c in text if unicodedata.category(c) != "Cn"]
+        texts.append("".join(known))
     for encoder in encoders.values():
         ids = SentencePieceText(encoder).encode(tf.constant(texts)).to_list()
         assert [row[:-1] for row in ids] == encoder.encode_batch(texts)
@@ -224,16 +212,14 @@ def test_the_file_has_the_rule_for_other_programs(encoders):
 
 
 def test_user_symbols_survive(encoders):
-    pieces = encoders[NFC].pieces(
-        encoders[NFC].encode("\ufeff<BT>\u00a0\u200bthe\tcat")
-    )
-    assert pieces == ["▁<BT>", "▁the", "▁cat"]
+    encoder = encoders[NFC]
     for text in (
+        "\ufeff<BT>\u00a0\u200bthe\tcat",
         " <BT> the cat ",
         "<\u00adBT>\u3000the \u200b cat",
         "<BT>\u2028the cat",
     ):
-        assert encoders[NFC].pieces(encoders[NFC].encode(text)) == pieces
+        assert encoder.pieces(encoder.encode(text)) == ["▁<BT>", "▁the", "▁cat"]
 
 
 def test_symbols_are_normalised_too(tmp_path):
@@ -259,7 +245,6 @@ def test_words_are_as_they_are_written():
 def test_a_vocabulary_without_the_rule_keeps_text(tmp_path):
     train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", normalization=NONE)
     encoder = SentencePieceEncoder(tmp_path / "v.model")
-    assert encoder.keeps_text
     assert encoder.normalization == NONE
     for text, _ in CASES.values():
         assert encoder.decode(encoder.encode(text)) == text.replace("\u2581", " ")
@@ -267,10 +252,10 @@ def test_a_vocabulary_without_the_rule_keeps_text(tmp_path):
 
 def test_texts_that_are_equal_train_equal_models(tmp_path):
     """Learning sees text as encoding does."""
-    hostile = [
-        "\ufeff " + unicodedata.normalize("NFD", s).replace(" ", "\u00a0\u200b ")
-        for s in SENTENCES
-    ]
+    hostile = []
+    for sentence in SENTENCES:
+        decomposed = unicodedata.normalize("NFD", sentence)
+        hostile.append("\ufeff " + decomposed.replace(" ", "\u00a0\u200b "))
     train_sentencepiece(SENTENCES, 300, tmp_path / "a.model")
     train_sentencepiece(hostile, 300, tmp_path / "b.model")
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()

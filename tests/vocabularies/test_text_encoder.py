@@ -29,10 +29,8 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
     space, cat = [pieces.index("▁")], [pieces.index("▁cat")]
     assert encoder.decode([*space, *cat, *space, *cat, *space]) == "cat  cat "
     assert encoder.text([*space, *cat, *space, *cat, *space, EOS, *cat]) == "cat cat"
-    assert (
-        encoder.text([3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space])
-        == "cat cat\t cat"
-    )
+    ids = [3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space]
+    assert encoder.text(ids) == "cat cat\t cat"
     assert encoder.text(space * 3) == encoder.text([]) == ""
 
 
@@ -44,13 +42,8 @@ def test_few_texts_and_many_are_encoded_alike(encoder):
 def test_marks_and_size(encoder):
     assert (PAD, EOS) == (0, 1)
     assert encoder.vocab_size == 340
-    assert encoder.pieces([0, 1, 2, 3, 258]) == [
-        "<pad>",
-        "</s>",
-        "<unk>",
-        "<0x00>",
-        "<0xFF>",
-    ]
+    special = ["<pad>", "</s>", "<unk>", "<0x00>", "<0xFF>"]
+    assert encoder.pieces([0, 1, 2, 3, 258]) == special
     assert encoder.pieces(encoder.encode("the cat\x07")) == ["▁the", "▁cat", "<0x07>"]
 
 
@@ -71,17 +64,6 @@ def test_a_graph_gives_the_same_ids(normalization, tmp_path):
     assert rows == [[*encoder.encode(text), EOS] for text in NASTY]
 
 
-def test_frequent_pairs_become_pieces(tmp_path):
-    """Sennrich et al. (2016): the most frequent pair is merged first."""
-    train_sentencepiece(["xyxyxyxy"] * 10, 259 + 3 + 1, tmp_path / "v.model")
-    assert SentencePieceEncoder(tmp_path / "v.model").pieces(range(259, 263)) == [
-        "xy",
-        "x",
-        "y",
-        "▁",
-    ]
-
-
 def test_long_sentences_are_learned_from(tmp_path):
     train_sentencepiece(["anon " * 5000], 268, tmp_path / "v.model")
     assert "▁anon" in SentencePieceEncoder(tmp_path / "v.model").pieces(range(268))
@@ -94,23 +76,15 @@ def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     text = '(NP (NPX (N )NP a(NP (A,B ("Q'
     pieces = encoder.pieces(encoder.encode(text))
     marked = [f"▁{symbol}" for symbol in symbols]
-    assert [p for p in pieces if p in marked] == [
-        "▁(NP",
-        "▁(NP",
-        "▁(N",
-        "▁)NP",
-        "▁(A,B",
-        '▁("Q',
-    ]
+    in_text = [piece for piece in pieces if piece in marked]
+    assert in_text == ["▁(NP", *marked]
     assert encoder.decode(encoder.encode(text)) == text
     assert set(encoder.pieces(range(encoder.vocab_size))) >= set(marked)
 
 
 @pytest.mark.parametrize("size", [0, -(2**40), 2**31 - 1])
 def test_impossible_sizes(tmp_path, size):
-    message = (
-        rf"vocab_size must be at least 1 and at most 10,000,000\. Received: {size}\."
-    )
+    message = rf"at least 1 and at most 10,000,000\. Received: {size}\."
     with pytest.raises(ValueError, match=message):
         train_sentencepiece(SENTENCES, size, tmp_path / "vocab.model")
 
@@ -126,9 +100,8 @@ def test_not_a_model(tmp_path, content):
 def test_a_piece_that_is_not_utf8(encoder, tmp_path):
     content = encoder.path.read_bytes()
     piece = encoder.pieces([encoder.vocab_size - 1])[0].encode()
-    (tmp_path / "damaged.model").write_bytes(
-        content.replace(piece, b"\xff" * len(piece))
-    )
+    damaged = content.replace(piece, b"\xff" * len(piece))
+    (tmp_path / "damaged.model").write_bytes(damaged)
     with pytest.raises(ValueError, match=r"SentencePiece model\. .*damaged\.model"):
         SentencePieceEncoder(tmp_path / "damaged.model")
 

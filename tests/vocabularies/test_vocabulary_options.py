@@ -6,10 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tensor2tensor_checkpoint import write_vocabulary
 from tiny_task import TinyTask, contents, sentences, write_subwords
 
-from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import DataBuild, generate
@@ -132,21 +130,3 @@ def test_bad_options(tmp_path, given, error, message):
     with pytest.raises(error, match=message):
         generate(TinyTask(vocab_file=given), tmp_path / "data", num_processes=1)
     assert not (tmp_path / "data" / "tiny_task" / "manifest.json").exists()
-
-
-def test_the_command(tmp_path):
-    """Words that the vocabulary has are one id each; the flags are those of
-    t2t-datagen.
-    """
-    vocabulary = write_vocabulary(tmp_path / "ende.subwords", 40)
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.en").write_text("word3 word4\nword5\n")
-        (tmp_path / f"{name}.de").write_text("word6\nword7 word8\n")
-    flags = ["--problem=parallel_text", f"--data_dir={tmp_path}/data"]
-    for split in ("train", "dev"):
-        flags.append(f"--{split}_source={tmp_path}/{split}.en")
-        flags.append(f"--{split}_target={tmp_path}/{split}.de")
-    assert t2t_datagen.main([*flags, f"--vocab_file={vocabulary}"]) == 0
-    train_ids = ids(open_dataset(tmp_path / "data").store("train"))
-    # 16 ids come before word0
-    assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]

@@ -27,7 +27,13 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import read_lines, shown
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat
 from t2tlite.programs.bulk.part import Part, encode_lines, encoded, open_part
-from t2tlite.programs.bulk.windows import Input, Window, WindowOutput, read_first
+from t2tlite.programs.bulk.windows import (
+    Input,
+    Window,
+    WindowOutput,
+    cut,
+    read_first,
+)
 from t2tlite.programs.runs.load import load
 
 # Sentences that are sorted by length together: 2 % more padding than if all are
@@ -75,22 +81,18 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     """
     text = text_input(job, source)
     with open_part(target, job.key) as part:
-        windows = job.windows(text, FILE_WINDOW)
-        if text.is_pipe:
-            missing = part.missing(windows)
-            for window, output in decoded(job, missing, is_quiet=True):
-                part.add(window, output)
-        else:
-            decode_windows(job, windows, part)
+        windows = cut(text, job.window_size(FILE_WINDOW))
+        decode_windows(job, windows, part, text.is_pipe)
         totals = part.publish(job.lines)
     return job.summary(totals)
 
 
-def decode_windows(job: DecodeJob, windows: Iterable[Window], part: Part) -> None:
+def decode_windows(
+    job: DecodeJob, windows: Iterable[Window], part: Part, is_quiet: bool = False
+) -> None:
     """Reads all windows of an input, then decodes those that have no output yet."""
-    with read_first(part.missing(windows), part.path.parent) as (total, missing):
-        part.report_stale()
-        for window, output in decoded(job, missing, total):
+    with part.missing(windows) as (total, missing):
+        for window, output in decoded(job, missing, total, is_quiet):
             part.add(window, output)
 
 
@@ -108,15 +110,18 @@ def decode_stream(
     to its end first.
     """
     text = text_input(job, source)
+    size = job.window_size(PROMPT_WINDOW)
+    if one_by_one and job.depends_on_batch:
+        size = 1
+    windows = cut(text, size, prompt=not job.depends_on_batch)
+    is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
     totals: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        windows = job.prompt_windows(text, PROMPT_WINDOW, one_by_one)
         total = None
         if not text.is_pipe:
             total, windows = stack.enter_context(read_first(windows))
         stack.enter_context(full_disk_is_named(target or "standard output"))
         file = stack.enter_context(_opened(target))
-        is_quiet = text.is_pipe or (target is None and not sys.stdout.isatty())
         for _, output in decoded(job, windows, total, is_quiet):
             _write(file, job.lines(output, totals["sentences"]))
             totals.update(output.counts)
@@ -179,13 +184,14 @@ def decode_by_workers(
             f"A pipeline reads a file and writes one. Received: {source} and {target}."
         )
     with open_part(path, job.key) as part:
+        windows = cut(text, job.window_size(FILE_WINDOW))
         pieces = []
         try:
-            for window in part.missing(job.windows(text, FILE_WINDOW)):
-                part.pieces.mkdir(exist_ok=True)
-                pieces.append(part.pieces.absolute() / f"{job.key(window)}.json")
-                write_record(pieces[-1], window)
-            part.report_stale()
+            with part.missing(windows) as (_, missing):
+                for window in missing:
+                    part.pieces.mkdir(exist_ok=True)
+                    pieces.append(part.pieces.absolute() / f"{job.key(window)}.json")
+                    write_record(pieces[-1], window)
             if pieces:
                 model = _model(job, run)
                 start = functools.partial(

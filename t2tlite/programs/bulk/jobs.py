@@ -19,14 +19,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
-from t2tlite.programs.bulk.windows import (
-    Input,
-    Window,
-    WindowOutput,
-    cut,
-    cut_as_they_arrive,
-    cut_at_marked_lines,
-)
+from t2tlite.programs.bulk.windows import WHOLE, Window, WindowOutput
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import parser
 from t2tlite.tasks.task import Output
@@ -70,25 +63,13 @@ class DecodeJob:
         if self.line_format.raw_text:
             parser(self.model.task, self.model.manifest.name)
 
-    def windows(self, text: Input, size: int) -> Iterator[Window]:
-        """Yields the windows of a file: of about `size` lines, or as many as batch_size
-        if that is more. If outputs depend on what is decoded together, the whole file
-        is one window.
+    def window_size(self, size: int) -> int:
+        """How many lines a window has: at least `size` and batch_size, or all if
+        outputs depend on what is decoded together.
         """
         if self.depends_on_batch:
-            return cut(text, lambda window: False)
-        return cut_at_marked_lines(text, max(size, self.options.batch_size))
-
-    def prompt_windows(
-        self, text: Input, size: int, one_by_one: bool
-    ) -> Iterator[Window]:
-        """Yields the windows of a stream: as `windows`, but with the lines that have
-        arrived through a pipe, up to `size`. If outputs depend on what is decoded
-        together, all lines are one window, or with `one_by_one` each is.
-        """
-        if self.depends_on_batch:
-            return cut(text, lambda window: one_by_one)
-        return cut_as_they_arrive(text, max(size, self.options.batch_size))
+            return WHOLE
+        return max(size, self.options.batch_size)
 
     def check(self, window: Window) -> None:
         """Raises ValueError where a line does not have its format or is too long; the

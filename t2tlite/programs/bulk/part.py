@@ -32,7 +32,7 @@ from t2tlite.files.atomic_file import (
 from t2tlite.files.compression import compressed
 from t2tlite.files.lock import locked
 from t2tlite.files.own_files import own, remove_files, remove_if_empty
-from t2tlite.programs.bulk.windows import Window, WindowOutput
+from t2tlite.programs.bulk.windows import Window, WindowOutput, read_first
 from t2tlite.tasks.task import Output
 
 PART_HEADER = b"What t2t-decoder has done so far, format 1\n"
@@ -87,31 +87,31 @@ class Part:
         self._key_of = key_of
         self._starts: dict[str, int] = {}  # key -> where its line begins
         self._sizes: dict[str, int] = {}  # key -> sentences of the window
-        self._keys: list[str] = []  # of the input's windows, as far as it was read
+        self._keys: list[str] = []  # of the input's windows
         self._find_outputs()
         self.take_up_pieces()
-        if done := sum(self._sizes.values()):
-            say(f"Resuming: {done:,} lines are done, in {self.path}.")
 
-    def missing(self, windows: Iterable[Window]) -> Iterator[Window]:
-        """Reads the input, and yields the windows that have no output yet, equal ones
-        once.
+    @contextlib.contextmanager
+    def missing(
+        self, windows: Iterable[Window]
+    ) -> Iterator[tuple[int, Iterator[Window]]]:
+        """Reads the windows of an input, and reports how many lines are done. Yields
+        the number of the other lines, and their windows.
         """
-        seen = set()
+        with read_first(self._missing(windows), self.path.parent) as missing:
+            if done := self.lines_done():
+                say(f"Resuming: {done:,} lines are done, in {self.path}.")
+            yield missing
+
+    def _missing(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """Yields the windows that have no output yet, equal ones once."""
+        seen = set(self._starts)
         for window in windows:
             key = self._key_of(window)
             self._keys.append(key)
-            if key not in seen and key not in self._starts:
+            if key not in seen:
                 yield window
             seen.add(key)
-
-    def report_stale(self) -> None:
-        """Reports, when the whole input was read, what is done of others."""
-        if stale := sum(self._sizes.values()) - self.lines_done():
-            say(
-                f"{stale:,} of them are of another input, checkpoint, option or"
-                f" version, not used, and removed once {self._target.name} is complete."
-            )
 
     def add(self, window: Window, output: WindowOutput) -> None:
         self._append(encoded(self._key_of(window), output))
@@ -127,7 +127,7 @@ class Part:
     @property
     def is_incomplete(self) -> bool:
         """Whether a window of the input has no output."""
-        return not set(self._keys) <= set(self._starts)
+        return not self._starts.keys() >= set(self._keys)
 
     def publish(self, lines_of: LinesOf) -> Counter[str]:
         """Writes the lines of all outputs to OUT, in one step, and removes OUT.part.
@@ -185,17 +185,11 @@ class Part:
         self._file.truncate(end)
 
     def _note(self, line: bytes, start: int) -> None:
-        """Notes where an output is, or says that it is damaged."""
-        try:
+        """Notes where an output is, unless it is damaged."""
+        with contextlib.suppress(ValueError):
             key, *_, counts = _record(line)
-        except ValueError:
-            say(
-                f"{self.path} has changed since it was written, {start:,} bytes from"
-                " its beginning. What was there is decoded again."
-            )
-            return
-        self._starts[key] = start
-        self._sizes[key] = counts["sentences"]
+            self._starts[key] = start
+            self._sizes[key] = counts["sentences"]
 
 
 def part_file(target: Path) -> Path:
@@ -223,9 +217,7 @@ def _record(line: bytes) -> list[Any]:
     """What `encoded` wrote. Raises ValueError if it is damaged."""
     sha256, _, content = line.decode().rstrip("\n").partition(" ")
     if sha256 != _sha256(content):
-        raise ValueError(
-            "OUT.part must not change while it is used. Run the same command again."
-        )
+        raise ValueError("OUT.part has changed. Run the same command again.")
     record: list[Any] = json.loads(content)
     return record
 

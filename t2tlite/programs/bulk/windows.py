@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pickle
+import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -15,7 +16,7 @@ from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.tasks.task import Output
 
-IsFull = Callable[[Sequence[str]], bool]  # whether these lines are a whole window
+WHOLE = sys.maxsize  # the size of a window that has all lines of an input
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,48 +46,32 @@ class WindowOutput(NamedTuple):
     counts: dict[str, int]  # sentences, tokens, milliseconds, repairs
 
 
-def cut(text: Input, is_full: IsFull) -> Iterator[Window]:
-    """Yields the windows of an input, whose lines are read when their window is cut."""
-    origin = text.origin
-    window: list[str] = []
-    for line in text.lines:
-        window.append(line)
-        if is_full(window):
-            yield Window(window, origin)
-            origin = origin.after(len(window))
-            window = []
-    if window:
-        yield Window(window, origin)
-
-
-def cut_at_marked_lines(text: Input, size: int) -> Iterator[Window]:
+def cut(text: Input, size: int, prompt: bool = False) -> Iterator[Window]:
     """Yields windows of `size` lines to a quarter more, which end at the first line
-    whose CRC-32 is a multiple of an eighth of `size`.
+    whose CRC-32 is a multiple of an eighth of `size`. With `prompt`, those of a pipe
+    end with the lines that have arrived. Lines are read when their window is cut.
 
     So where a line was inserted or deleted, the window ends at the same line as before,
     nearly always, and later windows are the same.
     """
     slack = size // 4
     modulus = max(1, slack // 2)
-
-    def is_full(window: Sequence[str]) -> bool:
-        if len(window) < size:
-            return False
-        is_marked = zlib.crc32(window[-1].encode()) % modulus == 0
-        return is_marked or len(window) >= size + slack
-
-    return cut(text, is_full)
-
-
-def cut_as_they_arrive(text: Input, size: int) -> Iterator[Window]:
-    """Yields windows of `size` lines, of a pipe also of fewer: those that have
-    arrived.
-    """
-    if not text.is_pipe:
-        return cut(text, lambda window: len(window) >= size)
-    ahead = ReadAhead(iter(text.lines))
-    text = dataclasses.replace(text, lines=ahead)
-    return cut(text, lambda window: len(window) >= size or not ahead.ready())
+    ahead = ReadAhead(iter(text.lines)) if prompt and text.is_pipe else None
+    origin = text.origin
+    window: list[str] = []
+    for line in ahead or text.lines:
+        window.append(line)
+        is_full = len(window) >= size + slack
+        if len(window) >= size:
+            is_full = is_full or zlib.crc32(line.encode()) % modulus == 0
+        if ahead:
+            is_full = is_full or not ahead.ready()
+        if is_full:
+            yield Window(window, origin)
+            origin = origin.after(len(window))
+            window = []
+    if window:
+        yield Window(window, origin)
 
 
 @contextlib.contextmanager

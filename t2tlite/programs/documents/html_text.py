@@ -2,11 +2,10 @@
 
 A run, which is translated by itself, is a row of neighbouring nodes without a block
 such as <p> and <br>, or a line break of <pre>, at any depth. Neighbours are apart also
-if their words would touch: `</a>` ends a run in `<a>The dog</a><a>The bird</a>`, and so
-does a sentence in `<span>We cry.</span>The dog`. Elements that format letters, such as
-<b>, do not end a word, and neither does an element beside text: `<b>H</b><i>ello</i>`
-and `<a>dog</a>s` are words. If all words are in links, as in a menu, each link is a
-run. A row without a letter or digit is markup.
+if their words would touch: `</a>` ends a run in `<a>The dog</a><a>The bird</a>`.
+Elements that format letters, such as <b>, do not end a word, and neither does an
+element beside text: `<b>H</b><i>ello</i>` and `<a>dog</a>s` are words. If all words are
+in links, as in a menu, each link is a run. A row without a letter or digit is markup.
 
 The model sees the text of a run with one space for white space. Markup around it and
 the white space there stay; tags within it are put into its translation
@@ -15,7 +14,6 @@ the white space there stay; tags within it are put into its translation
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 from collections.abc import Iterator, Sequence
@@ -25,12 +23,7 @@ from typing import NamedTuple
 from t2tlite.decoding.alignment import Alignment
 from t2tlite.programs.documents.html_tree import TEXT, Node, read_tree, visible
 from t2tlite.programs.documents.sentences import LETTER_OR_DIGIT, SplitText
-from t2tlite.programs.documents.tag_projection import (
-    CLOSING_MARKS,
-    Span,
-    Translated,
-    project,
-)
+from t2tlite.programs.documents.tag_projection import Span, Translated, project
 
 # These elements, and text, may begin and end within a word
 FORMATTING = frozenset(
@@ -41,10 +34,8 @@ WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
-WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][,;:)])\Z")
-SENTENCE_END = re.compile(r"(?:[^\W\d_]{2}[.!?…]+|[。！？])[\"'”’»)\]」』）]*\Z")
-SENTENCE_START = "([„‚¿¡“‘«"  # or a letter that is not in lower case
-EDGE = 40  # characters at the end of a text that show whether a sentence ends
+WORD_END = re.compile(r"(?:[^\W_]|[^\W\d_][.!?…,;:)。！？]+)\Z")
+EDGE = 8  # characters at either end of a text that show whether a word ends
 OBJECT = "\ufffc"  # stands for an object at the edge of a text
 
 
@@ -96,25 +87,15 @@ class HtmlText:
         return "".join(sources)
 
     def _read(self, nodes: Sequence[Node]) -> None:
-        """Reads neighbours, which those that separate cut into rows. Of an element with
-        one of these inside, the first part ends a row and the last begins one.
-        """
+        """Reads neighbours, which those that separate cut into rows."""
         row: list[Node] = []
         for node in nodes:
-            apart = [i for i, child in enumerate(node.children) if child.is_cut]
-            has_parts = self._inline and node.is_translated and not node.separates
-            if not node.is_cut and (self._inline or node.name == TEXT):
-                row.append(node)
-            elif apart and has_parts and not any(_cuts(node.children)):
-                first, last = apart[0], apart[-1] + 1
-                row.append(_part(node, node.source, node.children[:first], ""))
-                self._read_row(row)
-                self._read(node.children[first:last])
-                row = [_part(node, "", node.children[last:], node.end)]
-            else:
+            if node.separates or not (self._inline or node.name == TEXT):
                 self._read_row(row)
                 row = []
                 self._read_inside(node)
+            else:
+                row.append(node)
         self._read_row(row)
 
     def _read_inside(self, node: Node) -> None:
@@ -146,41 +127,24 @@ class HtmlText:
 
 def _measure(node: Node) -> None:
     """Records what the neighbours of a node must know of its text."""
-    for child in node.children:
-        _measure(child)
-    _summarise(node)
-
-
-def _summarise(node: Node) -> None:
     children = node.children
-    apart = [child for child in children if child.is_cut]
-    node.is_cut = node.separates or bool(apart) or any(_cuts(children))
-    if node.is_object:
-        node.head = node.tail = OBJECT
-        return
-    node.head = node.text[:EDGE]
-    node.tail = node.text[-EDGE:]
-    node.has_words = LETTER_OR_DIGIT.search(node.text) is not None
-    node.is_formatted = node.name in FORMATTING
-    node.is_link = bool(children)
     for child in children:
-        node.head = (node.head + child.head)[:EDGE]
-        node.tail = (node.tail + child.tail)[-EDGE:]
-        node.has_words |= child.has_words
-        node.is_formatted &= child.is_formatted or not child.tail
-        node.is_link &= child.is_link or not child.has_words
-    node.is_link |= node.name == "a"
-
-
-def _part(node: Node, source: str, children: list[Node], end: str) -> Node:
-    """An element with some of its children."""
-    part = dataclasses.replace(node, source=source, children=children, end=end)
-    _summarise(part)
-    return part
+        _measure(child)
+    node.separates |= any(child.separates for child in children) or any(_cuts(children))
+    if node.is_object:
+        node.text = OBJECT
+        return
+    if children:
+        text = "".join([child.text for child in children])
+        node.text = text if len(text) < 2 * EDGE else text[:EDGE] + text[-EDGE:]
+    worded = [child for child in children if child.has_words]
+    node.has_words = bool(worded) or LETTER_OR_DIGIT.search(node.text) is not None
+    all_are_links = bool(worded) and all(child.is_link for child in worded)
+    node.is_link = node.name == "a" or all_are_links
 
 
 def _is_shown(node: Node) -> bool:
-    return node.has_words or node.tail.strip(f" {OBJECT}") != ""
+    return node.has_words or node.text.strip(f" {OBJECT}") != ""
 
 
 def _cuts_of_menu(row: Sequence[Node]) -> list[int]:
@@ -197,31 +161,23 @@ def _cuts_of_menu(row: Sequence[Node]) -> list[int]:
 def _cuts(row: Sequence[Node]) -> Iterator[int]:
     """The indices of the nodes whose words would touch those before."""
     last: Node | None = None  # with text
-    has_space = False  # since then
     for index, node in enumerate(row):
-        if not node.head.strip():
-            has_space = has_space or node.head != ""
+        if not node.text:
             continue
-        if last is not None and not has_space and _touch(last, node):
+        if last is not None and _touch(last, node):
             yield index
         last = node
-        has_space = False
 
 
 def _touch(last: Node, node: Node) -> bool:
     """Whether neighbours are apart although no white space is between them."""
-    before = last.tail
-    behind = node.head[0]
-    are_elements = TEXT not in (last.name, node.name)
-    ends_word = not (last.is_formatted and node.is_formatted)
-    begins = behind in SENTENCE_START or (behind.isalpha() and not behind.islower())
-    if begins and (are_elements or ends_word) and SENTENCE_END.search(before):
-        return True
-    if not (are_elements and ends_word):
+    behind = node.text[0]
+    names = {last.name, node.name}
+    if TEXT in names or names <= FORMATTING or not behind.isalnum():
         return False
-    if WITHOUT_SPACES.match(before[-1]) and WITHOUT_SPACES.match(behind):
+    if WITHOUT_SPACES.match(last.text[-1]) and WITHOUT_SPACES.match(behind):
         return last.name == node.name == "a"
-    return behind.isalnum() and WORD_END.search(before) is not None
+    return WORD_END.search(last.text) is not None
 
 
 class Run:
@@ -234,8 +190,8 @@ class Run:
         self._texts: list[Node] = []
         self._parts: list[str] = []
         self._length = 0
-        self._has_space = False  # since the last word
-        self._objects: list[Span] = []  # since the last word
+        self._has_space = False  # since the last word or object
+        self._is_behind_object = False
         self._spans = self._read(nodes)
         self.text = "".join(self._parts)
 
@@ -258,43 +214,37 @@ class Run:
                 self._add_text(node)
                 continue
             span = Span(self._length, node.source, end_tag=node.end)
+            self.tags += 1 + (node.end != "")
+            spans.append(span)
             if node.is_object:
-                span.start_tag = "".join(node.sources())
-                span.end_tag = ""
-                span.is_object = True
-                span.space_before = self._has_space
-                if self._objects:
-                    span.space_before = self._objects[-1].space_behind
-                self._objects.append(span)
+                self._add_object(span, "".join(node.sources()))
             else:
                 span.inside = self._read(node.children)
             span.end = self._length
-            self.tags += 1 + (span.end_tag != "")
-            spans.append(span)
         return spans
+
+    def _add_object(self, span: Span, source: str) -> None:
+        is_apart = self._is_behind_object and self._has_space
+        span.start_tag = f" {source}" if is_apart else source
+        span.end_tag = ""
+        span.is_object = True
+        self._is_behind_object = True
+        self._has_space = False
 
     def _add_text(self, node: Node) -> None:
         self._texts.append(node)
-        word = node.text.strip()
-        begins_with_space = node.text[:1] == " "
-        if self._objects:
-            last = self._objects[-1]
-            last.space_behind = last.space_behind or begins_with_space
-        self._has_space = self._has_space or begins_with_space
-        if not word:
+        self._has_space = self._has_space or node.text[:1] == " "
+        words = node.text.strip()
+        if not words:
             return
-        if self._objects:  # they have no text, and join or separate the words
-            before = self._parts[-1] if self._parts else " "
-            are_words = before[-1].isalnum() and word[0].isalnum()
-            self._has_space = self._has_space or are_words
-            if word[0] in CLOSING_MARKS and not self._objects[-1].space_behind:
-                self._has_space = False
-        if self._has_space and self._parts:
-            word = f" {word}"
-        self._parts.append(word)
-        self._length += len(word)
+        # an object, which has no text, separates words
+        is_apart = self._is_behind_object and words[0].isalnum()
+        if self._parts and (is_apart or self._has_space):
+            words = f" {words}"
+        self._parts.append(words)
+        self._length += len(words)
+        self._is_behind_object = False
         self._has_space = node.text[-1] == " "
-        self._objects = []
 
 
 def _escaped(text: str) -> str:

@@ -19,15 +19,19 @@ line. This module then applies rules of its own:
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import sentencex
 
-from t2tlite.vocabularies.normalisation import IGNORED, JOINER, MAY_BE_IGNORED
+from t2tlite.vocabularies.normalisation import (
+    IGNORED,
+    JOINER,
+    NON_JOINER,
+    REMOVED,
+    words,
+)
 
 # Letters and digits of every script; not invisible fillers, which Unicode counts as
 # letters, nor the digit of an emoji such as 1️⃣
@@ -58,10 +62,17 @@ LAST_WORD = re.compile(r"(\w+)\.\s*\Z")
 LOOK_BEHIND = 40  # characters before a boundary that are looked at
 BRACKETED = re.compile(r"\s*[(\[][^()\[\]]*[.!?…][\"'”’»]?[)\]]\s+(?=\S)")
 
-BULLETS = frozenset("*•‣◦⁃∙·▪▫●○■□◆◇►▶-–—#>~=|_")
-VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f\u20e3")
-EMOJI_PLANE = range(0x1F000, 0x1FB00)
-EMOJI_TAGS = range(0xE0020, 0xE0080)  # of flags
+INVISIBLE = f"{REMOVED}{NON_JOINER}{JOINER}"
+BULLET = re.compile(rf"[*•‣◦⁃∙·▪▫●○■□◆◇►▶–—#>~=|_{INVISIBLE}-]*+[\s{INVISIBLE}]++")
+# White space and parts of emoji. Other invisible characters belong to the sentence,
+# whose vocabulary removes them.
+ASIDE = (
+    f"[\\s{JOINER}©®™\u2300-\u23ff\u2500-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
+    "\U000e0020-\U000e007f]"
+)
+SELECTOR = "[\ufe0e\ufe0f\u20e3]"  # behind an emoji, or a digit such as 1️⃣
+ASIDES = re.compile(f"(?:{ASIDE}|{SELECTOR})*+")
+REVERSED_ASIDES = re.compile(f"(?:{SELECTOR}*+{ASIDE})*+")
 
 
 class Segment(NamedTuple):
@@ -100,7 +111,7 @@ def split_text(text: str, language: str = "en") -> SplitText:
     between: list[str] = []  # since the last sentence
     for line in text.splitlines(keepends=True):
         is_first = True
-        for piece in sentence_pieces(line, language):
+        for piece in _pieces(line, language):
             start, end = _sentence_span(piece, is_first)
             between.append(piece[:start])
             if start < end:
@@ -111,36 +122,21 @@ def split_text(text: str, language: str = "en") -> SplitText:
     return SplitText(segments, "".join(between))
 
 
-def sentence_pieces(line: str, language: str) -> Iterator[str]:
+def _pieces(line: str, language: str) -> Iterator[str]:
     """Cuts a line where sentences begin. Invisible characters between two sentences
     belong to the second.
     """
-    ignored = list(IGNORED.finditer(line))
-    visible_pieces = _visible_pieces(IGNORED.sub("", line), language)
-    if not ignored:
-        yield from visible_pieces
-        return
-    *lengths, _ = map(len, visible_pieces)
-    ignored.reverse()
-    start = 0
-    removed = 0  # characters before `end` that are not in the visible line
-    for visible_end in itertools.accumulate(lengths):
-        while ignored and ignored[-1].start() - removed < visible_end:
-            removed += len(ignored.pop()[0])
-        end = visible_end + removed
-        yield line[start:end]
-        start = end
-    yield line[start:]
-
-
-def _visible_pieces(line: str, language: str) -> Iterator[str]:
-    """A line without invisible characters cut where sentences begin."""
     code = re.split("[-_]", language)[0].lower()
-    content = line.rstrip()
+    hidden = {ignored.start() for ignored in IGNORED.finditer(line)}
+    places = [place for place in range(len(line)) if place not in hidden]
+    visible = IGNORED.sub("", line).rstrip()
+    visible_start = 0
     start = 0
-    for end in _boundaries(content, code):
-        if _separates(content, start, end, code):
+    for visible_end in _boundaries(visible, code):
+        if _separates(visible, visible_start, visible_end, code):
+            end = places[visible_end - 1] + 1
             yield line[start:end]
+            visible_start = visible_end
             start = end
     yield line[start:]
 
@@ -151,51 +147,35 @@ def _boundaries(line: str, code: str) -> Iterator[int]:
     """
     start = 0
     while start < len(line):
-        window = line[start : start + WINDOW]
-        pieces = _segment(code, window)
+        lengths = _lengths(code, line[start : start + WINDOW])
         is_last = start + WINDOW >= len(line)
-        if not is_last and len(pieces) > 1 and 2 * len(pieces[-1]) < WINDOW:
-            pieces.pop()  # read again with what follows
-            yield from _piece_boundaries(pieces, start)
-            start += sum(map(len, pieces))
-            yield start
-        else:
-            yield from _piece_boundaries(pieces, start)
-            start += WINDOW
+        if not is_last and len(lengths) > 1 and 2 * lengths[-1] < WINDOW:
+            lengths[-1] = 0  # is read again with what follows
+        for number, length in enumerate(lengths):
+            if number:
+                yield start
+            end = start + length
+            while bracketed := BRACKETED.match(line, start, end):
+                start = bracketed.end()
+                yield start
+            start = end
 
 
-def _segment(code: str, line: str) -> list[str]:
-    """Splits a line by sentencex alone.
+def _lengths(code: str, line: str) -> list[int]:
+    """The lengths of the sentences of a line, by sentencex alone.
 
     sentencex gets every white space as a space: some of its rules (those for initials
     in Portuguese) panic at a no-break space. If another rule panics, the line is one
     sentence.
     """
     try:
-        pieces = sentencex.segment(code, WHITE_SPACE.sub(" ", line))
+        return [
+            len(piece) for piece in sentencex.segment(code, WHITE_SPACE.sub(" ", line))
+        ]
     except BaseException as error:  # a panic in Rust is not an Exception
         if type(error).__name__ != "PanicException":
             raise
-        return [line]
-    sentences = []
-    start = 0
-    for piece in pieces:
-        end = start + len(piece)
-        sentences.append(line[start:end])
-        start = end
-    return sentences
-
-
-def _piece_boundaries(pieces: Sequence[str], start: int) -> Iterator[int]:
-    """The offsets between pieces, and behind sentences in brackets within each."""
-    for number, piece in enumerate(pieces):
-        if number:
-            yield start
-        at = 0
-        while bracketed := BRACKETED.match(piece, at):
-            at = bracketed.end()
-            yield start + at
-        start += len(piece)
+        return [len(line)]
 
 
 def _separates(line: str, start: int, end: int, code: str) -> bool:
@@ -230,52 +210,48 @@ def _sentence_span(piece: str, begins_line: bool) -> tuple[int, int]:
     """Where the sentence of a piece is, without the emoji, the bullets and the white
     space around it; an empty span if it has no letter or digit.
     """
-    if not LETTER_OR_DIGIT.search(piece):
+    asides = ASIDES.match(piece)
+    asides_behind = REVERSED_ASIDES.match(piece[::-1])
+    if not LETTER_OR_DIGIT.search(piece) or not asides or not asides_behind:
         return len(piece), len(piece)
-    start = 0
-    while _is_aside(piece[start]) or piece[start] in VARIATION_SELECTORS:
-        start += 1
-    if begins_line:
-        start = _behind_bullets(piece, start)
-    return start, _sentence_end(piece)
+    start = asides.end()
+    if begins_line and (bullet := BULLET.match(piece, start)):
+        start = bullet.end()
+    return start, len(piece) - asides_behind.end()
 
 
-def _sentence_end(piece: str) -> int:
-    """Where the sentence of a piece ends, before emoji and white space behind it."""
-    end = len(piece)
-    at = end
-    while True:
-        if _is_aside(piece[at - 1]):
-            at -= 1
-            end = at
-        elif piece[at - 1] in VARIATION_SELECTORS:
-            at -= 1  # of an emoji, or of a digit such as 1️⃣
-        else:
-            return end
+END_MARKS = frozenset(".!?…。！？")
+# brackets and quotation marks that only close, in Unicode and as treebanks write them
+CLOSING = frozenset(
+    {"''", "'", "”", "’", "›", ")", "]", "}", "-RRB-", "-RSB-", "-RCB-"}
+)
+# quotation marks that open or close, by language: "a", «a», »a«, “a”, „a“
+EITHER = frozenset({'"', "«", "»", "“"})
+QUOTATION_MARKS = EITHER | {"``", "''", "`", "„", "‚", "‘", "’", "‹", "›", "”"}
 
 
-def _behind_bullets(piece: str, start: int) -> int:
-    """Behind the bullets at `start`, which end with white space, or else `start`.
-    Invisible characters do not count.
+def parsed_sentences(text: str) -> list[str]:
+    """The sentences of a text to parse, whose words and punctuation are separated by
+    spaces.
+
+    A sentence ends behind a full stop, question or exclamation mark and what closes it,
+    such as quotation marks. A word in lower case continues it.
+
+    >>> parsed_sentences("He said : `` Stop ! '' She left .")
+    ["He said : `` Stop ! ''", 'She left .']
     """
-    end = start
-    while piece[end] in BULLETS or MAY_BE_IGNORED.match(piece[end]):
-        end += 1
-    behind = end
-    while piece[behind].isspace() or MAY_BE_IGNORED.match(piece[behind]):
-        behind += 1
-    return behind if behind > end else start
-
-
-def _is_aside(character: str) -> bool:
-    """Whether this is white space, or a part of an emoji.
-
-    Other invisible characters belong to the sentence, whose vocabulary removes them.
-    """
-    return (
-        character.isspace()
-        or unicodedata.category(character) == "So"
-        or ord(character) in EMOJI_PLANE
-        or character == JOINER
-        or ord(character) in EMOJI_TAGS
-    )
+    sentences: list[list[str]] = []
+    for line in text.splitlines():
+        sentences.append([])
+        has_ended = False
+        marks = 0  # quotation marks of the line
+        for word in words(line):
+            is_end = END_MARKS.issuperset(word)
+            is_quotation_end = word in EITHER and marks % 2 == 1
+            closes = is_end or is_quotation_end or word in CLOSING
+            if has_ended and not closes and not word[0].islower():
+                sentences.append([])
+            has_ended = closes and (has_ended or is_end)
+            marks += word in QUOTATION_MARKS
+            sentences[-1].append(word)
+    return [" ".join(sentence) for sentence in sentences if sentence]

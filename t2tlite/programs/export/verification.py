@@ -56,10 +56,6 @@ class DecodedInOneBatch:
         return [hypothesis.log_prob for hypothesis in scored]
 
 
-def greedily(options: DecodeHParams) -> DecodeHParams:
-    return dataclasses.replace(options, beam_size=1, return_beams=1)
-
-
 def keras_model(model: TextDecoder) -> Seq2SeqModel:
     """The model that TensorFlow computes with; ValueError if another engine does."""
     keras: Seq2SeqModel | None = getattr(model.engine, "model", None)
@@ -92,11 +88,12 @@ def check_equal(
     """
     decoded = [*sentences, *BLANK]
     expected = run.decode(decoded)
-    targets = [n_best[0].text for n_best in expected[: len(sentences)]]
-    ours = _values(run, expected, sentences, targets)
-    theirs = _values(export, export.decode(decoded), sentences, targets)
-    compared = zip([*decoded, *sentences], ours, theirs, strict=True)
-    for sentence, (texts, values), (other_texts, other_values) in compared:
+    targets = [n_best[0].text for n_best in expected]
+    ours = zip(expected, run.score(decoded, targets), strict=True)
+    theirs = zip(export.decode(decoded), export.score(decoded, targets), strict=True)
+    for sentence, first, second in zip(decoded, ours, theirs, strict=True):
+        texts, values = _texts_and_values(*first)
+        other_texts, other_values = _texts_and_values(*second)
         is_equal = texts == other_texts
         if not is_equal or not np.allclose(values, other_values, 0, tolerance):
             raise ValueError(
@@ -107,25 +104,24 @@ def check_equal(
             )
 
 
-def _values(
-    model: OpenedExport,
-    n_best_lists: NBest,
-    sentences: Sequence[str],
-    targets: Sequence[str],
-) -> list[tuple[list[str], list[float]]]:
-    """The texts and the numbers of each n-best list, and of each target."""
-    rows = []
-    for n_best in n_best_lists:
-        texts = []
-        values = []
-        for output in n_best:
-            texts.append(output.text)
-            values += [output.score, output.log_prob]
-        rows.append((texts, values))
-    log_probs = model.score(sentences, targets)
-    for target, log_prob in zip(targets, log_probs, strict=True):
-        rows.append(([target], [log_prob]))
-    return rows
+def _texts_and_values(
+    n_best: Sequence[Output], log_prob: float
+) -> tuple[list[str], list[float]]:
+    """The texts and the numbers of an n-best list, and the log-probability of its
+    best one when it is scored.
+    """
+    values = [log_prob]
+    for output in n_best:
+        values += [output.score, output.log_prob]
+    return [output.text for output in n_best], values
+
+
+def count_equal(
+    run: OpenedExport, export: OpenedExport, sentences: Sequence[str]
+) -> int:
+    """The number of sentences that have the run's best translation."""
+    pairs = zip(run.decode(sentences), export.decode(sentences), strict=True)
+    return sum(ours[0].text == theirs[0].text for ours, theirs in pairs)
 
 
 def sample_sentences(model: TextDecoder) -> tuple[list[str], str]:

@@ -27,13 +27,10 @@ class Verbatim(str):
 
 def render(facts: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
     """The report in Markdown. The template also knows these filters."""
-    ours: dict[str, Callable[..., Any]] = {
-        "code": code,
-        "listing": listing,
-        "html": Verbatim,
-    }
+    every: dict[str, Callable[..., Any]] = {**filters}
+    every |= {"code": code, "listing": listing, "html": Verbatim}
     template = "programs/report/report.md.jinja"
-    return fill_in(template, facts, {**ours, **filters}, finalize=as_markdown) + "\n"
+    return fill_in(template, facts, every, finalize=as_markdown) + "\n"
 
 
 def to_html(title: str, markdown: str) -> str:
@@ -55,7 +52,7 @@ def as_markdown(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    text = _line("" if value is None else str(value))
+    text = "" if value is None else _line(str(value))
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
     escaped = INLINE_MARKUP.sub(r"\\\g<0>", escaped)
     return BLOCK_MARKUP.sub(r"\1\\\2", escaped)

@@ -9,16 +9,12 @@ missing.
 
 from __future__ import annotations
 
-import functools
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any, TypeVar
 
-import tensorflow as tf
-from google.protobuf.message import DecodeError
 from tensorboard.backend.event_processing import event_accumulator
 from tensorboard.util.tensor_util import make_ndarray
 
@@ -34,7 +30,7 @@ from t2tlite.programs.report.document import render, to_html
 from t2tlite.programs.runs.checkpoint_choice import METRIC_NAMES, shown_value
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
-from t2tlite.run_records import DecodeRecord
+from t2tlite.run_records import DecodeRecord, Environment
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Task, open_task, signature_lines
 from t2tlite.training.cost import count_parameters
@@ -45,7 +41,6 @@ T = TypeVar("T")
 Scalars = Mapping[str, Mapping[int, float]]  # name -> step -> value
 
 SENTENCES, TREES = 8, 4  # shown
-RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 CURVES = (  # title, unit, metric
     ("Loss", "nats per target token", "loss"),
     ("Accuracy", "share of target tokens", "accuracy"),
@@ -58,18 +53,13 @@ CURVES = (  # title, unit, metric
 class Missing(list[str]):
     """A sentence about each thing that is missing or damaged."""
 
-    def attempt(self, read: Callable[[], T], consequence: str = "") -> T | None:
+    def attempt(
+        self, read: Callable[..., T], *arguments: Any, consequence: str = ""
+    ) -> T | None:
         """Returns what `read` returns; if that fails, None, and adds a sentence."""
         try:
-            return read()
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            RuntimeError,
-            DecodeError,
-            tf.errors.OpError,
-        ) as error:
+            return read(*arguments)
+        except Exception as error:  # whatever a damaged file makes its reader raise
             self.append(f"{consequence}{error}")
             return None
 
@@ -86,19 +76,21 @@ def write_report(
     """
     missing = Missing()
     attempt = missing.attempt
-    manifest = attempt(run.manifest, "Problem and data are not known. ")
+    manifest = attempt(run.manifest, consequence="Problem and data are not known. ")
     hparams = attempt(run.hparams)
     metrics = read_metrics(run.path, missing)
     decodes, damaged_records = run.decode_records()  # the newest first
     missing += damaged_records
     name = run.flags().get("hparams_set")
-    title = f"{manifest.name if manifest else 'unknown problem'}, "
-    title += name or "hparam set not recorded"
+    problem = manifest.name if manifest else "unknown problem"
+    title = f"{problem}, {name or 'hparam set not recorded'}"
     parameters = None
+    changes = {}
+    if hparams:
+        changes = hparams.diff(base or HParams())
     if hparams and manifest:
         sizes = manifest.vocabulary_sizes
-        parameters = attempt(functools.partial(count_parameters, hparams, sizes))
-    differences = hparams.diff(base or HParams()) if hparams else {}
+        parameters = attempt(count_parameters, hparams, sizes)
     facts = {
         "run": run,
         "title": title,
@@ -108,19 +100,17 @@ def write_report(
         "parameters": parameters,
         "set_name": name,
         "base": base,
-        "changes": differences,
+        "changes": changes,
         "costs": attempt(run.costs),
         "best": attempt(run.best),
         "evaluations": attempt(run.evaluations) or [],
-        "environment": attempt(run.environment),
+        "environment": attempt(run.read, Environment),
         "decodes": decodes,
         "default_options": vars(DecodeHParams()),
         "samples": _samples(run, data_dir, manifest, decodes, missing),
-        "overfitting": _overfitting(metrics),
         "charts": _charts(metrics),
         "checkpoints": _checkpoints(run),
         "findings": _findings(manifest),
-        "shares": attempt(lambda: _shares(manifest, hparams)),
         "command": " \\\n    ".join(map(shlex.quote, run.command())),
         "names": METRIC_NAMES,
         "version": t2tlite.__version__,
@@ -145,11 +135,12 @@ def read_metrics(folder: Path, missing: Missing) -> Scalars:
     """
     every = {event_accumulator.TENSORS: 0}
     events = event_accumulator.EventAccumulator(str(folder), every)
-    missing.attempt(events.Reload, "TensorBoard's events are damaged: ")
+    damaged = "TensorBoard's events are damaged: "
+    missing.attempt(events.Reload, consequence=damaged)
     metrics = {}
     for tag in events.Tags()[event_accumulator.TENSORS]:
-        read = functools.partial(_scalars, events, tag)
-        metrics[tag] = missing.attempt(read, f"{tag} of TensorBoard's events: ") or {}
+        values = missing.attempt(_scalars, events, tag, consequence=damaged)
+        metrics[tag] = values or {}
     return metrics
 
 
@@ -160,31 +151,6 @@ def _scalars(events: event_accumulator.EventAccumulator, tag: str) -> dict[int, 
         if array.ndim == 0 and array.dtype.kind == "f":
             values[event.step] = float(array)
     return dict(sorted(values.items()))
-
-
-def _overfitting(metrics: Scalars) -> dict[str, float] | None:
-    """Losses and steps for a warning, if the dev loss rose by more than RISE from its
-    best while the training loss fell.
-    """
-    dev = metrics.get("dev/loss")
-    if not dev:
-        return None
-    best = min(dev, key=dev.__getitem__)
-    last = max(dev)
-    # training losses of the steps after the best, and of as many before it
-    before = []
-    after = []
-    for step, loss in metrics.get("train/loss", {}).items():
-        if 2 * best - last < step <= best:
-            before.append(loss)
-        elif best < step <= last:
-            after.append(loss)
-    rises = dev[last] > (1 + RISE) * dev[best]
-    if not (rises and before and after) or mean(after) >= mean(before):
-        return None
-    losses = {"lowest": dev[best], "final": dev[last]}
-    means = {"before": mean(before), "after": mean(after)}
-    return {"best": best, "last": last, **losses, **means}
 
 
 def _charts(metrics: Scalars) -> list[str]:
@@ -213,17 +179,16 @@ def _samples(
     if manifest is None or not decodes:
         return []
     record = decodes[0]
-    task = missing.attempt(
-        lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. "
-    )
-    outputs = missing.attempt(
-        lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. "
-    )
+    attempt = missing.attempt
+    unshown = f"The outputs of {record.name} cannot be shown. "
+    options = manifest.options
+    task = attempt(open_task, manifest.task, options, consequence=unshown)
+    outputs = attempt(run.outputs, record, consequence=unshown)
     if task is None or outputs is None:
         return []
-    sources, references = missing.attempt(
-        lambda: _pairs(run, data_dir, record), "Samples lack sources and references. "
-    ) or ([], [])
+    lacking = "Samples lack sources and references. "
+    pairs = attempt(_pairs, run, data_dir, record, consequence=lacking)
+    sources, references = pairs or ([], [])
     is_parser = isinstance(task, ParsingTask)
     samples = []
     for i in evenly_spaced(len(outputs), TREES if is_parser else SENTENCES):
@@ -282,25 +247,6 @@ def _findings(manifest: RunManifest | None) -> list[str]:
         if any(corpus.findings.get(name) for corpus in corpora):
             present.append(name)
     return present
-
-
-def _shares(
-    manifest: RunManifest | None, hparams: HParams | None
-) -> list[tuple[str, int, str]]:
-    """The weight of each training corpus and its share of an epoch; empty if there is
-    only one.
-    """
-    if manifest is None or hparams is None or len(manifest.corpora) < 2:
-        return []
-    weights = hparams.weights or [1] * len(manifest.corpora)
-    pairs = {}
-    for (name, corpus), weight in zip(manifest.corpora.items(), weights, strict=True):
-        pairs[name] = weight * corpus.pairs
-    total = sum(pairs.values())
-    shares = []
-    for (name, number), weight in zip(pairs.items(), weights, strict=True):
-        shares.append((name, weight, f"{number / total:.1%}"))
-    return shares
 
 
 def _checkpoint(record: DecodeRecord) -> str:

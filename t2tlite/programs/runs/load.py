@@ -26,7 +26,6 @@ from t2tlite.programs.runs.translator import Translator
 from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.run_records import Identity
-from t2tlite.vocabularies.encoders import reading_notes
 
 # what the runs of an ensemble have in common
 DATA = ("problem", "languages", "vocabulary")
@@ -81,7 +80,7 @@ def load(
         if jit_compile is None:
             jit_compile = hparams.jit_compile
         opened = open_keras(folders, checkpoints, jit_compile, threads)
-    notes = reading_notes(encoders, manifest.options)
+    notes: list[str] = []
     for folder, checkpoint in zip(folders, checkpoints, strict=True):
         notes += notes_on_checkpoint(folder, checkpoint)
     return Translator(

@@ -23,7 +23,6 @@ from t2tlite.files.same_file import is_same_folder
 from t2tlite.run_folder import RunFolder, run_of
 from t2tlite.schedules import SCHEDULES
 from t2tlite.training.loop_config import LoopConfig
-from t2tlite.vocabularies.encoders import reading_notes
 
 TRANSFORMER_BASE = "transformer_base"  # the set whose values are HParams' defaults
 
@@ -80,14 +79,11 @@ def open_data(data_dir: Path, problem: str | None, command: str) -> Dataset:
     if there is neither such data nor such a problem.
     """
     try:
-        dataset = open_dataset(data_dir, problem or None, command)
+        return open_dataset(data_dir, problem or None, command)
     except FileNotFoundError:
         if problem:
             registry.get_problem(problem)  # an unknown name is the first mistake
         raise
-    for note in reading_notes(dataset.encoders, dataset.manifest.options):
-        say(note)
-    return dataset
 
 
 def check_folders(

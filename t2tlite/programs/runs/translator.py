@@ -110,7 +110,11 @@ class Translator(TextDecoder):
         self.notes = list(notes)
 
     def __repr__(self) -> str:
-        return f"<Translator: {self.label}, run {self.run}>"
+        return (
+            f"<Translator: problem {self.manifest.name},"
+            f" {self.engine.parameters:,} parameters, step {self.step:,},"
+            f" run {self.run}>"
+        )
 
     @of_one_or_all
     def translate(

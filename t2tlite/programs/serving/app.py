@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.resources
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
@@ -22,24 +24,18 @@ from t2tlite.programs.serving.attention import (
     words_answer,
 )
 from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.guard import Guard
 from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.models import ServedModel
-from t2tlite.programs.serving.options import MAX_ANSWER_BYTES
+from t2tlite.programs.serving.metrics import Watch
+from t2tlite.programs.serving.models import Catalogue
 from t2tlite.programs.serving.requests import (
     FORM,
     JSON,
     MULTIPART,
-    RequestError,
-    long_answer,
+    as_json,
+    error_response,
 )
-from t2tlite.programs.serving.schemas import (
-    ErrorResponse,
-    StatusResponse,
-    TextRequest,
-    TranslateRequest,
-)
-from t2tlite.programs.serving.service import READY, CurrentService, Service
+from t2tlite.programs.serving.schemas import TextRequest, TranslateRequest
+from t2tlite.programs.serving.service import READY, Service, ServiceFor
 from t2tlite.programs.serving.translate import Translation
 from t2tlite.texts import as_list, one_or_all
 
@@ -49,12 +45,11 @@ DESCRIPTION = (
     " as the field api_key."
 )
 ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ErrorResponse, "description": "What the client must change."},
-    "5XX": {
-        "model": ErrorResponse,
-        "description": "The server is loading, draining, full, or too slow for this.",
-    },
+    "default": {"model": schemas.ErrorResponse, "description": "What is wrong."}
 }
+LINES = "application/x-ndjson"
+
+Detections = list[schemas.Detection] | list[list[schemas.Detection]]
 
 router = APIRouter()
 
@@ -68,11 +63,12 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=ERRORS,
-        exception_handlers={HTTPException: refuse},
+        exception_handlers={HTTPException: answer_error},
     )
     app.state.service = service
     app.include_router(router)
-    app.add_middleware(Guard, service=service, paths=list(app.openapi()["paths"]))
+    paths = ["/", "/docs", "/openapi.json", *app.openapi()["paths"]]
+    app.add_middleware(Watch, metrics=service.metrics, paths=paths)
     if service.options.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -83,16 +79,11 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def refuse(request: Request, error: HTTPException) -> Response:
-    """Raises the RequestError of an unknown path or method."""
-    problem = "There is nothing at this path."
-    headers = {}
-    if error.status_code == 405:
-        methods = (error.headers or {}).get("Allow", "").replace("GET", "GET, HEAD")
-        headers["allow"] = methods
-        problem = f"This path takes {methods}. Received: {request.method}."
-    problem += " The page /docs lists what there is."
-    raise RequestError(error.status_code, problem, **headers)
+async def answer_error(request: Request, error: HTTPException) -> Response:
+    """The response of an error, also of an unknown path or method."""
+    if error.status_code in (404, 405):
+        error.detail += ". The page /docs lists what there is."
+    return error_response(error)
 
 
 # what computes
@@ -109,23 +100,20 @@ def _takes(kind: type[TextRequest]) -> dict[str, Any]:
     "/translate",
     openapi_extra=_takes(TranslateRequest),
     response_model=schemas.TranslateResponse,
-    response_model_exclude_none=True,
 )
-async def translate(
-    service: CurrentService, request: Request
-) -> schemas.TranslateResponse | Response:
+async def translate(service: ServiceFor, request: Request) -> Response:
     """Translates or parses a text, or each of a list; with `stream` line by line."""
-    body = await service.read(request, TranslateRequest)
-    translation = await service.in_thread(Translation, service.catalogue, body)
-    if body.stream:
+    translation = await service.read(request, TranslateRequest, Translation)
+    if translation.body.stream:
         lines = _lines(service, translation)
         if request.scope["http_version"] == "1.0":  # which has no chunks
             whole = b"".join([line async for line in lines])
-            return Response(whole, media_type="application/x-ndjson")
-        return StreamingResponse(lines, media_type="application/x-ndjson")
+            return Response(whole, media_type=LINES)
+        return StreamingResponse(lines, media_type=LINES)
     async for _ in translation.compute(service, request):
         pass
-    return await service.in_thread(translation.response)
+    content = await asyncio.to_thread(lambda: as_json(translation.response()))
+    return Response(content, media_type=JSON)
 
 
 async def _lines(service: Service, translation: Translation) -> AsyncIterator[bytes]:
@@ -134,49 +122,40 @@ async def _lines(service: Service, translation: Translation) -> AsyncIterator[by
     size = 0
     try:
         async for segment, outputs in translation.compute(service):
-            line = _line(translation.segment(segment, outputs))
+            line = as_json(translation.segment(segment, outputs), size)
             size += len(line)
-            if size > MAX_ANSWER_BYTES:
-                raise long_answer()
-            yield line
-        yield _line(await service.in_thread(translation.response))
-    except RequestError as error:
-        yield _line(ErrorResponse(error=error.message))
-
-
-def _line(content: schemas.ResponseBody) -> bytes:
-    return content.model_dump_json(exclude_none=True).encode() + b"\n"
+            yield line + b"\n"
+        response = await asyncio.to_thread(translation.response)
+        yield as_json(response) + b"\n"
+    except HTTPException as error:
+        yield bytes(error_response(error).body) + b"\n"
 
 
 @router.post("/detect", openapi_extra=_takes(TextRequest))
-async def detect_language(
-    service: CurrentService, request: Request
-) -> list[schemas.Detection] | list[list[schemas.Detection]]:
+async def detect_language(service: ServiceFor, request: Request) -> Detections:
     """Lists the served languages that a text, or each of a list, may be in, most likely
     first.
     """
-    body = await service.read(request, TextRequest)
-    candidates = list(service.catalogue.languages())
-    detected = await service.in_thread(detect_each, body.texts(), candidates)
-    return one_or_all(body.q, detected)
+    return await service.read(request, TextRequest, _detected)
+
+
+def _detected(body: TextRequest, catalogue: Catalogue) -> Detections:
+    return one_or_all(body.q, detect_each(body.texts(), list(catalogue.languages())))
 
 
 @router.post("/score", openapi_extra=_takes(TranslateRequest))
-async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
+async def score(service: ServiceFor, request: Request) -> schemas.ScoreResponse:
     """Scores the translation of each text as one sentence."""
-    body = await service.read(request, TranslateRequest)
-    model = service.catalogue.model(body.source, body.target)
-    work = await service.in_thread(_scoring, model, body)
+    work = await service.read(request, TranslateRequest, _scoring)
     return schemas.ScoreResponse(scores=await service.compute(request, work))
 
 
-def _scoring(
-    model: ServedModel, body: TranslateRequest
-) -> Work[tuple[str, str], float]:
+def _scoring(body: TranslateRequest, catalogue: Catalogue) -> Work:
+    model = catalogue.model(body.source, body.target)
     sources = as_list(body.q)
     targets = as_list(body.translation or [])
     if len(sources) != len(targets) or model.makes_trees:
-        raise RequestError(
+        raise HTTPException(
             400,
             "To score, each text needs a translation, and a model that translates."
             f" Received: {len(sources)} texts, {len(targets)} translations,"
@@ -192,7 +171,7 @@ def _scoring(
     openapi_extra=_takes(TranslateRequest),
     response_model=schemas.AttentionResponse,
 )
-async def attention_by_words(service: CurrentService, request: Request) -> Response:
+async def attention_by_words(service: ServiceFor, request: Request) -> Response:
     """Says which source words each target word attends to."""
     content = await _attention(service, request, words_answer)
     return Response(content, media_type=JSON)
@@ -203,7 +182,7 @@ async def attention_by_words(service: CurrentService, request: Request) -> Respo
     openapi_extra=_takes(TranslateRequest),
     response_class=HTMLResponse,
 )
-async def attention_page(service: CurrentService, request: Request) -> Response:
+async def attention_page(service: ServiceFor, request: Request) -> Response:
     """Makes a page to explore the attention of every head of every layer."""
     # POST alone: a page of another site could make a browser send a GET, as an image's
     # address, without a word of where it comes from
@@ -211,9 +190,8 @@ async def attention_page(service: CurrentService, request: Request) -> Response:
 
 
 async def _attention(service: Service, request: Request, answer: Answer) -> bytes:
-    body = await service.read(request, TranslateRequest)
-    model = service.catalogue.model(body.source, body.target)
-    work = await service.in_thread(attention_work, model, body, answer)
+    prepare = partial(attention_work, answer=answer)
+    work = await service.read(request, TranslateRequest, prepare)
     [content] = await service.compute(request, work, service.attention_batcher)
     return content
 
@@ -222,7 +200,7 @@ async def _attention(service: Service, request: Request, answer: Answer) -> byte
 
 
 @router.get("/languages")
-async def languages(service: CurrentService) -> list[schemas.Language]:
+async def languages(service: ServiceFor) -> list[schemas.Language]:
     """The languages, and what each can be translated to."""
     served = []
     for code, targets in service.catalogue.languages().items():
@@ -232,7 +210,7 @@ async def languages(service: CurrentService) -> list[schemas.Language]:
 
 
 @router.get("/frontend/settings")
-async def frontend_settings(service: CurrentService) -> schemas.Settings:
+async def frontend_settings(service: ServiceFor) -> schemas.Settings:
     """Limits, defaults, and the models served."""
     has_key = bool(service.options.api_key)
     models = []
@@ -266,7 +244,7 @@ def _named(code: str) -> schemas.LanguageName:
     return schemas.LanguageName(code=code, name=language_name(code))
 
 
-# pages, and what watches the server
+# pages, and what watches the server: without a model, for everybody
 
 
 @router.get("/", include_in_schema=False)
@@ -287,23 +265,21 @@ def _page(name: str) -> HTMLResponse:
 
 
 @router.get("/health")
-async def health() -> StatusResponse:
+async def health() -> schemas.StatusResponse:
     """Answers while the process lives."""
-    return StatusResponse(status="ok")
+    return schemas.StatusResponse(status="ok")
 
 
 @router.get("/ready")
-async def ready(service: CurrentService, response: Response) -> StatusResponse:
-    """Has status 200 if requests are accepted and every thread that computes lives,
-    else 503.
-    """
-    status = service.shown_status
+async def ready(request: Request, response: Response) -> schemas.StatusResponse:
+    """Has status 200 if requests are accepted, else 503."""
+    status = request.app.state.service.status
     response.status_code = 200 if status == READY else 503
-    return StatusResponse(status=status)
+    return schemas.StatusResponse(status=status)
 
 
 @router.get("/metrics")
-async def metrics(service: CurrentService) -> Response:
+async def metrics(request: Request) -> Response:
     """Counters for Prometheus."""
-    body = generate_latest(service.metrics.registry)
+    body = generate_latest(request.app.state.service.metrics.registry)
     return Response(body, media_type=CONTENT_TYPE_LATEST)

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from starlette.exceptions import HTTPException
 
 from t2tlite.decoding.alignment import pieces_by_word, word_weights
 from t2tlite.programs.serving.batching import BatchFunction, Work
-from t2tlite.programs.serving.models import ServedModel
+from t2tlite.programs.serving.models import Catalogue, ServedModel
 from t2tlite.programs.serving.options import MAX_ATTENTION_WEIGHTS, MAX_SERVED_TOKENS
-from t2tlite.programs.serving.requests import RequestError
+from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.serving.schemas import (
     AttentionResponse,
     PlacedWord,
@@ -33,11 +34,12 @@ Answer = Callable[[Attention, str, int], bytes]
 
 
 def attention_work(
-    model: ServedModel, body: TranslateRequest, answer: Answer
-) -> Work[tuple[str, str | None], bytes]:
+    body: TranslateRequest, catalogue: Catalogue, answer: Answer
+) -> Work:
     """The work to make an answer from the attention of a sentence and its translation:
-    the given one, or the model's own if that is missing or blank. Raises RequestError.
+    the given one, or the model's own if that is missing or blank. Raises HTTPException.
     """
+    model = catalogue.model(body.source, body.target)
     sentence = _sentence("q", body.q)
     if is_blank("".join(as_list(body.translation or ""))):
         translation = None
@@ -46,45 +48,31 @@ def attention_work(
         translation = _sentence("translation", body.translation)
         tokens = model.token_counts([sentence], limit=MAX_SERVED_TOKENS)
         tokens += model.token_counts([translation], True, MAX_SERVED_TOKENS)
-    _check_weights(model, *tokens)
     function = BatchFunction(_answers, (model, answer))
     return Work(function, [(sentence, translation)], [sum(tokens)])
 
 
 def _sentence(name: str, text: str | list[str] | None) -> str:
-    """The text. Raises RequestError 400 if it is a list, blank or has a line break."""
-    if not isinstance(text, str):
-        received = "a list"
-    elif is_blank(text):
-        received = "a blank one"
-    elif "\n" in text or "\r" in text:
-        received = "one with a line break"
-    else:
-        return text
-    raise RequestError(
-        400,
-        f"{name} must be a sentence, without line breaks and not blank. Received:"
-        f" {received}. Send a request for each sentence.",
-    )
+    """The text. Raises HTTPException 400 unless it is one sentence."""
+    if not isinstance(text, str) or is_blank(text) or "\n" in text or "\r" in text:
+        raise HTTPException(
+            400,
+            f"{name} must be a sentence: neither a list, nor blank, nor with a line"
+            " break. Send a request for each sentence.",
+        )
+    return text
 
 
-def _check_weights(model: ServedModel, sources: int, targets: int = 0) -> None:
-    """Raises RequestError 413 if the attention of a sentence and its translation has
+def _check_weights(model: ServedModel, sources: int, targets: int) -> None:
+    """Raises HTTPException 413 if the attention of a sentence and its translation has
     too many weights; tokens are counted with EOS.
     """
     hparams = model.hparams
     encoder = hparams.encoder_layers * sources**2
     decoder = hparams.decoder_layers * targets * (sources + targets)
     weights = hparams.num_heads * (encoder + decoder)
-    if weights > MAX_ATTENTION_WEIGHTS:
-        tokens = f"{sources:,} tokens"
-        if targets:
-            tokens += f" and their translation of {targets:,}"
-        raise RequestError(
-            413,
-            f"The attention of a sentence must have at most {MAX_ATTENTION_WEIGHTS:,}"
-            f" weights. Received: {weights:,}, for {tokens}. Send a shorter sentence.",
-        )
+    subject = "The attention of a sentence"
+    check_limit(subject, weights, MAX_ATTENTION_WEIGHTS, "weights")
 
 
 def _answers(

@@ -11,28 +11,22 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
+from starlette.exceptions import HTTPException
 
 from t2tlite.machine import decoding_threads, has_nvidia_driver
-from t2tlite.programs.serving.requests import RequestError
 
 # Threads that compute. There are at least two, so that a long search does not delay all
 # others; on a GPU, which the batches share, not more.
 WORKERS = 2 if has_nvidia_driver() else max(2, decoding_threads())
 # fixed cost of a search step, in units of one item: that of a small model on two cores
 STEP_COST = 8
-
-logger = logging.getLogger("t2tlite.programs.serving")
-
-Item = TypeVar("Item")
-Value = TypeVar("Value")
 
 
 class BatchFunction(NamedTuple):
@@ -65,32 +59,30 @@ class Limits:
         return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
-Results = dict[int, Value]  # of some items, by their indices
+# of some items, by their indices; or why there are none
+Results = dict[int, Any] | BaseException
 
 
-class Work(Generic[Item, Value]):
+class Work:
     """What a request asks for."""
 
     def __init__(
-        self, function: BatchFunction, items: Sequence[Item], tokens: Sequence[int]
+        self, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
     ) -> None:
         self.function = function
         self.items = items
         self.tokens = tokens  # of each item
-        self.deliver: Callable[[Results[Value] | Exception], object]
+        self.deliver: Callable[[Results], object]
         self.cancelled = False
         self.since = 0.0  # in the queue
         # indices of items without a batch; a dict keeps their order
         self.waiting = dict.fromkeys(range(len(items)))
 
 
-AnyWork = Work[Any, Any]
-
-
 class QueuedItem(NamedTuple):
     """An item of queued work, by its place there."""
 
-    work: AnyWork
+    work: Work
     place: int
 
     @property
@@ -113,14 +105,14 @@ class Batcher:
         self._max_waiting = max_waiting
         self._limits = limits or Limits()
         self._observe = observe
-        self._queue: collections.deque[AnyWork] = collections.deque()
+        self._queue: collections.deque[Work] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
-        self.dead_workers = 0  # threads that have ended although `stop` was not called
         self._threads: list[threading.Thread] = []
         for _ in range(workers):
-            self._threads.append(threading.Thread(target=self._run, daemon=True))
-            self._threads[-1].start()
+            thread = threading.Thread(target=self._run, daemon=True)
+            thread.start()
+            self._threads.append(thread)
 
     @property
     def queue_length(self) -> int:
@@ -128,31 +120,26 @@ class Batcher:
         with self._changed:
             return sum(len(work.waiting) for work in self._queue)
 
-    def submit(
-        self, work: AnyWork, deliver: Callable[[Results[Any] | Exception], object]
-    ) -> None:
-        """Puts work into the queue. A worker thread calls `deliver` with results, or
-        with the error. Raises RequestError 503 if the queue is full, or no thread is
-        left.
+    def submit(self, work: Work, deliver: Callable[[Results], object]) -> None:
+        """Puts work into the queue. A thread calls `deliver` with results as soon as it
+        has some, or with an error. Raises HTTPException 503 if the queue is full.
 
         The queue counts requests, not items: requests take turns, so a long text delays
         others no more than a short one.
         """
+        work.deliver = deliver
         with self._changed:
-            if not self._has_workers():
-                raise worker_error()
             if self._stopped or len(self._queue) >= self._max_waiting:
-                raise RequestError(
+                raise HTTPException(
                     503,
                     "The server has as many requests as it can take. Try again later.",
-                    retry_after="1",
+                    {"Retry-After": "1"},
                 )
-            work.deliver = deliver
             work.since = time.monotonic()
             self._queue.append(work)
-            self._changed.notify_all()
+            self._changed.notify()
 
-    def cancel(self, work: AnyWork) -> None:
+    def cancel(self, work: Work) -> None:
         """Takes work out of the queue. Results that are being computed are dropped."""
         with self._changed:
             work.cancelled = True
@@ -168,54 +155,29 @@ class Batcher:
             thread.join()
 
     def _run(self) -> None:
-        """Computes batches until `stop` is called. An error of a batch goes to its
-        requests. Whatever else ends this thread, such as a SystemExit in a user's code,
-        is logged.
-        """
-        batch: list[QueuedItem] = []
-        try:
-            while batch := self._next_batch():
-                started = time.monotonic()
-                self._compute(batch)
-                tokens = sum(item.tokens for item in batch)
-                self._observe(len(batch), tokens, time.monotonic() - started)
-        except BaseException:
-            logger.critical(
-                "A thread that computes has ended. /ready answers 503 from now on:"
-                " restart the server.",
-                exc_info=True,
-            )
-            abandoned = {item.work for item in batch}
-            with self._changed:
-                self.dead_workers += 1
-                if not self._has_workers():
-                    abandoned.update(self._queue)
-            for work in abandoned:
-                self._fail(work, worker_error())
-
-    def _has_workers(self) -> bool:
-        return self.dead_workers < len(self._threads)
-
-    def _fail(self, work: AnyWork, error: Exception) -> None:
-        self.cancel(work)
-        work.deliver(error)
+        while batch := self._next_batch():
+            started = time.monotonic()
+            self._compute(batch)
+            tokens = sum(item.tokens for item in batch)
+            self._observe(len(batch), tokens, time.monotonic() - started)
 
     def _compute(self, batch: list[QueuedItem]) -> None:
         """Computes a batch and delivers the results. If it fails, the items of each
         request are computed by themselves.
         """
-        parts: dict[AnyWork, list[QueuedItem]] = {}
+        parts: dict[Work, list[QueuedItem]] = {}
         for item in batch:
             parts.setdefault(item.work, []).append(item)
         first = batch[0].work
         try:
             values = first.function.run([work.items[place] for work, place in batch])
-            results: dict[AnyWork, Results[Any]] = {work: {} for work in parts}
+            results: dict[Work, dict[int, Any]] = {work: {} for work in parts}
             for item, value in zip(batch, values, strict=True):
                 results[item.work][item.place] = value
-        except Exception as error:
+        except BaseException as error:  # a SystemExit of a user's code ends no thread
             if len(parts) == 1:
-                self._fail(first, error)
+                self.cancel(first)
+                first.deliver(error)
                 return
             for part in parts.values():
                 self._compute(part)
@@ -236,6 +198,8 @@ class Batcher:
                 left = first.since + self._limits.max_wait_s - time.monotonic()
                 if full or left <= 0:
                     self._take(batch)
+                    if self._queue:  # another thread begins with the rest
+                        self._changed.notify()
                     return batch
                 self._changed.wait(left)
         return []
@@ -253,7 +217,7 @@ class Batcher:
         """The items of this function by turns: the first of each request, then the
         second of each, and so on.
         """
-        turns: collections.deque[tuple[AnyWork, Iterator[int]]] = collections.deque()
+        turns: collections.deque[tuple[Work, Iterator[int]]] = collections.deque()
         for work in self._queue:
             if work.function == function:
                 turns.append((work, iter(work.waiting)))
@@ -275,16 +239,6 @@ class Batcher:
             if work.waiting:
                 work.since = 0.0  # it has waited
                 self._queue.append(work)
-
-
-def worker_error() -> RequestError:
-    """The error of a request whose thread has ended."""
-    return RequestError(
-        503,
-        "A thread of the server that computes has ended; its log says why. Try again"
-        " later.",
-        retry_after="5",
-    )
 
 
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:

@@ -11,12 +11,13 @@ import http
 import re
 import time
 
+from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from t2tlite.programs.serving.metrics import ServerMetrics
 from t2tlite.programs.serving.options import ConnectionLimits
-from t2tlite.programs.serving.requests import RequestError, error_response
+from t2tlite.programs.serving.requests import error_response
 
 # bytes of a request beyond twice its body
 HEAD_BYTES = 1 << 16
@@ -26,14 +27,14 @@ PIPELINED = 16  # requests that are sent before the first one is answered
 EVICTED_AT_ONCE = 1 / 64
 # Java's clients offer HTTP/2; with the offer, the parser would end before the body
 OFFER = re.compile(rb"\r\nUpgrade: h2c(?=\r\n)")
-NOT_HTTP = RequestError(
+NOT_HTTP = HTTPException(
     400,
     "This is not a request of HTTP/1.1. Characters outside ASCII must be"
     " percent-encoded in an address.",
 )
-LONG_HEAD = RequestError(431, "The head of a request is too long. Send less in it.")
-TOO_MANY = RequestError(
-    503, "The server has too many connections. Try again later.", retry_after="5"
+LONG_HEAD = HTTPException(431, "The head of a request is too long. Send less in it.")
+TOO_MANY = HTTPException(
+    503, "The server has too many connections. Try again later.", {"Retry-After": "5"}
 )
 
 
@@ -148,13 +149,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuses what cannot be parsed."""
         self.refuse(LONG_HEAD if self._has_long_head() else NOT_HTTP)
 
-    def refuse(self, problem: RequestError) -> None:
+    def refuse(self, problem: HTTPException) -> None:
         """Answers with an error, unless another answer is under way, and ends the
         connection.
         """
         if self._discards or self.transport.is_closing():
             return
-        self.server_state.metrics.refusals.labels(problem.status).inc()
+        self.server_state.metrics.refusals.labels(problem.status_code).inc()
         if self._is_answering():
             self.drop()
         else:
@@ -225,10 +226,11 @@ class BoundedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
 
-def _as_bytes(problem: RequestError) -> bytes:
+def _as_bytes(problem: HTTPException) -> bytes:
     """A whole response, after which the connection ends."""
     response = error_response(problem)
-    lines = [f"HTTP/1.1 {problem.status} {http.HTTPStatus(problem.status).phrase}"]
+    phrase = http.HTTPStatus(problem.status_code).phrase
+    lines = [f"HTTP/1.1 {problem.status_code} {phrase}"]
     for name, value in response.headers.items():
         lines.append(f"{name}: {value}")
     lines += ["connection: close", "", bytes(response.body).decode()]

@@ -4,7 +4,6 @@ py3langid, a naive Bayes classifier of 140 languages.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,9 +25,6 @@ CLEAR = 1.5  # ratio of the best probability to the second that decides
 # LibreTranslate does, unless the percentage of its own language is above CLEAR_ALONE.
 SHORT = 40
 CLEAR_ALONE = 99
-# the least probability among all 140 languages, if the classifier does not know all
-# candidates
-SURE = 0.5
 
 
 class ServedPair(NamedTuple):
@@ -58,9 +54,8 @@ def served_pairs(
         texts = []
         tags = []
         for entry in given:
-            pair, colon, tag = entry.partition(":")
-            # en:de is not a pair with a tag
-            texts.append(entry if colon and "-" not in pair else pair)
+            pair, _, tag = entry.partition(":")
+            texts.append(pair)
             tags.append(tag.strip())
         if len(runs) == 1 and all(tags):
             runs = [*runs] * len(tags)
@@ -100,20 +95,17 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detection]:
     classifier does not know is never detected.
     """
     undecided = [Detection(language=code, confidence=0.0) for code in candidates[:1]]
-    text = text[:MAX_READ]
+    ranking = dict(_identifier().rank(text[:MAX_READ]))
     labels = {code: _label(code) for code in candidates}
-    known = frozenset(filter(None, labels.values()))
-    if not known or not any(map(str.isalpha, text)):
+    known = ranking.keys() & labels.values()
+    probabilities = {label: ranking[label] for label in known}
+    *_, second, best = sorted([0.0, 0.0, *probabilities.values()])
+    if not best or best < CLEAR * second or not any(map(str.isalpha, text[:MAX_READ])):
         return undecided
-    knows_all = all(labels.values())
-    ranking = _identifier(known if knows_all else None).rank(text)
-    probabilities = {label: float(value) for label, value in ranking}
-    *_, second, best = sorted([0.0, 0.0, *(probabilities[label] for label in known)])
-    if best < CLEAR * second or (not knows_all and best < SURE):
-        return undecided
+    total = sum(probabilities.values())
     detected = []
     for code, label in labels.items():
-        percent = round(100 * probabilities.get(label, 0.0), 1)
+        percent = round(100 * probabilities.get(label, 0.0) / total, 1)
         if percent > 0:
             detected.append(Detection(language=code, confidence=percent))
     return sorted(detected, key=lambda each: -each.confidence)
@@ -140,20 +132,11 @@ def detect_each(
 
 
 def _label(code: str) -> str:
-    """The classifier's label of a language code; empty if it does not know the
-    language.
-    """
+    """The classifier's label of a language, if it knows the language."""
     label = code.partition("-")[0]
-    if label == "nb":
-        label = "no"
-    return label if label in _identifier().labels else ""
+    return "no" if label == "nb" else label
 
 
-@functools.lru_cache(maxsize=64)
-def _identifier(labels: frozenset[str] | None = None) -> LanguageIdentifier:
-    """The classifier, restricted to some languages or not at all."""
-    if labels is None:
-        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    restricted = copy.copy(_identifier())
-    restricted.set_languages(labels)
-    return restricted
+@functools.cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -8,7 +8,9 @@ import dataclasses
 import functools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.console import say
@@ -24,7 +26,7 @@ from t2tlite.programs.serving.options import (
     MAX_SERVED_TOKENS,
     ServedRunOptions,
 )
-from t2tlite.programs.serving.requests import SHOWN, RequestError
+from t2tlite.programs.serving.requests import SHOWN, check_limit
 from t2tlite.run_folder import RunFolder
 from t2tlite.tasks.parsing import ParsingTask
 
@@ -101,7 +103,7 @@ class ServedModel:
     def decode_options(
         self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
     ) -> DecodeHParams:
-        """The options of a request. Raises RequestError 400 if one is out of range.
+        """The options of a request. Raises HTTPException 400 if the beam is too small.
 
         The beam is at least as large as the n-best list. An n-best list is the whole
         beam, so that lists of different lengths can share a batch.
@@ -109,63 +111,48 @@ class ServedModel:
         beam = beam_size or max(self.options.beam_size, n_best)
         most = 1 if self.makes_trees else beam
         if n_best > most:
-            raise RequestError(
+            raise HTTPException(
                 400,
                 f"alternatives must be at most {most - 1}: less than beam_size, and 0"
                 f" to parse. Received: {n_best - 1}. Ask for fewer.",
             )
-        changes: dict[str, Any] = {"beam_size": beam}
-        changes["return_beams"] = beam if n_best > 1 else 1
-        if alpha is not None:
-            changes["alpha"] = alpha
-        try:
-            return dataclasses.replace(self.options, **changes)
-        except ValueError as error:
-            raise RequestError(400, str(error)) from error
+        if alpha is None:
+            alpha = self.options.alpha
+        return_beams = beam if n_best > 1 else 1
+        return dataclasses.replace(
+            self.options, beam_size=beam, return_beams=return_beams, alpha=alpha
+        )
 
     def token_counts(
-        self,
-        sentences: Sequence[str],
-        targets: bool = False,
-        limit: int | None = None,
-        advice: str = "Split it.",
+        self, sentences: Sequence[str], targets: bool = False, limit: int | None = None
     ) -> list[int]:
         """The number of tokens of each source or target, EOS included.
 
-        Raises RequestError 413 if a sentence has more than `limit`, EOS not counted, or
-        more than the model can read.
+        Raises HTTPException 413 if a sentence has more than `limit`, EOS not counted,
+        or more than the model can read.
         """
         if targets:
             encoded = self.translator.target_encoder.encode_batch(sentences)
         else:
-            encoded = self.translator.source_encoder.encode_batch(
-                self.tagged(sentences)
-            )
+            sources = self.tagged(sentences)
+            encoded = self.translator.source_encoder.encode_batch(sources)
         longest = self.translator.max_source_tokens
         limit = min(limit or longest, longest)
         counts = []
         for sentence, ids in zip(sentences, encoded, strict=True):
-            if len(ids) > limit:
-                raise RequestError(
-                    413,
-                    f"A sentence must have at most {limit:,} tokens. Received: one of"
-                    f" {len(ids):,} tokens, beginning {sentence[:SHOWN]!r}. {advice}",
-                )
+            advice = f"Split it: {sentence[:SHOWN]!r}..."
+            check_limit("A sentence", len(ids), limit, "tokens", advice)
             counts.append(len(ids) + 1)
         return counts
 
     def search_token_counts(
         self, sentences: Sequence[str], beam_size: int
     ) -> list[int]:
-        """`token_counts` of sentences to search. Raises RequestError 413 also if a
-        sentence is too long for the beam: a search cannot be interrupted.
+        """`token_counts` of sentences to search. A search cannot be interrupted, so a
+        wide one must have fewer tokens.
         """
-        limit = MAX_SEARCH_TOKENS // beam_size
-        advice = "Split it."
-        if limit < min(MAX_SERVED_TOKENS, self.translator.max_source_tokens):
-            advice = f"Split it, or ask for a beam_size below {beam_size}."
-        limit = min(limit, MAX_SERVED_TOKENS)
-        return self.token_counts(sentences, limit=limit, advice=advice)
+        limit = min(MAX_SERVED_TOKENS, MAX_SEARCH_TOKENS // beam_size)
+        return self.token_counts(sentences, limit=limit)
 
 
 class Catalogue:
@@ -176,7 +163,7 @@ class Catalogue:
         self.translators = [model for model in models if not model.makes_trees]
 
     def model(self, source: str | None, target: str | None) -> ServedModel:
-        """The model of a language pair, whose target may be TREE. Raises RequestError
+        """The model of a language pair, whose target may be TREE. Raises HTTPException
         400 if there is none, or several and not both languages are given.
         """
         by_distance: dict[tuple[int, int], list[ServedModel]] = {}
@@ -191,7 +178,7 @@ class Catalogue:
                 return nearest[0]
         served = ", ".join(f"{each.source}-{each.target}" for each in self.models)
         received = f"source {source or 'missing'}, target {target or 'missing'}"
-        raise RequestError(
+        raise HTTPException(
             400,
             f"source and target must be one of the pairs served: {served}. Received:"
             f" {received[: 2 * SHOWN]}.",
@@ -207,10 +194,13 @@ class Catalogue:
             targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
-    def targets(self, wanted: str | None) -> list[str]:
-        """The served targets that a request may mean by a language."""
-        codes = {model.target for model in self.translators}
-        return sorted(code for code in codes if distance(wanted, code) is not None)
+    def translators_to(self, wanted: str | None) -> list[ServedModel]:
+        """The models that translate to what a request may mean by a language."""
+        models = []
+        for model in self.translators:
+            if distance(wanted, model.target) is not None:
+                models.append(model)
+        return models
 
 
 def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Catalogue:
@@ -223,9 +213,9 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
     translators: dict[str, Translator] = {}
     for run, source, target, tag in pairs:
         started = time.monotonic()
-        tagged = f", by the tag {tag}" if tag else ""
-        names = f"{language_name(source)} to {language_name(target)}"
-        say_with_time(f"Loading {run}: {names}{tagged}.")
+        say_with_time(
+            f"Loading {run}: {language_name(source)} to {language_name(target)}."
+        )
         if run not in translators:
             translators[run] = load(
                 run,
@@ -239,15 +229,11 @@ def load_catalogue(options: ServedRunOptions, pairs: Sequence[ServedPair]) -> Ca
                 say_with_time(note)
         translator = translators[run]
         translator.engine.threads = 1  # a worker decodes its batch by itself
-        if tag and len(translator.source_encoder.encode(tag)) > 1:
-            say_with_time(
-                f"The tag {tag} is not one piece of the vocabulary of {run}. Was the"
-                " model trained with it?"
-            )
         defaults = decode_options(translator.manifest, options.decode_hparams)
         examples = example_sentences(run, tag)
-        models.append(ServedModel(translator, source, target, defaults, tag, examples))
-        _warm_up(models[-1])
+        model = ServedModel(translator, source, target, defaults, tag, examples)
+        _warm_up(model)
+        models.append(model)
         seconds = time.monotonic() - started
         say_with_time(f"Loaded step {translator.step:,} in {seconds:.1f} seconds.")
     return Catalogue(models)

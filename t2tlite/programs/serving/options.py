@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
+import urllib.parse
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
@@ -29,72 +30,56 @@ MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 MAX_ATTENTION_WEIGHTS = 4_000_000
 MAX_ATTENTION_QUEUE = 8  # requests for attention that wait; one is computed at a time
 
-# a Host header, an entry of --allowed_hosts, or an origin behind its scheme
-HOST = re.compile(r"(\[[^\[\]]+\]|(?:\*\.)?[^\s/:@\[\]*]+)(:[0-9]*)?")
+ALLOWED_HOST = re.compile(r"(\*\.)?[\w.-]+(:\d+)?|\*|\[[\w:.]+\](:\d+)?")
+ORIGIN = re.compile(r"([\w.+-]+)://([\w.-]+|\[[\w:.]+\])(:\d+)?")
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
-def read_host(text: str) -> str | None:
-    """The host of a header or a flag, as every spelling of it is compared: in lower
-    case and ASCII, without a final dot, brackets and a port. None if it is not one.
+def host_name(host: str) -> str:
+    """The name or address in a Host header, as every spelling of it is compared: in
+    lower case and ASCII, without a port, brackets and a final dot; empty if there is
+    none.
     """
-    if is_address(text):
-        return text.lower()
-    match = HOST.fullmatch(text)
-    if match is None:
-        return None
-    name = match[1].strip("[]").lower().removesuffix(".")
-    if not name.isascii():
-        import idna  # a package that Starlette needs; few names need it
-
-        try:
-            name = idna.encode(name, uts46=True).decode()
-        except idna.IDNAError:
-            return None
-    return name
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an IP address, without a port."""
     try:
-        ipaddress.ip_address(text)
+        name = urllib.parse.urlsplit(f"//{host}").hostname or ""
+        return name.removesuffix(".").encode("idna").decode()
+    except ValueError:
+        return ""
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is an IP address."""
+    try:
+        ipaddress.ip_address(name)
     except ValueError:
         return False
     return True
 
 
 def _allowed_host(text: str) -> str:
-    """A host name as `read_host` reads it, or `*`; ValueError if it is neither."""
-    host = read_host(text.strip())
-    if host:
-        return host
-    if text.strip() == "*":
-        return "*"
-    raise ValueError(
-        "allowed_hosts must be names such as translate.example.org or *.example.org, or"
-        f" * for any. Received: {text!r}. Leave out scheme and path."
-    )
+    """An entry of --allowed_hosts as `host_name` has it."""
+    if not ALLOWED_HOST.fullmatch(text.strip()):
+        raise ValueError(
+            "allowed_hosts must be names such as translate.example.org or"
+            f" *.example.org, or * for any. Received: {text!r}. Leave out scheme and"
+            " path."
+        )
+    return host_name(text.strip())
 
 
 def _origin(text: str) -> str:
-    """An origin as browsers send it, without the default port; ValueError if it is not
-    one.
-    """
+    """An origin as browsers send it, without the default port."""
     origin = text.strip().lower().removesuffix("/")
     if origin in ("*", "null"):
         return origin
-    scheme, separator, place = origin.partition("://")
-    host = read_host(place)
-    if not (scheme and separator and host) or "*" in place:
+    match = ORIGIN.fullmatch(origin)
+    if match is None:
         raise ValueError(
             "cors_origins must be origins such as https://example.org:8080, or * for"
             f" all. Received: {text!r}. Write scheme and host, and no path."
         )
-    if ":" in host:
-        host = f"[{host}]"
-    match = HOST.fullmatch(place)
-    port = (match and match[2]) or ""
-    origin = f"{scheme}://{host}{port}"
+    scheme, host, port = match.groups(default="")
+    origin = f"{scheme}://{host.encode('idna').decode()}{port}"
     return origin.removesuffix(DEFAULT_PORTS.get(scheme, ":"))
 
 

@@ -1,5 +1,5 @@
 """What the server reads and refuses: the body of a request, as JSON or as a form, and
-the error that a client gets.
+the answer to an error, which is raised as Starlette's HTTPException.
 
 A body is read up to a limit. It is parsed outside the event loop, since that takes
 milliseconds.
@@ -13,7 +13,6 @@ import gzip
 import io
 import json
 import logging
-import re
 import traceback
 import urllib.parse
 import zlib
@@ -22,10 +21,11 @@ from typing import TypeVar
 
 from fastapi import Request
 from fastapi.responses import Response
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from python_multipart import parse_form
-from python_multipart.multipart import Field, File
+from python_multipart.multipart import Field, File, parse_options_header
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from t2tlite.programs.serving.options import (
@@ -41,19 +41,15 @@ MULTIPART = "multipart/form-data"
 MAX_FIELDS = 1000  # of a form
 # Python's codecs for the charsets of bodies. Browsers read ISO-8859-1 as Windows-1252,
 # which has letters in place of control characters.
-ENCODINGS = {
+CODECS = {
     "utf-8": "utf-8",
     "utf8": "utf-8",
-    "us-ascii": "utf-8",
     "iso-8859-1": "cp1252",
-    "latin1": "cp1252",
     "windows-1252": "cp1252",
 }
-CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
-CODINGS = ("identity", "gzip", "x-gzip")  # values of Content-Encoding
 SHOWN = 80  # characters of a client's value in a message
 MAX_CAUSES = 8  # of an error that are logged
-CLIENT_GONE = 499  # status in logs and metrics; nobody receives it
+CLIENT_GONE = 499  # status in metrics; nobody receives it
 
 logger = logging.getLogger("t2tlite.programs.serving")
 # The client gets an answer to a malformed form. The parser's log lines would hold text
@@ -64,39 +60,43 @@ Fields = dict[str, object]  # of a form, or of a JSON object
 Body = TypeVar("Body", bound=TextRequest)
 
 
-class RequestError(Exception):
-    """A request that is answered with {"error": message}, a status and headers, such
-    as `retry_after="5"` if the client may repeat it.
-    """
-
-    def __init__(self, status: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.headers = headers
-
-
-def client_gone() -> RequestError:
-    """The error of a request whose client has closed the connection."""
-    return RequestError(CLIENT_GONE, "The client closed the connection.")
-
-
-def long_answer() -> RequestError:
-    """The error of a request whose answer would be too long."""
-    return RequestError(
-        413,
-        f"The answer to a request must have at most {MAX_ANSWER_BYTES:,} bytes. Send"
-        " less text.",
-    )
-
-
-def error_response(error: RequestError) -> Response:
+def error_response(error: HTTPException) -> Response:
     """The response of an error."""
-    headers = {}
-    for name, value in error.headers.items():
-        headers[name.replace("_", "-")] = value
-    content = ErrorResponse(error=error.message).model_dump_json()
-    return Response(content, error.status, headers, JSON)
+    content = ErrorResponse(error=error.detail).model_dump_json()
+    return Response(content, error.status_code, error.headers, JSON)
+
+
+def client_gone() -> HTTPException:
+    """The error of a request whose client has closed the connection."""
+    return HTTPException(CLIENT_GONE, "The client closed the connection.")
+
+
+def check_limit(
+    subject: str,
+    size: int,
+    limit: int,
+    unit: str,
+    advice: str = "Split it.",
+    status: int = 413,
+) -> None:
+    """Raises HTTPException if `size` is above `limit`."""
+    if size > limit:
+        raise HTTPException(
+            status,
+            f"{subject} must have at most {limit:,} {unit}. Received: {size:,}."
+            f" {advice}",
+        )
+
+
+def as_json(content: BaseModel, sent_bytes: int = 0) -> bytes:
+    """An answer, or a part of it behind so many bytes. Raises HTTPException 413 if that
+    makes it too long.
+    """
+    encoded = content.model_dump_json(exclude_none=True).encode()
+    size = sent_bytes + len(encoded)
+    advice = "Send less text."
+    check_limit("The answer to a request", size, MAX_ANSWER_BYTES, "bytes", advice)
+    return encoded
 
 
 def log_failure(error: BaseException) -> None:
@@ -134,21 +134,12 @@ class Bodies:
     ) -> AsyncIterator[bytearray]:
         """The body, which counts until the block ends.
 
-        Raises RequestError 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
-        arrive in time, 415 if its Content-Encoding is not gzip, and 499 if the client
-        goes away.
+        Raises HTTPException 413 if it is longer than MAX_BODY_BYTES, 408 if it does not
+        arrive in time, and 499 if the client goes away.
         """
-        coding = request.headers.get("content-encoding", "identity")
-        if coding.lower() not in CODINGS:
-            raise RequestError(
-                415,
-                "The Content-Encoding of a body must be gzip, or absent. Received:"
-                f" {coding[:SHOWN]!r}.",
-                accept_encoding="gzip",
-            )
         announced = request.headers.get("content-length", "")
-        if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
-            raise _too_long()
+        if announced.isdecimal():
+            _check_body(int(announced))
         body = bytearray()
         try:
             await self._receive(request, body, timeout_s)
@@ -165,11 +156,10 @@ class Bodies:
                 async for part in request.stream():
                     body += part
                     self._bytes += len(part)
-                    if len(body) > MAX_BODY_BYTES:
-                        raise _too_long()
+                    _check_body(len(body))
                     self._make_room(body)
         except TimeoutError:
-            raise RequestError(
+            raise HTTPException(
                 408,
                 f"The body of a request must arrive within {timeout_s:g} seconds, or"
                 " sooner while the server receives many others.",
@@ -191,135 +181,99 @@ class Bodies:
                 deadline.reschedule(0)
 
 
-def _too_long() -> RequestError:
-    return RequestError(
-        413,
-        f"The body of a request must have at most {MAX_BODY_BYTES:,} bytes. Send less"
-        " text.",
-    )
-
-
-def _decompressed(body: bytearray, request: Request) -> bytes:
-    if request.headers.get("content-encoding", "identity").lower() == "identity":
-        return bytes(body)
-    try:
-        with gzip.open(io.BytesIO(body)) as file:
-            content = file.read(MAX_BODY_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise RequestError(
-            400,
-            f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
-        ) from error
-    if len(content) > MAX_BODY_BYTES:
-        raise _too_long()
-    return content
+def _check_body(size: int) -> None:
+    check_limit("The body of a request", size, MAX_BODY_BYTES, "bytes")
 
 
 def fields_of(body: bytearray, request: Request) -> Fields:
-    """The fields of a body, as JSON or a form, and of the address. Raises RequestError
+    """The fields of a body, as JSON or a form, and of the address. Raises HTTPException
     400, 413 or 415.
     """
     fields = form_fields(request.scope["query_string"])
+    content = _decompressed(body, request.headers.get("content-encoding", "identity"))
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
-    content = _decompressed(body, request)
     if media_type == JSON:
         return fields | json_object(content, content_type)
     if media_type in (FORM, MULTIPART):
         return fields | form_fields(content, content_type)
     if content:
-        raise RequestError(
+        raise HTTPException(
             415,
             f"The body must be JSON, with Content-Type: {JSON}, or a form. Received:"
-            f" {media_type[:SHOWN] or 'none'}. Name the type that it has.",
+            f" {media_type[:SHOWN] or 'none'}.",
         )
     return fields
 
 
+def _decompressed(body: bytearray, coding: str) -> bytes:
+    if coding.lower() == "identity":
+        return bytes(body)
+    if coding.lower() not in ("gzip", "x-gzip"):
+        raise HTTPException(
+            415,
+            "The Content-Encoding of a body must be gzip, or absent. Received:"
+            f" {coding[:SHOWN]!r}.",
+            {"Accept-Encoding": "gzip"},
+        )
+    try:
+        with gzip.open(io.BytesIO(body)) as file:
+            content = file.read(MAX_BODY_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise HTTPException(
+            400,
+            f"The body must be gzip, as its Content-Encoding says. Received: {error}.",
+        ) from error
+    _check_body(len(content))
+    return content
+
+
 def json_object(body: bytes, content_type: str = JSON) -> Fields:
-    """The fields of a JSON object. Raises RequestError 400 if the body is not one, and
+    """The fields of a JSON object. Raises HTTPException 400 if the body is not one, and
     415 if the server does not know its charset.
     """
     try:
         content = from_json(_text(body, content_type))
     except ValueError as error:
-        raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
+        message = f"The body must be JSON. Received: {error}."
+        raise HTTPException(400, message) from error
     if not isinstance(content, dict):
-        raise RequestError(
+        raise HTTPException(
             400, f"The body must be a JSON object. Received: {_shown(content)}."
         )
     return content
 
 
-def checked(fields: Fields, kind: type[Body]) -> Body:
-    """A request from its fields, of which empty ones count as missing. Raises
-    RequestError 400 if one is wrong.
-    """
-    filled = {}
-    for name, value in fields.items():
-        if value not in (None, "", []):
-            filled[name] = value
-    try:
-        return kind.model_validate(filled)
-    except ValidationError as error:
-        raise RequestError(400, _sentence_about(error)) from error
-
-
 def form_fields(content: bytes, content_type: str = FORM) -> Fields:
-    """The fields of a form or an address; one that is given several times is a list.
+    """The fields of a form or an address.
 
-    Raises RequestError 400 if the content is not a form, and 415 if the server does not
-    know its charset.
+    Raises HTTPException 400 if the content is not a form, and 415 if the server does
+    not know its charset.
     """
-    encoding = _encoding(content_type)
     try:
         if content_type.lower().startswith(MULTIPART):
-            pairs = _multipart(content, content_type, encoding)
+            pairs = _multipart(content, content_type)
         else:
             # a file that is sent may end its line
             pairs = urllib.parse.parse_qsl(
                 _text(content, content_type).rstrip("\r\n"),
                 keep_blank_values=True,
-                encoding=encoding,
+                encoding=_codec(content_type),
                 errors="strict",
                 max_num_fields=MAX_FIELDS,
             )
     except ValueError as error:
-        raise RequestError(
+        raise HTTPException(
             400,
             f"A form or an address must have at most {MAX_FIELDS} fields, in UTF-8 or"
             " the charset of its Content-Type. Received: another. Send the fields as"
             f" JSON, with Content-Type: {JSON}.",
         ) from error
-    values_of: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values_of.setdefault(name, []).append(value)
-    fields: Fields = {}
-    for name, values in values_of.items():
-        fields[name] = values[0] if len(values) == 1 else values
-    return fields
+    return dict(pairs)
 
 
-def _text(content: bytes, content_type: str) -> str:
-    """The text of a body, without a byte order mark."""
-    return content.decode(_encoding(content_type)).removeprefix("\ufeff")
-
-
-def _encoding(content_type: str) -> str:
-    """Python's codec for a body of this type."""
-    parameter = CHARSET.search(content_type)
-    charset = parameter[1] if parameter else "utf-8"
-    name = charset.lower()
-    if name not in ENCODINGS:
-        raise RequestError(
-            415,
-            "The charset of a body must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
-            f" {charset[:SHOWN]!r}.",
-        )
-    return ENCODINGS[name]
-
-
-def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str, str]]:
+def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
+    codec = _codec(content_type)
     pairs: list[tuple[str, str]] = []
 
     def add(part: Field | File) -> None:
@@ -330,11 +284,44 @@ def _multipart(body: bytes, content_type: str, encoding: str) -> list[tuple[str,
             value = part.file_object.read()
         else:
             value = part.value or b""
-        pairs.append((part.field_name.decode(encoding), value.decode(encoding)))
+        pairs.append((part.field_name.decode(codec), value.decode(codec)))
 
     headers = {"Content-Type": content_type.encode("latin-1")}
     parse_form(headers, io.BytesIO(body), add, add)
     return pairs
+
+
+def _text(content: bytes, content_type: str) -> str:
+    """The text of a body, without a byte order mark."""
+    return content.decode(_codec(content_type)).removeprefix("\ufeff")
+
+
+def _codec(content_type: str) -> str:
+    """Python's codec for a body of this type."""
+    _, parameters = parse_options_header(content_type)
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    codec = CODECS.get(charset.lower())
+    if codec is None:
+        raise HTTPException(
+            415,
+            "The charset of a body must be UTF-8, ISO-8859-1 or Windows-1252. Received:"
+            f" {charset[:SHOWN]!r}.",
+        )
+    return codec
+
+
+def checked(fields: Fields, kind: type[Body]) -> Body:
+    """A request from its fields, of which empty ones count as missing. Raises
+    HTTPException 400 if one is wrong.
+    """
+    filled = {}
+    for name, value in fields.items():
+        if value not in (None, "", []):
+            filled[name] = value
+    try:
+        return kind.model_validate(filled)
+    except ValidationError as error:
+        raise HTTPException(400, _sentence_about(error)) from error
 
 
 def _sentence_about(error: ValidationError) -> str:

@@ -56,7 +56,7 @@ class TranslateRequest(TextRequest):
     """Further translations."""
     beam_size: int | None = Field(default=None, ge=1, le=MAX_BEAM_SIZE)
     """Hypotheses kept in the search. By default the model's."""
-    alpha: float | None = None
+    alpha: float | None = Field(default=None, ge=0, le=10)
     """Exponent of the length penalty. By default the model's."""
     segments: bool = False
     """Also each sentence with its translations, scores and trees."""
@@ -224,6 +224,6 @@ class ErrorResponse(ResponseBody):
 
 
 class StatusResponse(ResponseBody):
-    """The state of the server: ok, loading, ready, draining or broken."""
+    """The state of the server: ok, loading, ready or draining."""
 
     status: str

@@ -9,13 +9,13 @@ import contextlib
 import ctypes
 import gc
 import os
-import platform
 import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
 import uvicorn
@@ -33,7 +33,7 @@ from t2tlite.programs.serving.options import (
     ServedRunOptions,
     ServerOptions,
 )
-from t2tlite.programs.serving.service import DRAINING, LOADING, Service
+from t2tlite.programs.serving.service import DRAINING, LOADING, READY, Service
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.signals import STOPPING
 
@@ -46,6 +46,7 @@ ACCEPTED_AT_ONCE = 32  # connections, before other events
 # Files that are open for other things, and for connections that are accepted while
 # others are being closed.
 RESERVED_FILES = 256
+PREPARATION_THREADS = 2  # that read requests and make answers
 TICKS_WITH_FREE_MEMORY = 100  # of 0.1 seconds, after which it goes to the system
 # Thread switch interval: shorter than Python's 5 ms, so that parsing long requests does
 # not stall the event loop.
@@ -139,7 +140,7 @@ def bind(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0][0]
         has_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-        bound = socket.create_server(
+        listening = socket.create_server(
             (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=has_both
         )
     except (OSError, UnicodeError) as error:
@@ -148,12 +149,9 @@ def bind(host: str, port: int) -> socket.socket:
             f" Received: {host!r} and {port}: {error}. Choose others, or stop the"
             " program that listens there."
         ) from error
-    # With this protocol asyncio sets TCP_NODELAY. Without that, the body of each answer
-    # waits 40 ms.
-    listening = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP, bound.detach()
-    )
-    # of each connection; by default each unread answer may take megabytes
+    # options of each connection; without this one, the body of an answer waits 40 ms
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # by default each unread answer may take megabytes
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     if sys.platform == "linux":
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_MS)
@@ -174,7 +172,9 @@ class DrainingServer(uvicorn.Server):
         started: Callable[[], object] = lambda: None,
         limits: ConnectionLimits | None = None,
     ) -> None:
-        grace_s = int(service.options.timeout_s) + 1
+        # Only pages that may send requests may show a page in a frame: the page
+        # translates the text behind the # of its address as soon as it is shown.
+        policy = " ".join(["frame-ancestors 'self'", *service.options.cors_origins])
         super().__init__(
             uvicorn.Config(
                 make_app(service),
@@ -184,9 +184,14 @@ class DrainingServer(uvicorn.Server):
                 log_level="error",  # clients' mistakes are answered, not logged
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
+                headers=[
+                    ("x-content-type-options", "nosniff"),
+                    ("content-security-policy", policy),
+                ],
                 lifespan="off",
                 backlog=ACCEPTED_AT_ONCE,
-                timeout_graceful_shutdown=grace_s,
+                timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
             )
         )
         if limits is None:
@@ -199,6 +204,8 @@ class DrainingServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to answer."""
+        threads = ThreadPoolExecutor(PREPARATION_THREADS, "t2t-serve preparation")
+        asyncio.get_running_loop().set_default_executor(threads)
         await super().startup(sockets)
         # uvicorn has made the queue as short as ACCEPTED_AT_ONCE
         for listening in sockets or ():
@@ -209,18 +216,18 @@ class DrainingServer(uvicorn.Server):
         """Drains; ends the process while the runs are loaded, which a thread does that
         cannot be stopped, or if the server drains already.
         """
+        doing = {
+            LOADING: "ending while the runs are loaded",
+            READY: "answering what was accepted; once more ends at once",
+            DRAINING: "ending before everything is answered",
+        }
         status = self._service.status
-        if status == LOADING:
-            doing = "ending while the runs are loaded"
-        elif status == DRAINING:
-            doing = "ending before everything is answered"
-        else:
-            doing = "answering what was accepted; once more ends at once"
+        if status == READY:
             self._service.drain()
             self._draining_since = self._quiet_since = time.monotonic()
         with contextlib.suppress(OSError):  # a terminal that was closed
-            say(f"{signal.Signals(sig).name}: {doing}.")
-        if status in (LOADING, DRAINING):
+            say(f"{signal.Signals(sig).name}: {doing[status]}.")
+        if status != READY:
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
             # process 1 of a container ignores the signal by default
@@ -246,7 +253,7 @@ class DrainingServer(uvicorn.Server):
         """Closes connections whose clients are too slow. Returns whether to end."""
         self._connections.close_overdue()
         if counter % TICKS_WITH_FREE_MEMORY == 0:
-            await asyncio.to_thread(give_back_memory)
+            asyncio.get_running_loop().run_in_executor(None, give_back_memory)
         return await super().on_tick(counter) or (
             self._service.status == DRAINING and self._is_drained()
         )
@@ -254,7 +261,7 @@ class DrainingServer(uvicorn.Server):
     def _is_drained(self) -> bool:
         """Whether everything is answered and sent, or that takes too long."""
         now = time.monotonic()
-        if self._service.active or self._connections.unsent_bytes():
+        if self._service.metrics.active or self._connections.unsent_bytes():
             self._quiet_since = now
         return (
             now > self._quiet_since + QUIET_S
@@ -266,5 +273,6 @@ def give_back_memory() -> None:
     """Gives free memory back to the system. glibc keeps the memory of long messages,
     since it lies between blocks in use.
     """
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)

@@ -5,19 +5,19 @@ batcher, and from its results the response. No other module knows all of these.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import islice
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from fastapi import Request
+from starlette.exceptions import HTTPException
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.documents.html_text import HtmlText, PlainText
-from t2tlite.programs.documents.parsed_sentences import parsed_sentences
 from t2tlite.programs.documents.sentences import (
     LETTER_OR_DIGIT,
     Segment,
     SplitText,
+    parsed_sentences,
     split_text,
 )
 from t2tlite.programs.serving import schemas
@@ -29,8 +29,7 @@ from t2tlite.programs.serving.options import (
     MAX_PLACED_TAGS,
     MAX_TREE_DEPTH,
 )
-from t2tlite.programs.serving.requests import RequestError
-from t2tlite.programs.serving.schemas import Detection, TranslateRequest
+from t2tlite.programs.serving.requests import check_limit
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.task import Output
 from t2tlite.texts import as_list, one_or_all
@@ -41,15 +40,16 @@ from t2tlite.vocabularies.normalisation import words
 AUTO_LANGUAGE = "auto"
 
 RankedOutputs = Sequence[Output]  # the outputs of a sentence, best first
-Document = HtmlText | PlainText
 
 
 class RequestText:
     """A text of a request. One without sentences stays as it is."""
 
-    def __init__(self, text: str, document: Document) -> None:
+    def __init__(self, text: str, form: str) -> None:
         self.text = text
-        self.document = document
+        self.document: HtmlText | PlainText = PlainText(text)
+        if form == "html":
+            self.document = HtmlText(text)
         self.splits: list[SplitText] = []  # the document's texts in sentences
         self.n_best: list[RankedOutputs] = []  # of each sentence, as far as computed
 
@@ -63,76 +63,108 @@ class RequestText:
         """
         if not self.splits:
             return self.text
-        n_best = iter(self.n_best)
+        chosen = []
+        for outputs in self.n_best:
+            output = outputs[min(rank, len(outputs) - 1)]
+            chosen.append((output.text, output.alignment or []))
         translations = []
+        start = 0
         for split in self.splits:
-            chosen = []
-            for outputs in islice(n_best, len(split.segments)):
-                output = outputs[min(rank, len(outputs) - 1)]
-                chosen.append((output.text, output.alignment or []))
-            translations.append((split, chosen))
+            end = start + len(split.segments)
+            translations.append((split, chosen[start:end]))
+            start = end
         return self.document.translated(iter(translations))
 
 
 class Translation:
-    """A request to translate, checked and split. Raises RequestError."""
+    """A request to translate, checked and split. Raises HTTPException."""
 
-    def __init__(self, catalogue: Catalogue, body: TranslateRequest) -> None:
-        self._body = body
-        read = HtmlText if body.format == "html" else PlainText
-        self._texts = [RequestText(text, read(text)) for text in as_list(body.q)]
-        self._detected: list[Detection] | None = None
-        sources = [body.source] * len(self._texts)
-        done: list[str] = []  # languages that need no translation
-        if body.source and body.source.lower() == AUTO_LANGUAGE:
-            documents = [text.document for text in self._texts]
-            self._detected = _detect_sources(catalogue, documents, body.target)
-            sources = [detection.language for detection in self._detected]
-            done = catalogue.targets(body.target)
+    def __init__(self, body: schemas.TranslateRequest, catalogue: Catalogue) -> None:
+        self.body = body
+        self._catalogue = catalogue
+        self._texts = [RequestText(text, body.format) for text in as_list(body.q)]
+        self._detected: list[schemas.Detection] | None = None
         # the texts that each model translates
-        self._parts: list[tuple[list[RequestText], Work[str, RankedOutputs]]] = []
-        hypotheses = 0
-        for source in dict.fromkeys(sources):
-            if source in done:
-                continue
-            model = catalogue.model(source, body.target)
-            n_best = 1 + body.alternatives
-            options = model.decode_options(n_best, body.beam_size, body.alpha)
-            pairs = zip(self._texts, sources, strict=True)
-            texts = [text for text, language in pairs if language == source]
-            work = self._work(model, texts, options)
-            self._parts.append((texts, work))
-            hypotheses += len(work.items) * options.return_beams
-        if hypotheses > MAX_HYPOTHESES:
-            raise RequestError(
-                413,
-                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received:"
-                f" {hypotheses:,}. Split the text, or ask for no alternatives.",
-            )
+        self._parts: list[tuple[list[RequestText], Work]] = []
+        if body.source and body.source.lower() == AUTO_LANGUAGE:
+            self._add_detected()
+        else:
+            self._add(body.source, self._texts)
 
-    def _work(
-        self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
-    ) -> Work[str, RankedOutputs]:
-        """The work to translate texts, with inline tags within sentences if the model
-        and the limits allow that.
+    def _add_detected(self) -> None:
+        """Adds the texts of each language, except those in the target language."""
+        catalogue = self._catalogue
+        models = catalogue.translators_to(self.body.target)
+        if not models:
+            catalogue.model(AUTO_LANGUAGE, self.body.target)  # says what is served
+        sources = sorted({model.source for model in models})
+        targets = sorted({model.target for model in models})
+        self._detected = self._detect(sources, targets)
+        texts_in: dict[str, list[RequestText]] = {}
+        for text, detection in zip(self._texts, self._detected, strict=True):
+            if detection.language not in targets:
+                texts_in.setdefault(detection.language, []).append(text)
+        for source, texts in texts_in.items():
+            self._add(source, texts)
+
+    def _detect(
+        self, sources: Sequence[str], targets: Sequence[str]
+    ) -> list[schemas.Detection]:
+        """The language of each text: one from which it can be translated, or the
+        target.
+
+        Raises HTTPException 400 if the language of a text is not clear and several are
+        possible; a text without a letter or digit needs none.
         """
-        aligned = self._body.alignments
-        if aligned and not model.aligns:
-            raise RequestError(
+        texts = ["\n".join(text.document.texts) for text in self._texts]
+        detected = []
+        for text, ranked in zip(
+            texts, detect_each(texts, [*sources, *targets]), strict=True
+        ):
+            best = ranked[0]
+            needs_language = LETTER_OR_DIGIT.search(text) is not None
+            if needs_language and not best.confidence and len(sources) > 1:
+                raise HTTPException(
+                    400,
+                    "The language of the text cannot be detected. Set source to"
+                    f" {' or '.join(sources)}.",
+                )
+            detected.append(best)
+        return detected
+
+    def _add(self, source: str | None, texts: list[RequestText]) -> None:
+        """Adds texts in a language to what is translated."""
+        body = self.body
+        model = self._catalogue.model(source, body.target)
+        options = model.decode_options(
+            1 + body.alternatives, body.beam_size, body.alpha
+        )
+        if body.alignments and not model.aligns:
+            raise HTTPException(
                 400,
                 "alignments need a model that translates by the engine tensorflow."
                 f" Received: {model.source}-{model.target} by"
                 f" {model.translator.engine.name}. Leave them out.",
             )
+        self._parts.append((texts, self._work(model, texts, options)))
+        hypotheses = self.sentences * options.return_beams
+        check_limit("A request", hypotheses, MAX_HYPOTHESES, "hypotheses")
+
+    def _work(
+        self, model: ServedModel, texts: Sequence[RequestText], options: DecodeHParams
+    ) -> Work:
+        """The work to translate texts, with inline tags within sentences if the model
+        and the limits allow that.
+        """
         tags = sum(text.document.inline_tags for text in texts)
         if tags and model.aligns and tags * options.return_beams <= MAX_PLACED_TAGS:
             # unless a sentence is too long: those between the tags are shorter
-            with contextlib.suppress(RequestError):
+            with contextlib.suppress(HTTPException):
                 return self._split(model, texts, options, aligned=True)
         if tags:
             for text in texts:
                 text.document = HtmlText(text.text, inline=False)
-        return self._split(model, texts, options, aligned)
+        return self._split(model, texts, options, self.body.alignments)
 
     def _split(
         self,
@@ -140,10 +172,10 @@ class Translation:
         texts: Sequence[RequestText],
         options: DecodeHParams,
         aligned: bool,
-    ) -> Work[str, RankedOutputs]:
+    ) -> Work:
         split: Callable[[str, str], SplitText] = split_text
         if model.makes_trees:
-            is_list = not isinstance(self._body.q, str)
+            is_list = not isinstance(self.body.q, str)
             split = _one_sentence if is_list else _parsed_lines
         sentences = []
         for text in texts:
@@ -161,18 +193,17 @@ class Translation:
     async def compute(
         self, service: Service, request: Request | None = None
     ) -> AsyncIterator[tuple[Segment, RankedOutputs]]:
-        """Each sentence and its n-best list, as soon as that is computed."""
+        """Each sentence with its n-best list, as soon as that is computed."""
         for texts, work in self._parts:
-            results = service.stream(work, request)
-            for text in texts:
-                for segment in text.segments():
-                    outputs = await anext(results)
-                    text.n_best.append(outputs)
-                    yield segment, outputs
+            places = _places(texts)
+            async for outputs in service.stream(work, request):
+                text, segment = next(places)
+                text.n_best.append(outputs)
+                yield segment, outputs
 
     def response(self) -> schemas.TranslateResponse:
         """The response, when all is computed."""
-        body = self._body
+        body = self.body
         # a list for each field, with an entry for each text
         lists: dict[str, list[Any]] = {"translatedText": self._translated(0)}
         if body.alternatives:
@@ -193,7 +224,7 @@ class Translation:
 
     def segment(self, segment: Segment, outputs: RankedOutputs) -> schemas.Segment:
         """A sentence and its n-best list."""
-        n_best = outputs[: 1 + self._body.alternatives]
+        n_best = outputs[: 1 + self.body.alternatives]
         return schemas.Segment(
             source=segment.sentence,
             before=segment.before,
@@ -201,10 +232,17 @@ class Translation:
         )
 
 
+def _places(texts: Sequence[RequestText]) -> Iterator[tuple[RequestText, Segment]]:
+    """The sentences of texts, each with its text."""
+    for text in texts:
+        for segment in text.segments():
+            yield text, segment
+
+
 def _parsed_lines(text: str, language: str) -> SplitText:
     """Sentences to parse, each on a line."""
     segments: list[Segment] = []
-    for sentence in parsed_sentences(text, language):
+    for sentence in parsed_sentences(text):
         segments.append(Segment("\n" if segments else "", sentence))
     return SplitText(segments, "")
 
@@ -236,35 +274,3 @@ def _nested(tree: Tree, levels: int = MAX_TREE_DEPTH) -> list[object] | None:
             return None
         content.append(below)
     return content
-
-
-def _detect_sources(
-    catalogue: Catalogue, documents: Sequence[Document], target: str | None
-) -> list[Detection]:
-    """The language of each text: one from which it can be translated, or the target.
-
-    Raises RequestError 400 if the language of a text is not clear and several are
-    possible; a text without a letter or digit needs none.
-    """
-    meant = catalogue.targets(target)
-    possible = []
-    for code, targets in catalogue.languages().items():
-        if not set(meant).isdisjoint(targets):
-            possible.append(code)
-    if not possible:
-        catalogue.model(AUTO_LANGUAGE, target)  # says which pairs are served
-    texts = ["\n".join(document.texts) for document in documents]
-    detected = []
-    for text, candidates in zip(
-        texts, detect_each(texts, [*possible, *meant]), strict=True
-    ):
-        best = candidates[0]
-        needs_language = LETTER_OR_DIGIT.search(text) is not None
-        if needs_language and not best.confidence and len(possible) > 1:
-            raise RequestError(
-                400,
-                "The language of the text cannot be detected. Set source to"
-                f" {' or '.join(possible)}.",
-            )
-        detected.append(best)
-    return detected

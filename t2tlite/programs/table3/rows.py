@@ -37,10 +37,9 @@ class Row:
         """The row as a change of `base`; ValueError if a ratio gives no whole number,
         or hparams do not fit.
         """
+        changes = {name: self._value(name, base) for name in self.change}
         try:
-            return dataclasses.replace(
-                base, **{name: self._value(name, base) for name in self.change}
-            )
+            return dataclasses.replace(base, **changes)
         except ValueError as error:
             raise ValueError(
                 f"Row {self.name} of Table 3 does not fit this base: {error}"
@@ -57,7 +56,8 @@ class Row:
         """The value of a field. A value of 0, which means another field's, stays 0 if
         that field is scaled too.
         """
-        factor, old = self.change[name], getattr(base, name)
+        factor = self.change[name]
+        old = getattr(base, name)
         if not isinstance(factor, Fraction):
             return factor
         if name == KEYS and "hidden_size" not in self.change:
@@ -65,8 +65,8 @@ class Row:
         new = factor * old
         if new.denominator != 1:
             raise ValueError(
-                f"{name} must be a multiple of {factor.denominator}. Received:"
-                f" {name}={old}. Choose another base, or other rows."
+                f"Row {self.name} of Table 3 needs a {name} that is a multiple of"
+                f" {factor.denominator}. Received: {old}."
             )
         return int(new)
 
@@ -87,7 +87,9 @@ def width(factor: Fraction) -> dict[str, Fraction]:
     )
 
 
-F, KEYS, DROPOUT = Fraction, "attention_key_channels", "layer_prepostprocess_dropout"
+F = Fraction
+KEYS = "attention_key_channels"
+DROPOUT = "layer_prepostprocess_dropout"
 BIG = {
     **width(F(2)),
     "filter_size": F(2),
@@ -124,8 +126,9 @@ def select(names: Sequence[str]) -> list[Row]:
     """Rows by name or by group letter, in the paper's order; ValueError if there is no
     such row or group.
     """
-    known = {row.name for row in ROWS}
-    known |= {row.group for row in ROWS}
+    known = set()
+    for row in ROWS:
+        known |= {row.name, row.group}
     for name in names:
         if name not in known:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 O/ROW               the run of a row, as t2t-trainer makes it; O/ROW.seed2 with another
                     seed
-O/table3.md, .json  the table; table3.png its plot, if matplotlib is installed
+O/table3.md, .json  the table
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 import t2tlite
 from t2tlite.config import HParams
-from t2tlite.console import markdown_table, say_once
+from t2tlite.console import markdown_table
 from t2tlite.data.manifest import RunManifest
 from t2tlite.data.splits import DEV
-from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.files.atomic_file import write_text
 from t2tlite.files.own_files import own
 from t2tlite.files.records import write_record
 from t2tlite.programs.table3.rows import ROWS, Row
@@ -68,11 +68,12 @@ def read_result(run: RunFolder) -> RowResult | None:
         record = run.decode_record(name)
         if record and record.decode_hparams.get("beam_size") == BEAM_SIZE:
             decoded = record
-    is_trained = bool(evaluations) and evaluations[-1].step == steps
-    if not (is_trained and trained_with and decoded and decoded.signatures):
+    if not (evaluations and trained_with and decoded):
+        return None
+    if evaluations[-1].step != steps or not decoded.signatures:
         return None
     metric, signature = next(iter(decoded.signatures.items()))  # the main one is first
-    cost = (run.costs() or [NO_COST])[-1]
+    *_, cost = [NO_COST, *run.costs()]
     return RowResult(
         hparams=hparams,
         seed=trained_with.random_seed,
@@ -110,11 +111,6 @@ def write_table(folder: Path, problem: str, command: str) -> Path:
     write_text(own(path), markdown(results, problem, command))
     record = {"problem": problem, "command": command, "versions": versions()}
     write_record(folder / "table3.json", {**record, "rows": _as_json(results)})
-    if ROWS[0] in results and len(results) > 1:
-        try:
-            _plot(own(folder / "table3.png"), results, problem)
-        except ImportError:
-            say_once("table3.png needs matplotlib: pip install 't2tlite[plots]'.")
     return path
 
 
@@ -218,21 +214,15 @@ def shown_versions() -> str:
     return ", ".join(f"{name} {number}" for name, number in versions().items())
 
 
-def _mean_and_spread(results: Sequence[RowResult], field: str) -> tuple[float, float]:
-    """The mean of a field over seeds, and its sample standard deviation, which is 0 if
-    there is one seed.
+def _measured(results: Sequence[RowResult], field: str) -> str:
+    """The mean of a field over seeds, with the sample standard deviation and the number
+    of several: `12.69 ± 0.23 (2)`.
     """
     values = [getattr(result, field) for result in results]
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return statistics.fmean(values), spread
-
-
-def _measured(results: Sequence[RowResult], field: str) -> str:
-    """`12.69 ± 0.23 (2)` with two seeds, `12.69` with one."""
-    mean, spread = _mean_and_spread(results, field)
-    if len(results) == 1:
-        return f"{mean:.2f}"
-    return f"{mean:.2f} ± {spread:.2f} ({len(results)})"
+    mean = f"{statistics.fmean(values):.2f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {statistics.stdev(values):.2f} ({len(values)})"
 
 
 def _as_json(results: RowResults) -> list[dict[str, Any]]:
@@ -248,39 +238,3 @@ def _as_json(results: RowResults) -> list[dict[str, Any]]:
         names = {"group": row.group, "name": row.name}
         rows.append({**names, "paper": paper, "results": seeds})
     return rows
-
-
-def _plot(path: Path, results: RowResults, problem: str) -> None:
-    """Draws the differences to base, ours beside the paper's. Raises ImportError if
-    matplotlib is not installed.
-    """
-    from matplotlib.figure import Figure
-
-    base, *rows = results
-    names = [f"{row.label} {row.name}".strip() for row in rows]
-    figure = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    metric = results[base][0].metric
-    for axes, field, title, side in (
-        (left, "perplexity", "perplexity", "left"),
-        (right, "bleu", metric, "right"),
-    ):
-        ours = []
-        spreads = []
-        paper = []
-        base_mean, _ = _mean_and_spread(results[base], field)
-        for row in rows:
-            mean, spread = _mean_and_spread(results[row], field)
-            ours.append(mean - base_mean)
-            spreads.append(spread)
-            paper.append(getattr(row, field) - getattr(base, field))
-        axes.hlines(names, paper, ours, color="lightgrey", zorder=1)
-        axes.plot(paper, names, "D", color="black", label="paper, newstest2013")
-        axes.errorbar(ours, names, xerr=spreads, fmt="o", label=problem)
-        axes.axvline(0.0, color="black", linewidth=0.8)
-        axes.grid(axis="x", alpha=0.3)
-        axes.set_xlabel(f"difference to base, {title} of dev ({side} is better)")
-    left.invert_yaxis()
-    left.legend(fontsize="small")
-    with atomic_file(path) as file:
-        figure.savefig(file, format="png", dpi=120)

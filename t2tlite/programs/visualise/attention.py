@@ -264,15 +264,17 @@ def _kind_data(
     numbers = _numbers(f"layers of {kind}", layers, len(stack))
     shown_heads = _numbers("heads", heads, len(stack[0]))
     # the last layer but one, as in the paper's Figures 3 to 5
-    usual = max(1, len(stack) - 1)
+    open_layer = max(1, len(stack) - 1)
+    if open_layer not in numbers:
+        open_layer = numbers[0]
     return {
         "name": kind,
         "title": TITLES[kind],
         "note": NOTES[kind],
-        "queries": [printable(piece) for piece in attention.queries(kind)],
-        "keys": [printable(piece) for piece in attention.keys(kind)],
+        "queries": list(map(printable, attention.queries(kind))),
+        "keys": list(map(printable, attention.keys(kind))),
         "layerCount": len(stack),
-        "openLayer": usual if usual in numbers else numbers[0],
+        "openLayer": open_layer,
         "heads": shown_heads,
         "layers": _packed_layers(stack, numbers, shown_heads),
     }

@@ -8,7 +8,7 @@ import re
 import time
 
 import pytest
-from bulk_cases import SENTENCES, interrupt, write
+from bulk_cases import SENTENCES, write
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.beam_pipeline import Pipeline
@@ -99,16 +99,6 @@ def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
 
     assert decoded("out.txt", HERE) == expected
     assert len(calls) == 3 + 2  # of four windows two were left
-
-
-def test_windows_of_one_process_are_used(decoded, calls, open_job, source, tmp_path):
-    expected = decoded("local.txt")
-    calls.windows.clear()
-    calls.stop = {2: interrupt}
-    with pytest.raises(KeyboardInterrupt):
-        decode_file(open_job(), source, tmp_path / "out.txt")
-    assert decoded("out.txt", HERE) == expected
-    assert calls.windows == [6, 6, 6, 2]
 
 
 def test_summary_has_the_seconds_of_all_windows(

@@ -1,7 +1,5 @@
 """Lines that are decoded to standard output or a device as they come."""
 
-import contextlib
-import io
 import os
 
 import pytest
@@ -66,10 +64,3 @@ def test_standard_output_gets_each_window_at_once(
     assert capsys.readouterr().out.splitlines() == best[9:]
     assert summary.startswith("11 sentences in ")
     assert [path.name for path in source.parent.iterdir()] == ["in.txt"]
-
-
-def test_standard_output_that_takes_text_alone(open_job, model, source):
-    """As a notebook's."""
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        decode_stream(open_job(), source)
-    assert out.getvalue().splitlines() == model.translate(LINES, beam_size=2)

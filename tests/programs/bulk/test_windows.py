@@ -13,12 +13,12 @@ from bulk_cases import SENTENCES
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.programs.bulk.jobs import DecodeJob, LineFormat, ScoreJob
-from t2tlite.programs.bulk.windows import Input, Window, cut_at_marked_lines
+from t2tlite.programs.bulk.windows import Input, Window, cut
 
 
 def windows(job, lines):
     """The windows of three lines, decoded."""
-    return map(job.run, job.windows(Input(lines, NO_FILE), 3))
+    return map(job.run, cut(Input(lines, NO_FILE), 3))
 
 
 def test_windows_are_read_as_needed(model):
@@ -48,25 +48,16 @@ def test_counts_are_those_of_the_best_outputs(model):
     assert counts == {"sentences": 3, "tokens": tokens}
 
 
-@pytest.mark.parametrize(
-    ("rules", "file", "stream", "one_by_one"),
-    [(False, [3, 2], [3, 2], [3, 2]), (True, [5], [5], [1] * 5)],
-)
-def test_batches_of_sentences_keep_one_window(model, rules, file, stream, one_by_one):
-    job = DecodeJob(model, DecodeHParams(t2t_rules=rules))
-    text = Input(SENTENCES[:5], NO_FILE)
-
-    def sizes(windows):
-        return [len(window.lines) for window in windows]
-
-    assert sizes(job.windows(text, 3)) == file
-    assert sizes(job.prompt_windows(text, 3, one_by_one=False)) == stream
-    assert sizes(job.prompt_windows(text, 3, one_by_one=True)) == one_by_one
+@pytest.mark.parametrize(("rules", "sizes"), [(False, [3, 2]), (True, [5])])
+def test_batches_of_sentences_keep_one_window(model, rules, sizes):
+    job = DecodeJob(model, DecodeHParams(t2t_rules=rules, batch_size=1))
+    windows = cut(Input(SENTENCES[:5], NO_FILE), job.window_size(3))
+    assert [len(window.lines) for window in windows] == sizes
 
 
 def test_windows_have_all_lines_and_a_quarter_more_at_most():
     lines = [f"line {number}" for number in range(5000)]
-    windows = list(cut_at_marked_lines(Input(lines, Origin("in.txt")), 64))
+    windows = list(cut(Input(lines, Origin("in.txt")), 64))
     assert [line for window in windows for line in window.lines] == lines
     before = 0
     for window in windows:
@@ -75,7 +66,7 @@ def test_windows_have_all_lines_and_a_quarter_more_at_most():
     sizes = [len(window.lines) for window in windows[:-1]]
     assert 64 <= min(sizes) < max(sizes) <= 80
     repeated = Input(["line 1"] * 1000, NO_FILE)
-    assert len(list(cut_at_marked_lines(repeated, 64))) == 13  # 1000 / 80
+    assert len(list(cut(repeated, 64))) == 13  # 1000 / 80
 
 
 def test_key_is_of_everything_that_the_output_depends_on(model):

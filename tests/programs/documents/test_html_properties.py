@@ -112,14 +112,6 @@ def test_any_text_is_read_as_it_was_when_it_comes_back(document):
     assert HtmlText(result).texts == HtmlText(document).texts
 
 
-@pytest.mark.parametrize("order", [list, backwards], ids=["same", "reversed"])
-@settings(deadline=None, derandomize=True, max_examples=12)
-@given(unit=st.lists(PIECES, min_size=1, max_size=5).map("".join))
-def test_steps_grow_in_proportion_to_the_document(order, unit):
-    few, many = (lines_executed(unit * count, order) for count in (40, 400))
-    assert many < 11 * few + 500
-
-
 @pytest.mark.parametrize(
     "document",
     [lambda n: "<a>" * n + "w", lambda n: "w" + "</a>" * n, lambda n: "<a>w " * n, lambda n: "<a>w</a> " * n,

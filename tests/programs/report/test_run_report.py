@@ -161,42 +161,6 @@ def test_damaged_events_count_up_to_the_damage(tmp_path, harm):
     assert (40 < len(losses) < 60) == (harm != "no events")
 
 
-FALLING = {10: 4.0, 20: 3.0, 30: 2.0, 40: 1.5, 50: 1.0, 60: 0.5}
-
-
-@pytest.mark.parametrize(
-    ("training", "dev", "warned"),
-    [
-        (FALLING, {20: 3.0, 40: 2.5, 60: 2.75}, True),
-        (FALLING, {20: 3.0, 40: 2.5, 60: 2.51}, False),  # less than 1 % above the best
-        (FALLING, {20: 3.0, 40: 2.5, 60: 2.4}, False),
-        # it diverges
-        (
-            {step: 2.0 + step / 100 for step in FALLING},
-            {20: 3.0, 40: 2.5, 60: 2.75},
-            False,
-        ),
-        (FALLING, {60: 2.5}, False),
-        ({}, {20: 2.5, 40: 3.0}, False),
-        (FALLING, {}, False),
-    ],
-)
-def test_dev_loss_that_rises_is_a_warning(
-    tiny_run, tiny_run_copy, training, dev, warned
-):
-    write_events(tiny_run_copy, {"train/loss": training, "dev/loss": dev})
-    _, text = report(tiny_run, tiny_run_copy)
-    summary = text[: text.index("## Scores")]
-    # means of steps 30 and 40, and of 50 and 60
-    warning = (
-        "Warning: overfitting. The dev loss was best at step 40, 2.5, and rose to 2.75"
-        " by step 60, while the training loss fell from 1.75 to 0.75 (means). Stop"
-        " there: use the best checkpoint (--checkpoint_path=best)."
-    )
-    assert (warning in summary.replace("\\", "")) == warned
-    assert ("overfitting" in summary) == warned
-
-
 def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, decoded_copy):
     options = {"extra_length": 50, "batch_size": 64, "t2t_rules": False}
     record_decodes(decoded_copy, ["eins"] * 40, options)

@@ -118,7 +118,7 @@ def test_right_translations_score_higher_than_wrong_ones(model):
 def test_what_cannot_be_scored(model):
     with pytest.raises(
         ValueError,
-        match=r"Each source needs a target\. Received: 2 sources, 1 targets\.",
+        match=r"Each source needs a target\. Received: 2 and 1\.",
     ):
         model.score(["a", "b"], ["c"])
 

@@ -1,4 +1,4 @@
-"""Attention has a thread and a queue of its own, and a thread that ends is noticed."""
+"""Attention has a thread and a queue of its own, and nothing ends a thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from raw_peers import until
 from running import WAIT_S, Changed, running, served
 
+from t2tlite.programs.serving.batching import WORKERS
 from t2tlite.programs.serving.options import MAX_ATTENTION_QUEUE
 
 SENTENCE = "red cat sees dog"
@@ -65,7 +66,7 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
     batcher = server.service.attention_batcher
     with ThreadPoolExecutor(1) as clients:
         first = clients.submit(server.post, PATHS[0], {"q": SENTENCE})
-        until(lambda: server.service.active and not batcher.queue_length)
+        until(lambda: server.service.metrics.active and not batcher.queue_length)
         patience = httpx.Timeout(WAIT_S, read=0.5)
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(server.url + PATHS[1], json={"q": SENTENCE}, timeout=patience)
@@ -75,25 +76,17 @@ def test_attention_of_a_client_that_left_is_not_computed(gated):
 
 
 @pytest.mark.parametrize("path", ["/translate", "/attention"])
-def test_ready_says_that_a_thread_has_ended(translator, caplog, path):
-    """As `sys.exit` in a user's package ends it; the other threads answer on."""
+def test_exit_of_a_users_code_is_a_failure_of_its_request(translator, caplog, path):
+    """The threads go on."""
 
     def leave(*_, **__):
         raise SystemExit(3)
 
     model = Changed(translator, decode=leave, attention_of=leave)
     with running([served(model)]) as server:
-        assert server.get("/ready").json() == {"status": "ready"}
-        response = server.post(path, {"q": SENTENCE})
-        assert response.status_code == 503
-        assert "A thread of the server that computes has ended" in response.text
-        until(lambda: server.get("/ready").status_code == 503)
-        assert server.get("/ready").json() == {"status": "broken"}
-        assert server.get("/health").status_code == 200
+        for _ in range(2 * WORKERS):
+            assert server.post(path, {"q": SENTENCE}).status_code == 500
         pair = {"q": SENTENCE, "translation": SENTENCE}
         assert server.post("/score", pair).status_code == 200
-        assert "A thread that computes has ended." in caplog.text
-        for _ in range(3):  # all threads end
-            refused = server.post(path, {"q": SENTENCE})
-            assert refused.status_code == 503
-            assert int(refused.headers["retry-after"]) > 0
+        assert server.get("/ready").json() == {"status": "ready"}
+    assert "SystemExit: '3'" in caplog.text

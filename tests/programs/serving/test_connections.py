@@ -149,7 +149,7 @@ def test_stream_that_is_not_read_ends(monkeypatch):
         server.server.config.app.add_api_route("/stream", stream)
         with Peer(server, get(b"/stream")):
             assert ended.wait(WAIT_S)
-        until(lambda: server.service.active == 0)
+        until(lambda: server.service.metrics.active == 0)
 
 
 def test_answers_must_be_read_to_their_end_in_time():
@@ -201,12 +201,12 @@ def test_connections_that_are_computed_do_not_make_room():
     with server_of(connections=4) as server, contextlib.ExitStack() as stack:
         for _ in range(4):
             stack.enter_context(Peer(server, get(b"/wait")))
-        until(lambda: server.service.active == 4)
+        until(lambda: server.service.metrics.active == 4)
         response = server.get("/health")
         assert response.status_code == 503
         assert response.headers["retry-after"] == "5"
         assert "The server has too many connections." in response.text
-        assert server.service.active == 4
+        assert server.service.metrics.active == 4
 
 
 def test_answer_is_sent_to_its_end_after_sigterm():

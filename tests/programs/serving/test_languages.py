@@ -127,7 +127,6 @@ def test_a_parser_translates_to_trees(manifest):
         ),
         (("ende",), r"must be SOURCE-TARGET, .* such as en-de .* Received: 'ende'"),
         (("english-german",), r"en-pt_BR\. Received: 'english-german'"),
-        (("en:de",), r"en-pt_BR\. Received: 'en:de'"),
         (("en_de",), r"en-pt_BR\. Received: 'en_de'"),
         (("en-fr-ca",), r"en-pt_BR\. Received: 'en-fr-ca'"),
         (("en-EN",), r"The languages of a pair must differ\. Received: en and en\."),

@@ -256,15 +256,6 @@ def test_hypotheses_are_bounded_over_all_languages(from_two_languages, monkeypat
     assert "at most 7 hypotheses. Received: 8." in response.json()["error"]
 
 
-def test_limits_hold_for_text_that_is_not_translated(server):
-    """With auto, text in the target language comes back as it is."""
-    text = "Die Katze ist hier und der Hund schläft auf dem Tisch."
-    request = {"q": [text] * 2, "source": "auto", "target": "de", "alternatives": 15}
-    answer = server.post("/translate", request).json()
-    assert answer["translatedText"] == [text] * 2
-    assert answer["alternatives"] == [[text] * 15] * 2
-
-
 def test_an_api_key_is_required_where_the_server_has_one(keyed):
     assert LibreTranslateAPI(keyed.url, "sesame").translate(SENTENCE, "en", "de")
     assert keyed.get("/frontend/settings").json()["keyRequired"] is True

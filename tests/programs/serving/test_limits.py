@@ -7,11 +7,10 @@ import time
 
 import pytest
 from running import running, served
+from starlette.exceptions import HTTPException
 
 from t2tlite.programs.serving import attention
-from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.languages import detect_each
-from t2tlite.programs.serving.requests import RequestError
 from t2tlite.run_folder import RunFolder
 
 SENTENCE = "red cat sees dog"
@@ -29,7 +28,7 @@ def test_languages_of_many_texts_are_detected_in_time(text):
 
 def test_texts_and_characters_are_bounded_and_blank_texts_count(translator):
     """Of too many of them with the status that LibreTranslate has."""
-    message = "A request must have at most {}. Split it into several requests."
+    message = "A request must have at most {}. Split it."
     with running([served(translator)], max_characters=3, max_texts=5) as small:
         assert small.post("/translate", {"q": ["", "", ""]}).status_code == 200
         for path, body, problem in (
@@ -49,24 +48,14 @@ def test_hypotheses_of_a_request_are_bounded(server):
     assert response.json()["error"].startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("beam_size", "limit", "advice"),
-    [
-        (1, 512, "Split it."),
-        (4, 512, "Split it."),
-        (16, 128, "Split it, or ask for a beam_size below 16."),
-    ],
-)
-def test_tokens_and_beam_size_of_a_sentence_are_bounded(
-    translator, beam_size, limit, advice
-):
+@pytest.mark.parametrize(("beam_size", "limit"), [(1, 512), (4, 512), (16, 128)])
+def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, limit):
     model = served(translator)
     assert model.search_token_counts(["cat " * (limit // 4)], beam_size)
-    message = f"A sentence must have at most {limit} tokens. Received: one of 1"
-    with pytest.raises(RequestError, match=re.escape(message)) as refused:
+    message = f"A sentence must have at most {limit} tokens. Received: 1"
+    with pytest.raises(HTTPException, match=re.escape(message)) as refused:
         model.search_token_counts(["zq" * 5000], beam_size)
-    assert refused.value.status == 413
-    assert refused.value.message.endswith(advice)
+    assert refused.value.status_code == 413
 
 
 @pytest.mark.parametrize(
@@ -76,7 +65,7 @@ def test_attention_to_too_many_tokens_has_status_413(server, texts):
     response = server.post("/attention", texts)
     assert response.status_code == 413
     assert response.json()["error"].startswith(
-        "A sentence must have at most 512 tokens. Received: one of "
+        "A sentence must have at most 512 tokens. Received: "
     )
 
 
@@ -97,16 +86,9 @@ def test_attention_with_too_many_weights_has_status_413(
         monkeypatch.setattr(options, weights - 1)
         response = server.post(path, given)
         assert response.status_code == 413
-        assert response.json()["error"] == (
+        assert response.json()["error"].startswith(
             f"The attention of a sentence must have at most {weights - 1:,} weights."
-            f" Received: {weights:,}, for {s} tokens and their translation of {t}. Send"
-            " a shorter sentence."
+            f" Received: {weights:,}."
         )
         monkeypatch.setattr(options, hparams.num_heads * layers * s * s)
         assert server.post(path, {"q": SENTENCE}).status_code == 413
-
-
-def test_wide_searches_have_smaller_batches():
-    limits = Limits(batch_tokens=1024)
-    sizes = [limits.tokens_at_width(width) for width in (1, 4, 8, 16)]
-    assert sizes == [1024, 1024, 512, 256]

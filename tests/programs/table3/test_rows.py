@@ -122,14 +122,11 @@ def test_rows_of_another_base_keep_their_meaning(base, name, values):
 
 
 def test_base_that_a_row_does_not_fit():
-    message = (
-        r"Row l2 .*: num_hidden_layers must be a multiple of 3. Received: .*=4\. C"
-    )
+    message = r"Row l2 .* a num_hidden_layers that is a multiple of 3\. Received: 4\."
     with pytest.raises(ValueError, match=message):
         applied("l2", transformer_base().override("num_hidden_layers=4"))
-    with pytest.raises(
-        ValueError, match=r"Row h32 .*: attention_key_channels must be a"
-    ):
+    message = r"Row h32 .*: attention_key_channels must be a"
+    with pytest.raises(ValueError, match=message):
         applied("h32", transformer_base().override("hidden_size=48"))
 
 

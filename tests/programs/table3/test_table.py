@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import sys
 
 import pytest
 
@@ -120,13 +119,6 @@ def test_table_has_the_finished_runs_of_a_folder(run_of_row, tmp_path):
         "perplexity": 4.92,
         "bleu": 25.8,
     }
-    assert (tmp_path / "O" / "table3.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_folder_without_finished_runs(tmp_path):
-    text = write_table(tmp_path, "tiny", "t2t-table3").read_text("utf-8")
-    assert "- 0 runs, " in text
-    assert not (tmp_path / "table3.png").exists()
 
 
 def test_metric_of_a_parser_has_its_own_name(run_of_row, tmp_path):
@@ -135,12 +127,3 @@ def test_metric_of_a_parser_has_its_own_name(run_of_row, tmp_path):
     assert cells(text, "row")[13] == "F1 (dev)"
     assert cells(text, "base")[13] == "91.25"
     assert "- F1 is of dev, beam 4, newest checkpoint, none averaged:" in text
-
-
-def test_without_matplotlib(run_of_row, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    run_of_row("base")
-    run_of_row("h1")
-    assert write_table(tmp_path / "O", "tiny", "").exists()
-    assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
-    assert not (tmp_path / "O" / "table3.png").exists()

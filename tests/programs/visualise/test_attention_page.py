@@ -37,14 +37,6 @@ def test_page_needs_nothing_from_outside(attention):
     assert "default-src 'none'" in page
 
 
-def test_the_switch_is_on_before_the_script_runs(attention):
-    """So it has its state from the first picture on, without moving into it."""
-    assert (
-        '<button type="button" id="eos" role="switch" aria-checked="true">'
-        in visualise.page(attention)
-    )
-
-
 def test_notebooks_show_the_page_in_a_frame(attention):
     frame = attention._repr_html_()
     (content,) = re.findall(r'srcdoc="([^"]*)"', frame)
@@ -246,15 +238,6 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
     assert result["still"] == "layer 2 of 3, head 1"
 
 
-def test_long_names_wrap_on_a_phone(attention, tmp_path):
-    name = "a_name_without_a_space" * 8
-    long = dataclasses.replace(attention, source=name, target=name, run=name)
-    (tmp_path / "page.html").write_text(visualise.page(long), encoding="utf-8")
-    with opened((tmp_path / "page.html").as_uri()) as page:
-        page.set_viewport_size({"width": 390, "height": 844})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
 def test_controls_are_folded_on_a_phone(attention, tmp_path):
     attention.save(tmp_path / "page.html")
     with opened((tmp_path / "page.html").as_uri()) as page:
@@ -282,19 +265,6 @@ def test_controls_are_folded_on_a_phone(attention, tmp_path):
             == shown
             == [True, False]
         )
-
-
-@pytest.mark.parametrize(
-    ("touch", "shown", "absent"), [(False, "Point at", "Tap"), (True, "Tap", "click")]
-)
-def test_hint_fits_a_mouse_or_a_finger(attention, tmp_path, touch, shown, absent):
-    attention.save(tmp_path / "page.html")
-    with opened(
-        (tmp_path / "page.html").as_uri(), has_touch=touch, is_mobile=touch
-    ) as page:
-        hint = page.locator(".hint").last.inner_text()
-        assert shown in hint
-        assert absent not in hint
 
 
 @pytest.mark.slow

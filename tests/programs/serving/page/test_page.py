@@ -181,14 +181,6 @@ def test_one_pair_has_names_without_drop_downs(visit, translator):
         translated(page, SENTENCE)
 
 
-def test_one_target_of_several_sources_is_named(visit, translator):
-    with serving(models(translator, [("en", "de"), ("fr", "de")])) as server:
-        page = visit(at=server.url)
-        expect(page.get_by_role("combobox")).to_have_count(1)
-        expect(page.locator(".pair b:visible")).to_have_text("German")
-        expect(page.locator("#swap")).to_be_hidden()
-
-
 def test_examples_are_translated(visit, translator):
     page = visit()
     examples = page.locator("#examples button")
