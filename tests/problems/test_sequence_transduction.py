@@ -50,6 +50,28 @@ def test_a_line_without_phonemes(cmudict):
         list(get_problem("g2p_cmudict").pairs("test", cmudict))
 
 
+def test_current_cmudict(tmp_path):
+    """Stress, comments and the numbers of further pronunciations are left out; a word's
+    pronunciations are in one split, each once.
+    """
+    lines = [f"{word(number).lower()} W AH{number % 3}" for number in range(14_000)]
+    variants = ["read R EH1 D # past", "read(2) R IY1 D", "read(3) R EH0 D"]
+    write_text(tmp_path / "cmudict.dict", "\n".join([*lines, *variants]))
+    problem = get_problem("g2p_cmudict_current")
+    splits = {}
+    for split in problem.splits():
+        splits[split] = list(problem.pairs(split, tmp_path))
+    words = {}
+    for split, pairs in splits.items():
+        words[split] = {source for source, _ in pairs}
+    assert list(map(len, words.values())) == [501, 1500, 12_000]
+    assert len(set.union(*words.values())) == 14_001
+    of_read = []
+    for pairs in splits.values():
+        of_read += [target for source, target in pairs if source == "r e a d"]
+    assert of_read == ["R EH D", "R IY D"]
+
+
 def test_a_missing_file_is_named_once(cmudict):
     (cmudict / "test_dataset.csv").unlink()
     with pytest.raises(FileNotFoundError, match=r"\n  test_dataset\.csv: from "):

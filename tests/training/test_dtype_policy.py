@@ -79,9 +79,9 @@ def test_a_driver_without_a_gpu_is_reported(monkeypatch, cpu):
 def test_the_first_line_names_gpus_type_and_compilation(monkeypatch):
     monkeypatch.setattr(strategies, "gpu_name", lambda: "NVIDIA H100")
     hparams = HParams(dtype_policy="float32")
-    assert device_lines(hparams, Gpus) == [
-        "Training on 2 x NVIDIA H100, in float32, without XLA."
-    ]
+    line, advice = device_lines(hparams, Gpus)
+    assert line == "Training on 2 x NVIDIA H100, in float32, without XLA."
+    assert "--hparams=jit_compile=true" in advice
     compiled = dataclasses.replace(hparams, jit_compile=True)
     assert device_lines(compiled, Gpus) == [
         "Training on 2 x NVIDIA H100, in float32, compiled by XLA."

@@ -14,7 +14,7 @@ from pathlib import Path
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.splits import is_training
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import Origin
+from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import (
     check_writable,
     remove_temporary_files,
@@ -32,6 +32,7 @@ from t2tlite.run_folder import RunFolder
 from t2tlite.run_records import DecodeRecord
 from t2tlite.tasks.task import Output, signature_lines
 
+REPORTED_EXAMPLES = 5
 # sentences that a kill loses, about; 5 to 7 % more padding than if all were sorted
 SPLIT_WINDOW = 512
 
@@ -48,7 +49,7 @@ def decode_split(
     directory. `scoring` chooses metrics and adds references.
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and
-    references to RUN/decodes/NAME.*; scores and speed are printed before.
+    references to RUN/decodes/NAME.*; examples, scores and speed are printed before.
     Raises OSError, before anything is decoded, if a file cannot be written. The split
     is as `check_split` requires.
     """
@@ -82,6 +83,7 @@ def decode_split(
             sources, references, n_best, job.options, slow_metrics=True, task=task
         )
         # first, so that it is not lost if the rest cannot be written
+        _print_examples(sources, n_best, references)
         print(f"{score} on {split} ({len(sources):,} sentences)")
         print("\n".join(signature_lines(score.signatures)))
         print(job.summary(totals))
@@ -139,6 +141,18 @@ def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
         changes["engine"] = model.engine.name
         changes["quantization"] = model.engine.quantization
     return folder.decode_name(split, model.checkpoint, changes, model.others)
+
+
+def _print_examples(
+    sources: Sequence[str],
+    n_best: Sequence[Sequence[Output]],
+    references: Sequence[str],
+) -> None:
+    """Prints sources with their best outputs and references."""
+    for i in evenly_spaced(len(sources), REPORTED_EXAMPLES):
+        print(f"source       {sources[i]}")
+        print(f"output       {n_best[i][0].text}")
+        print(f"reference    {references[i]}\n")
 
 
 def check_split(dataset: Dataset, split: str) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PAD_TOKEN = "<pad>"
 EOS_TOKEN = "</s>"
 FLOAT32 = "float32"
+AUTO = "auto"  # the fastest type that the device computes in
 
 # CTranslate2 stops at beam_size * PATIENCE finished hypotheses, TensorFlow when no
 # other can be better. Of the demo's 500 test sentences, all have the same translation
@@ -123,9 +124,10 @@ def open_translator(
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU,
     which `threads` that decode at a time share; in float32 if the device cannot compute
-    in the quantization. Raises ValueError if the directory is damaged.
+    in the quantization, or in AUTO. Raises ValueError if the directory is damaged.
     """
     device, computable = computable_types()
+    types = computable | {AUTO}
     cores = {}
     if device == "cpu":
         # CTranslate2 reads this variable itself, if it gets 0
@@ -135,7 +137,7 @@ def open_translator(
         return import_ctranslate2().Translator(
             str(folder),
             device=device,
-            compute_type=quantization if quantization in computable else FLOAT32,
+            compute_type=quantization if quantization in types else FLOAT32,
             **cores,
         )
     except (RuntimeError, ValueError) as error:

@@ -15,11 +15,13 @@ import tempfile
 from pathlib import Path
 
 from t2tlite.config import DecodeHParams
-from t2tlite.data.language_codes import language_name, pair_of_run
+from t2tlite.console import say
+from t2tlite.data.language_codes import contradiction, language_name, pair_of_run
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.own_files import remove
 from t2tlite.programs.export.ctranslate2_engine import (
+    AUTO,
     FLOAT32,
     PATIENCE,
     QUANTIZATIONS,
@@ -118,7 +120,10 @@ class ArgosFormat(CTranslate2Format):
     def check(self, plan: ExportPlan) -> None:
         super().check(plan)
         manifest = plan.run.manifest()
-        self._pair(manifest, str(plan.run))
+        run = str(plan.run)
+        note = contradiction(run, manifest, self._pair(manifest, run))
+        if note:
+            say(note)
         source, target = manifest.vocabularies
         if source != target or source.type != "sentencepiece":
             raise ValueError(
@@ -163,3 +168,20 @@ class ArgosFormat(CTranslate2Format):
             shutil.unpack_archive(archive, unpacked, "zip")
             directory = Path(unpacked) / archive.stem / MODEL
             return super().open(model, directory, decoding)
+
+    def verify(
+        self,
+        model: TextDecoder,
+        folder: Path,
+        decoding: DecodeHParams,
+        sentences: list[str],
+    ) -> str:
+        """Also counts equal greedy translations in the type that Argos Translate
+        computes in.
+        """
+        compared = super().verify(model, folder, decoding, sentences)
+        greedy = dataclasses.replace(decoding, beam_size=1, return_beams=1)
+        package = dataclasses.replace(self, quantization=AUTO)
+        export = package.open(model, folder, greedy)
+        equal = count_equal(opened_run(model, greedy), export, sentences)
+        return f"{compared}, and {equal} greedy ones with ARGOS_COMPUTE_TYPE={AUTO},"
