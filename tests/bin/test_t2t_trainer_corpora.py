@@ -130,11 +130,11 @@ def test_interrupted_between_corpora_then_finished(data, files, tmp_path, monkey
     ("text", "flags", "message"),
     [
         ("", [], r"not be empty\. Received: back\.en with 0, back\.de with 0\."),
-        ("\n \n", [], r"text on both sides in train2\. Received: 2 pairs\."),
+        ("\n \n", [], r"text on both sides in train2\. Received: 2, max_length=0"),
         (
             "a " * 40 + "\n",
             ["--max_length=30"],
-            r"in train2\. Received: 1, all dropped by",
+            r"in train2\. Received: 1, max_length=30",
         ),
     ],
     ids=["empty", "blank", "dropped"],

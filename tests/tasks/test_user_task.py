@@ -109,11 +109,11 @@ def test_user_task_from_data_to_scores(package, tmp_path, capsys):
     [
         (
             {"name": "parsing"},
-            r"Each task needs a name .* Received: 'parsing' from .*and",
+            r"Each task needs a name .* Received: 'parsing' from test_user_task\.",
         ),
         (
             {},
-            r"Each task needs a name of its own, .* Received: '' from .*, and nothing",
+            r"Each task needs a name of its own, .* Received: '' from test_user_task\.",
         ),
     ],
 )
