@@ -231,7 +231,8 @@ class DecoderFlags(
         check_line_counts(
             counts, "A reference has a line for each sentence of the split."
         )
-        return Scoring(self.metrics, self, tuple(references))
+        options = MetricOptions(**self.values_of(MetricOptions))
+        return Scoring(self.metrics, options, tuple(references))
 
 
 @command

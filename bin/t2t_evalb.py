@@ -39,7 +39,7 @@ tree and a dash in the other is an error. --gold_tags gives the predicted words 
 tags first, so that every sentence with the same words is scored, as for parsers that
 read the tags. Say so beside the score.
 
---bootstrap adds the 95% confidence interval of the F-measure: how much other sentences
+--confidence adds the 95% confidence interval of the F-measure: how much other sentences
 of the same kind would have changed it.
 
 COLLINS.prm counts the outer bracket of the Penn Treebank, which has no label. Call it
@@ -75,7 +75,7 @@ class EvalbFlags(Flags):
         False,
         "Give the words of a predicted tree the tags of the gold tree before scoring.",
     )
-    bootstrap: bool = checked_field(
+    confidence: bool = checked_field(
         False, "Also print the 95% confidence interval of the F-measure."
     )
     prm: str | None = optional_field(
@@ -108,7 +108,7 @@ def main(flags: EvalbFlags) -> None:
     short = evalb.up_to_length(scores, length)
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
     print(f"\n-- len<={length} --\n{evalb.summarise(short)}")
-    if flags.bootstrap:
+    if flags.confidence:
         print(
             "\n-- 95% confidence interval of the F-measure,"
             f" {evalb.RESAMPLES:,} resamples (seed {evalb.SEED}) --"

@@ -185,6 +185,8 @@ class DecodeRecord:
     seconds: Amount
     engine: str = "tensorflow"
     quantization: str = ""  # of the weights, if the engine is ctranslate2
+    # half of the 95% confidence interval, by score, if it was asked for
+    intervals: dict[str, float] = dataclasses.field(default_factory=dict)
     # of the other runs of an ensemble
     other_checkpoints: tuple[str, ...] = ()
     # of the record's files, without ending; taken from the file name when read

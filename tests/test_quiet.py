@@ -86,16 +86,6 @@ def test_collector_pauses_while_tensorflow_is_imported(imports):
     assert gc.isenabled()
 
 
-def test_collector_is_enabled_again_after_a_failed_import(monkeypatch):
-    def fail_to_import(name):
-        raise ImportError(f"no {name}")
-
-    monkeypatch.setattr(importlib, "import_module", fail_to_import)
-    with pytest.raises(ImportError, match="no tensorflow"):
-        import_tensorflow()
-    assert gc.isenabled()
-
-
 def test_commands_freeze_the_objects_of_tensorflow_once(imports, monkeypatch):
     calls = []
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("tensorflow" in sys.modules))

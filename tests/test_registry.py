@@ -94,10 +94,6 @@ def _misspelt():
     return dataclasses.replace(HParams(), hiden_size=64)
 
 
-def _wrong_value():
-    return dataclasses.replace(HParams(), hidden_size="64")
-
-
 def _no_return():
     dataclasses.replace(HParams(), hidden_size=64)
 
@@ -106,26 +102,13 @@ def _dictionary():
     return {"hidden_size": 64}
 
 
-def _assigns():
-    hparams = HParams()
-    hparams.num_heads = 2
-    return hparams
-
-
-def _undefined_name():
-    return transformer_bsae()  # noqa: F821
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
         (_misspelt, r"hparams has no field 'hiden_size'\. Did you mean 'hidden_size'"),
         (_misspelt, r"has a mistake \(.*test_registry\.py, line \d+\): ValueError: hp"),
-        (_wrong_value, r"hidden_size must be of type int\. Received: '64'\.$"),
-        (_assigns, r"FrozenInstanceError: cannot assign to field 'num_heads'"),
         (_no_return, r"it must return HParams\. Received: None\."),
         (_dictionary, r"must return HParams\. Received: \{'hidden_size': 64\}\."),
-        (_undefined_name, r"NameError: name 'transformer_bsae' is not defined"),
     ],
 )
 def test_hparam_set_whose_function_is_wrong(filled, function, message):

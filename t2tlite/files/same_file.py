@@ -25,23 +25,17 @@ def check_not_overwritten(
     Files are compared, not paths: links, other spellings of a path and redirected
     standard input are recognised. Devices and pipes may be read and written.
     """
-    read = {_identity(path): name for name, path in inputs}
-    written: dict[object, str] = {}
+    files = {_identity(path): name for name, path in inputs}
     for name, path in outputs:
         identity = _identity(path)
         if identity is None:  # a device or a pipe
             continue
-        if identity in read:
+        if identity in files:
             raise ValueError(
-                "A command must not write over a file that it reads. Received: "
-                f"{name}, the same file as {read[identity]}. Name another file."
+                "A command must not write over a file that it uses. Received:"
+                f" {name}, the same file as {files[identity]}. Name another file."
             )
-        if identity in written:
-            raise ValueError(
-                f"Two outputs need two files. Received: {name}, the same file as"
-                f" {written[identity]}. Name another file."
-            )
-        written[identity] = name
+        files[identity] = name
 
 
 def is_within(path: Path, folder: Path) -> bool:

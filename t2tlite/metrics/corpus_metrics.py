@@ -25,7 +25,7 @@ from t2tlite.registry import get_metric, register_metric
 from t2tlite.texts import list_of_texts
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
-PAIRED_RESAMPLES = 1000
+RESAMPLES = 1000
 SACREBLEUS_SEED = 12345
 SIGNIFICANT = 0.05  # a p-value below it
 _SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
@@ -49,6 +49,11 @@ class MetricOptions(CheckedFields):
     )
     chrf_word_order: int = checked_field(
         0, "Longest word n-grams of chrF; 2 for chrF2++.", low=0, high=10
+    )
+    confidence: bool = checked_field(
+        False,
+        "Also the 95% confidence interval of each score, over 1,000 test sets drawn"
+        " from the sentences (bootstrap resampling).",
     )
 
 
@@ -75,6 +80,12 @@ class CorpusScore(NamedTuple):
     result: Score  # sacrebleu's, with `name` and `score`
     signature: str  # in sacrebleu's notation
 
+    @property
+    def interval(self) -> float | None:
+        """Half of the 95% confidence interval, or None if it was not computed."""
+        half = float(self.result._ci)  # sacrebleu has no other name for it
+        return None if half < 0 else half
+
     def __str__(self) -> str:
         return self.result.format(signature=self.signature)
 
@@ -97,9 +108,10 @@ def corpus_scores(
     translations, *all_references = checked_lines(
         translations, references, *more_references
     )
+    draws = RESAMPLES if options.confidence else 1
     scores = []
     for metric in make_metrics(metrics, options):
-        result = metric.corpus_score(translations, all_references)
+        result = metric.corpus_score(translations, all_references, n_bootstrap=draws)
         scores.append(CorpusScore(result, str(metric.get_signature())))
     return scores
 
@@ -169,7 +181,7 @@ def paired_bootstrap(
             {type(metric).__name__: metric for metric in made},
             all_references,
             test_type="bs",
-            n_samples=PAIRED_RESAMPLES,
+            n_samples=RESAMPLES,
         )()
     differences = []
     for name, signature in signatures.items():

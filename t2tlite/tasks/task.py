@@ -84,11 +84,14 @@ class Score(NamedTuple):
         scores: the values by metric: percent, or counts, which are whole numbers.
         signatures: how they were computed, by metric; of metrics that are computed
             together, only the first has one.
+        intervals: half of the 95% confidence interval, by metric, where it was asked
+            for.
     """
 
     name: str
     scores: dict[str, float]
     signatures: dict[str, str]
+    intervals: dict[str, float] = {}  # noqa: RUF012 - never changed
 
     @property
     def value(self) -> float:
@@ -107,6 +110,8 @@ class Score(NamedTuple):
         for name, value in self.scores.items():
             number = str(value) if isinstance(value, int) else f"{value:.2f}"
             shown[name] = f"{name} {number}"
+            if name in self.intervals:
+                shown[name] += f" ± {self.intervals[name]:.2f}"
         main = shown.pop(self.name)
         return f"{main} ({', '.join(shown.values())})" if shown else main
 
@@ -256,10 +261,14 @@ class TranslationTask(Task):
         )
         values = {}
         signatures = {}
+        intervals = {}
         for score in computed:
-            values[score.result.name] = score.result.score
-            signatures[score.result.name] = score.signature
-        return Score(computed[0].result.name, values, signatures)
+            name = score.result.name
+            values[name] = score.result.score
+            signatures[name] = score.signature
+            if score.interval is not None:
+                intervals[name] = score.interval
+        return Score(computed[0].result.name, values, signatures, intervals)
 
 
 @register_task

@@ -3,7 +3,6 @@ runs/PROBLEM-HPARAMS_SET.
 """
 
 import shlex
-import shutil
 
 import pytest
 from run_command import refusal, said
@@ -67,21 +66,6 @@ def decoded(checkpoint, name):
     written = f"{RUN}/decodes/{name}"
     where = f"translations {written}.txt, references {written}.ref\n"
     return f"Run {RUN}, checkpoint {RUN}/{checkpoint}, {where}"
-
-
-def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
-    shutil.copytree(tiny_run.run, empty / RUN)
-    shown = said(capsys, t2t_avg_checkpoints, *NAMES, "--n=1").out
-    assert f"into {RUN}/averaged/model.ckpt-120." in shown
-    flags = ["--split=test", "--decode_hparams=beam_size=1"]
-    averaged = [*NAMES, *flags, "--checkpoint_path=averaged"]
-    shown = said(capsys, t2t_decoder, *averaged).out
-    name = "test.120.averaged.beam_size=1"
-    assert shown.endswith(decoded("averaged/model.ckpt-120", name))
-    assert (empty / RUN / "decodes" / f"{name}.json").exists()
-    absent = NAMES[0], "--hparams_set=absent", "--split=test"
-    message = "Received: runs/twenty_words-absent, which has no hparams.json."
-    assert message in refusal(capsys, t2t_decoder, *absent)
 
 
 @pytest.mark.parametrize(

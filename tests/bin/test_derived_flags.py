@@ -7,16 +7,14 @@ import dataclasses
 import pytest
 
 from t2tlite import registry
-from t2tlite.bin import t2t_decoder
 from t2tlite.bin.command import Command
-from t2tlite.bin.flags import flags_of, parse, problem_flags
+from t2tlite.bin.flags import parse, problem_flags
 from t2tlite.bin.groups import MakeDataFlags
 from t2tlite.bin.t2t_trainer import TrainerFlags
 from t2tlite.checked_fields import (
     Facts,
     facts_of,
 )
-from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig, LoopOptions
 
@@ -36,15 +34,6 @@ def test_the_training_loops_flags(capsys):
         "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
     )
     assert f"  --keep_checkpoint_max\n      {keep}\n" in capsys.readouterr().out
-
-
-def test_decode_hparams_are_explained():
-    """Every field with its default and its meaning."""
-    flags = flags_of(t2t_decoder.DecoderFlags)
-    text = facts_of(flags["decode_hparams"]).meaning
-    for field in dataclasses.fields(DecodeHParams):
-        assert f"{field.name}={field.default}: {facts_of(field).meaning}" in text
-        assert facts_of(field).meaning, field.name
 
 
 def test_options_of_our_problems():

@@ -75,6 +75,16 @@ def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language
     assert [line.partition("|")[0] for line in lines] == ["BLEU", "chrF2", "TER"]
 
 
+def test_confidence_intervals_are_those_of_sacrebleus_command(fixtures, capsys):
+    hyp, ref = (f"{fixtures}/bleu/grammar_ende.{end}" for end in ("hyp", "ref"))
+    theirs = ["-m", "bleu", "chrf", "-f", "text", "-w", "2", "--confidence"]
+    expected = sacrebleus(ref, "-i", hyp, *theirs)
+    files = f"--translation={hyp}", f"--reference={ref}"
+    ours = said(capsys, t2t_bleu, *files, "--metrics=bleu,chrf", "--confidence")
+    assert "|bs:1000|" in expected
+    assert ours.out.splitlines() == [line.strip() for line in expected.splitlines()]
+
+
 @pytest.mark.parametrize(
     ("flags", "theirs"),
     [

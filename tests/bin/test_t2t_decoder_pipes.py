@@ -178,15 +178,6 @@ def test_control_characters_of_a_pipe_are_characters(tiny_run, standard_input, c
     assert (first == last != "", end, output.err) == (True, "", "")
 
 
-def test_flags_of_the_format(tiny_run, standard_input, capfd):
-    flags = ["--decode_from_file=-", "--output_format=jsonl", "--alignments"]
-    lines = [b"red cat sees dog\tkatze blau"]
-    assert stream(tiny_run.run, standard_input, lines, *flags, "--prefixes") == 0
-    (hypothesis,) = json.loads(capfd.readouterr().out)["hypotheses"]
-    assert hypothesis["text"].startswith("katze blau")
-    assert hypothesis["alignment"]
-
-
 def decoder(run, flag):
     """t2t-decoder as a process of its own."""
     program = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}"]

@@ -1,5 +1,6 @@
 """How t2t-decoder --split scores: metrics, options and references that are chosen."""
 
+import re
 import subprocess
 import sys
 
@@ -28,12 +29,15 @@ def second_reference(tiny_run, tmp_path):
 
 def test_scores_are_those_of_sacrebleus_command(tiny_run, second_reference, capsys):
     flags = ["--metrics=chrf,bleu,ter", "--chrf_word_order=2", "--tokenize=char"]
+    flags.append("--confidence")
     flags.append(f"--reference={second_reference}")
     run = f"--output_dir={tiny_run.run}"
     shown = said(capsys, t2t_decoder, run, "--split=dev", *flags).out
     written = tiny_run.run / "decodes" / "dev.120"
     files = [f"{written}.ref", second_reference, "-i", f"{written}.txt"]
-    options = "-m chrf bleu ter --chrf-word-order 2 --tokenize char -f text -w 2"
+    options = (
+        "-m chrf bleu ter --chrf-word-order 2 --tokenize char --confidence -f text -w 2"
+    )
     program = [sys.executable, "-m", "sacrebleu", *files, *options.split()]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     signatures = []
@@ -41,12 +45,14 @@ def test_scores_are_those_of_sacrebleus_command(tiny_run, second_reference, caps
         signature, _, rest = line.strip().partition(" = ")
         signatures.append(signature)
         name = signature.partition("|")[0]
-        assert f"{name} {rest.split()[0]}" in shown
+        value, half = re.match(r"([\d.]+)(?: \(.*± +([\d.]+)\))?", rest).groups()
+        # sacrebleu does not show the interval of a perfect TER
+        assert f"{name} {value} ± {half or '0.00'}" in shown
         assert signature in shown
     assert len(signatures) == 3
     assert all("|nrefs:2|" in signature for signature in signatures)
     record = RunFolder(tiny_run.run).decode_record("dev.120")
-    assert list(record.scores) == ["chrF2++", "BLEU", "TER"]
+    assert list(record.scores) == [*record.intervals] == ["chrF2++", "BLEU", "TER"]
 
 
 def test_a_problem_of_which_one_output_is_right(

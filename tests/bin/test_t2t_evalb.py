@@ -86,7 +86,7 @@ def test_gold_tags_of_trees_with_traces_and_of_other_words(files, capsys):
     assert "Bracketing FMeasure       = 100.00" in out
 
 
-def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
+def test_confidence_interval_is_that_of_the_binomial_distribution(files, capsys):
     """Of 400 sentences with one bracket each, 320 are right: F1 is 80 and its standard
     error 100 * sqrt(0.8 * 0.2 / 400) = 2. The long ones, a tenth, are all right.
     """
@@ -94,7 +94,7 @@ def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
     long = "(TOP (NP" + " (NN a)" * 41 + "))\n"
     gold = short.format(label="NP") * 360 + long * 40
     predicted = short.format(label="NP") * 280 + short.format(label="VP") * 80
-    flags = [*files(gold, predicted + long * 40), "--bootstrap"]
+    flags = [*files(gold, predicted + long * 40), "--confidence"]
     lines = said(capsys, t2t_evalb, *flags).out.splitlines()
     assert lines[-3] == (
         "-- 95% confidence interval of the F-measure, 1,000 resamples (seed 12345) --"
@@ -107,7 +107,7 @@ def test_bootstrap_interval_is_that_of_the_binomial_distribution(files, capsys):
         low, high = map(float, line.split("= ")[-1].split(" to "))
         assert low == pytest.approx(f1 - 1.96 * standard_error, abs=0.5)
         assert high == pytest.approx(f1 + 1.96 * standard_error, abs=0.5)
-    nothing = [*files("(TOP (NN a))\n", "(())\n"), "--bootstrap"]
+    nothing = [*files("(TOP (NN a))\n", "(())\n"), "--confidence"]
     assert said(capsys, t2t_evalb, *nothing).out.endswith("=   0.00 to   0.00\n")
 
 

@@ -123,28 +123,6 @@ def test_measured_twice_over(swept):
 
 
 @pytest.mark.slow
-def test_table(swept):
-    text = (swept[0] / "table3.md").read_text(encoding="utf-8")
-    actual = result(swept[0] / "base")
-    ours = [f"{actual['perplexity']:.2f}", f"{actual['bleu']:.2f}"]
-    base = ["1", "16", "16", "2", "8", "8", "0.1", "0.1", "6"]
-    assert cells(text, "base")[2:11] == base
-    assert cells(text, "base")[12:] == [*ours, "65", "4.92", "25.8"]
-    assert cells(text, "hs256")[2:11] == ["", "8", "", "", "4", "4", "", "", ""]
-    assert f"`{actual['bleu_signature']}`" in text
-    assert "Command: `t2t-table3 " in text
-    assert "TensorFlow 2." in text
-    table = json.loads((swept[0] / "table3.json").read_text(encoding="utf-8"))
-    rows = {row["name"]: row for row in table["rows"]}
-    assert rows["base"]["results"] == [actual]
-    assert rows["hs256"]["paper"] == {
-        "parameters_millions": 28,
-        "perplexity": 5.75,
-        "bleu": 24.5,
-    }
-
-
-@pytest.mark.slow
 def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
     """Even without their checkpoints."""
     monkeypatch.setattr(runs_train, "train_run", None)
@@ -179,13 +157,6 @@ def test_another_seed_has_its_folder_and_a_row_may_fail(
     mean, spread = statistics.mean(values), statistics.stdev(values)
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
     assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
-
-
-@pytest.mark.slow
-def test_a_run_of_another_model_is_refused(tiny_run, swept, capsys):
-    other = f"--hparams={SMALL.replace('filter_size=16', 'filter_size=32')}"
-    assert command(tiny_run, swept[0], "--rows=base", other) == 1
-    assert "filter_size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from t2tlite.files.same_file import check_not_overwritten, is_same_folder, is_within
 
-REFUSED = r"^A command must not write over a file that it reads\. Received: --out, the"
+REFUSED = r"^A command must not write over a file that it uses\. Received: --out, the"
 
 
 @pytest.fixture
@@ -86,9 +86,7 @@ def test_redirected_files(text, shell, output, source):
 
 def test_two_outputs(text):
     outputs = [("--picture", "new.svg"), ("--html", "folder/../new.svg")]
-    with pytest.raises(
-        ValueError, match=r"^Two outputs need two files\. Received: --h"
-    ):
+    with pytest.raises(ValueError, match=r"uses\. Received: --html, the same"):
         check_not_overwritten(outputs, [])
     (text.parent / "new.svg").touch()
     with pytest.raises(ValueError, match=r"--html, the same file as --picture\."):

@@ -107,14 +107,8 @@ def test_user_task_from_data_to_scores(package, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        (
-            {"name": "parsing"},
-            r"Each task needs a name .* Received: 'parsing' from test_user_task\.",
-        ),
-        (
-            {},
-            r"Each task needs a name of its own, .* Received: '' from test_user_task\.",
-        ),
+        ({"name": "parsing"}, "Each task needs a name .* Received: 'parsing' from"),
+        ({}, "Each task needs a name of its own, .* Received: '' from"),
     ],
 )
 def test_task_needs_a_name_of_its_own(attributes, message):

@@ -103,6 +103,7 @@ def decode_split(
             checkpoint=model.checkpoint,
             sentences=len(sources),
             scores=score.scores,
+            intervals=score.intervals,
             signatures=score.signatures,
             decode_hparams=dataclasses.asdict(job.options),
             seconds=round(totals["milliseconds"] / 1000, 2),

@@ -82,7 +82,8 @@ def make_app(service: Service) -> FastAPI:
 async def answer_error(request: Request, error: HTTPException) -> Response:
     """The response of an error, also of an unknown path or method."""
     if error.status_code in (404, 405):
-        error.detail += ". The page /docs lists what there is."
+        message = f"{error.detail}. The page /docs lists what there is."
+        error = HTTPException(error.status_code, message, error.headers)
     return error_response(error)
 
 

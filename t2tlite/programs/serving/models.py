@@ -100,6 +100,7 @@ class ServedModel:
 
     # limits
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019  # models live as long as the process
     def decode_options(
         self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
     ) -> DecodeHParams:

@@ -298,8 +298,10 @@ def _text(content: bytes, content_type: str) -> str:
 
 def _codec(content_type: str) -> str:
     """Python's codec for a body of this type."""
-    _, parameters = parse_options_header(content_type)
-    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    charset = "utf-8"
+    if ";" in content_type:
+        _, parameters = parse_options_header(content_type)
+        charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
     codec = CODECS.get(charset.lower())
     if codec is None:
         raise HTTPException(

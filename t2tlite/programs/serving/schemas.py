@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE
 from t2tlite.texts import as_list
 
-SENTENCE, TRANSLATION = "The cat sees the dog.", "Die Katze sieht den Hund."
+SENTENCE = "The cat sees the dog."
 
 
 class StopAtFirst(FailFast):
@@ -88,9 +88,9 @@ class ResponseBody(BaseModel):
 class Detection(ResponseBody):
     """A language that a text may be in."""
 
-    confidence: float = Field(examples=[90.0])
+    confidence: float
     """Percent."""
-    language: str = Field(examples=["en"])
+    language: str
 
 
 class Hypothesis(ResponseBody):
@@ -98,17 +98,16 @@ class Hypothesis(ResponseBody):
 
     text: str
     """The translation, or the tree in brackets."""
-    score: float = Field(examples=[-0.31])
+    score: float
     """Log-probability divided by the length penalty."""
-    log_prob: float = Field(examples=[-1.2])
+    log_prob: float
     """Natural logarithm; the end of the sentence included."""
-    alignment: str | None = Field(default=None, examples=["0-0 1-1 2-2 3-3 4-4"])
+    alignment: str | None = None
     """Pairs of a word of `source` and a word of `text`, counted from 0."""
     tree: list[object] | None = None
     """The tree as nested lists: a label, then children; words are strings. Absent if it
     is too deep."""
     svg: str | None = None
-    """A drawing of the tree."""
     repairs: dict[str, int] | None = None
     """Repairs that made the decoded sequence a tree, by kind."""
 
@@ -116,7 +115,7 @@ class Hypothesis(ResponseBody):
 class Segment(ResponseBody):
     """A sentence and its translations."""
 
-    source: str = Field(examples=[SENTENCE])
+    source: str
     before: str
     """White space, and text without a letter or digit, before the sentence."""
     hypotheses: list[Hypothesis]
@@ -126,13 +125,10 @@ class Segment(ResponseBody):
 class TranslateResponse(ResponseBody):
     """Lists where q was a list."""
 
-    translatedText: str | list[str] = Field(examples=[TRANSLATION])  # noqa: N815
+    translatedText: str | list[str]  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
-    """Where alternatives were wanted."""
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
-    """Where source was `auto`."""
     segments: list[Segment] | list[list[Segment]] | None = None
-    """Where segments were wanted."""
 
 
 class ScoreResponse(ResponseBody):
@@ -147,8 +143,8 @@ class PlacedWord(ResponseBody):
     """
 
     text: str
-    start: int = Field(examples=[0])
-    end: int = Field(examples=[3])
+    start: int
+    end: int
 
 
 class AttentionResponse(ResponseBody):
@@ -156,7 +152,7 @@ class AttentionResponse(ResponseBody):
     layers.
     """
 
-    translation: str = Field(examples=[TRANSLATION])
+    translation: str
     """As given, or the model's own."""
     source_words: list[PlacedWord]
     target_words: list[PlacedWord]
@@ -167,14 +163,14 @@ class AttentionResponse(ResponseBody):
 class LanguageName(ResponseBody):
     """A language, by its code and its English name."""
 
-    code: str = Field(examples=["en"])
-    name: str = Field(examples=["English"])
+    code: str
+    name: str
 
 
 class Language(LanguageName):
     """A language and the codes of those that it can be translated to."""
 
-    targets: list[str] = Field(examples=[["de"]])
+    targets: list[str]
 
 
 class Defaults(ResponseBody):
@@ -220,7 +216,7 @@ class Settings(ResponseBody):
 class ErrorResponse(ResponseBody):
     """What is required, what was received, what to do."""
 
-    error: str = Field(examples=["The field q is required. It is missing or empty."])
+    error: str
 
 
 class StatusResponse(ResponseBody):

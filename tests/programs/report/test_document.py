@@ -8,7 +8,6 @@ import html
 import re
 
 import pytest
-from chromium import opened
 from markdown_it import MarkdownIt
 
 from t2tlite.programs.report.document import as_markdown, code, listing, to_html
@@ -83,14 +82,3 @@ def test_page_forbids_everything_but_its_own_style():
     page = to_html("T&T", "")
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
     assert "<title>T&amp;T</title>" in page
-
-
-def test_long_names_wrap_on_a_phone(tmp_path):
-    name = "a_name_without_a_space" * 8
-    markdown = (
-        f"# {name}\n\n{name} `{name}`\n\n| a | b |\n|---|---|\n| {name} | `{name}` |"
-    )
-    (tmp_path / "page.html").write_text(to_html(name, markdown))
-    with opened((tmp_path / "page.html").as_uri()) as page:
-        page.set_viewport_size({"width": 390, "height": 844})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390

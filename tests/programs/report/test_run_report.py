@@ -180,6 +180,7 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
         split="dev",
         step=80,
         scores={"BLEU": 1.0, "chrF": 2.0},
+        intervals={"BLEU": 0.25},
     )
     record_decodes(decoded_copy, ["a ||| b", "d"])
     records, complaints = RunFolder(decoded_copy).decode_records()
@@ -187,7 +188,7 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
     assert [record.split for record in records] == ["test", "dev"]
     _, text = report(tiny_run, decoded_copy)
     assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 |  |" in text
-    assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
+    assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 ± 0.25 | 2.00 |" in text
     # without source and reference, which are of 40 sentences
     assert "| 1 | a \\|\\|\\| b |" in text
     assert "test has 40 pairs now, and had 2." in text
