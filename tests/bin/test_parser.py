@@ -247,36 +247,6 @@ def test_parse(model):
     assert model.parse(sentences[0], beam_size=2) == n_best[0]
 
 
-def test_parse_n_best(model):
-    options = model.options(return_beams=3, beam_size=4)
-    [parses] = model.decode(["A bird was not sick ."], options)
-    assert len({parse.sequence for parse in parses}) == 3
-    assert len({parse.score for parse in parses}) == 3
-    # of four hypotheses those that fit the words come first
-    assert not parses[0].repairs
-
-
-@pytest.mark.parametrize(
-    ("sentences", "options", "message"),
-    [
-        (
-            [["A", "bird"]],
-            {},
-            r"must be a string\. Received: \['A', 'bird'\] at index 0",
-        ),
-        (
-            ["bird", "bird " * 2100],
-            {},
-            r"2,048 tokens\. Received: line 2 with 2,\d\d\d",
-        ),
-        (["bird"], {"beamsize": 2}, r"no field 'beamsize'\. Did you mean 'beam_size'"),
-    ],
-)
-def test_what_parse_refuses(model, sentences, options, message):
-    with pytest.raises(ValueError, match=message):
-        model.parse(sentences, **options)
-
-
 @pytest.mark.parametrize("linearisation", ["words", "t2t"])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"

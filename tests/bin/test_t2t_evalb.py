@@ -86,7 +86,7 @@ def test_gold_tags_of_trees_with_traces_and_of_other_words(files, capsys):
     assert "Bracketing FMeasure       = 100.00" in out
 
 
-def test_confidence_interval_is_that_of_a_binomial_distribution(files, capsys):
+def test_confidence_interval_is_that_of_the_binomial(files, capsys):
     """Of 400 sentences with one bracket each, 320 are right: F1 is 80 and its standard
     error 100 * sqrt(0.8 * 0.2 / 400) = 2. The long ones, a tenth, are all right.
     """

@@ -15,7 +15,7 @@ from tensorflow.python.framework import kernels
 
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.input_pipeline import Part
-from t2tlite.decoding.tensorflow_engine import search, search_specs
+from t2tlite.decoding.tensorflow_engine import search
 from t2tlite.models.transformer import Transformer
 from t2tlite.training.optimizer import make_optimizer
 from t2tlite.training.train_step import make_gradients
@@ -120,7 +120,17 @@ def test_training_step(policy):
 def test_search(policy, options):
     model = tiny(policy)
     decode = DecodeHParams().override(options)
-    specs = search_specs(None, ["uniforms"] if decode.samples else [])
+    whole_number = tf.TensorSpec((), tf.int32)
+    specs = [
+        tf.TensorSpec((None, None), tf.int32),  # sources
+        tf.TensorSpec((None,), tf.int32),  # limits of length
+        whole_number,  # length
+        tf.TensorSpec((), tf.float32),  # alpha
+        whole_number,  # outputs of a sentence
+        {},
+    ]
+    if decode.samples:
+        specs[-1] = {"uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 
     @tf.function(autograph=False, input_signature=specs)
     def searched(*arguments):

@@ -79,20 +79,13 @@ class T2TFiles:
     def recorded_problem(self) -> str:
         """The problem that tensor2tensor's trainer recorded beside the checkpoints or
         hparams.json; otherwise "imported".
-
-        Raises ValueError if it recorded another model than `transformer`.
         """
         path = _find(FLAGS, self.trained_in(), self.hparams_path().parent)
         if path is None:
             return "imported"
         text = path.read_text(encoding="utf-8", errors="replace")
-        flags = dict(re.findall(r"^\s*--(\w+)=(.*?)\s*$", text, re.MULTILINE))
-        model = flags.get("model", "transformer")
-        if model != "transformer":
-            raise ValueError(
-                f"model must be transformer. Received: model={model} in its {FLAGS}."
-            )
-        return flags.get("problem", "imported")
+        match = re.search(r"^\s*--problem=(.*?)\s*$", text, re.MULTILINE)
+        return match[1] if match else "imported"
 
 
 def _find(name: str, *folders: Path) -> Path | None:

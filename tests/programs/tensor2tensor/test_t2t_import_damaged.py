@@ -71,15 +71,6 @@ def test_one_bad_checkpoint_of_several(theirs, capsys):
 
 
 def test_another_model(theirs, capsys):
-    (theirs / "flags_t2t.txt").write_text(
-        "--problem=translate_any\n--model=universal_transformer\n"
-    )
-    message = (
-        r"model must be transformer\. Received: model=universal_transformer in its"
-        r" flags_t2t\.txt\."
-    )
-    refused(theirs, capsys, message)
-    (theirs / "flags_t2t.txt").unlink()
     variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
     write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
     message = (
