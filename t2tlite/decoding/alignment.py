@@ -51,6 +51,8 @@ def word_pieces(
     """The pieces of a text that count in alignments, by word; the first `tag_words`
     words are left out and not counted.
     """
+    if not text.split():  # pieces that make no word, such as a space alone
+        return {}
     pieces = encoder.pieces(ids)
     counted = {}
     for word, indices in pieces_by_word(words_of_pieces(encoder, ids, text)).items():

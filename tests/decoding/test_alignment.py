@@ -12,6 +12,7 @@ from t2tlite.decoding.alignment import (
     align,
     pieces_by_word,
     pieces_that_count,
+    word_pieces,
     words_of_pieces,
 )
 from t2tlite.decoding.tensorflow_engine import TensorFlowEngine
@@ -152,6 +153,13 @@ def test_word_of_punctuation_alone_is_aligned():
 
 def test_an_empty_translation_has_no_alignment(model):
     assert model.align(["red cat"], [[Output("", -1.0, -1.0)]]) == [[[]]]
+
+
+def test_an_output_of_a_space_alone_has_no_alignment():
+    """Its piece has nothing to be aligned to, and must not be counted as a word."""
+    weights = np.ones((1, 1))
+    no_words = word_pieces(Pieces("▁"), [0], "")
+    assert align(weights, {0: [0]}, no_words) == []
 
 
 def test_target_that_fills_all_learned_positions_is_aligned():
