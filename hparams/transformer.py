@@ -60,7 +60,7 @@ def transformer_tiny() -> HParams:
 
     `make demo` runs `t2t-trainer --generate_data --problem=grammar_ende
     --hparams_set=transformer_tiny`. After 1,000 steps with batches of 2,048 tokens,
-    pre-norm has BLEU 92.1 to 94.6 on test, by machine, the paper's post-norm 84.0.
+    pre-norm has BLEU 92.4 on test, the paper's post-norm 83.6.
     """
     return dataclasses.replace(
         transformer_base(),
